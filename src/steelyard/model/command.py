@@ -1,0 +1,83 @@
+"""What is started on a host, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments: never a shell line.
+
+    `env` is laid over the environment of the host. `cwd` defaults to the trial's scratch directory.
+    `stdin` is text to be fed, for example a script or a job file.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: PurePosixPath | None = None
+    stdin: str | None = None
+
+    def wrapped(self, *prefix: str) -> Self:
+        """The same command started by another: `command.wrapped("numactl", "-N0")`."""
+        return replace(self, argv=(*prefix, *self.argv))
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One stage of a workload. A phase that is not `measured` prepares: its output is kept, not parsed."""
+
+    name: str
+    command: Command
+    measured: bool = True
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a copy of a workload runs, as far as it may know.
+
+    `scratch`: its own empty directory on the host, removed after the trial. `raw`: where result files of
+    the tool belong; they are kept. `seed`: for the tool's own random numbers, the same in each resume.
+    `cores`, `memory` (bytes): of the host.
+    """
+
+    scratch: PurePosixPath
+    raw: PurePosixPath
+    cores: int
+    memory: int
+    seed: int
+    copy: int = 0
+    copies: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended. Times in seconds, `peak_memory` (largest process of the tree) in bytes.
+
+    `signal` is set when a signal ended it, `code` otherwise. `leftovers` counts the processes it left
+    running, which were ended. `started` is wall-clock time.
+    """
+
+    code: int | None
+    signal: int | None
+    wall: float
+    user: float
+    system: float
+    peak_memory: int
+    started: float
+    leftovers: int = 0
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a phase left behind, for a workload's `parse`. `raw` holds the files it wrote to `Place.raw`."""
+
+    exit: Exit
+    stdout: str
+    stderr: str
+    raw: Mapping[str, Path] = field(default_factory=dict)

@@ -1,0 +1,69 @@
+"""The words of an expression: numbers with or without a unit, texts, names, signs."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from steelyard.model.expression.error import ExpressionError, quoted
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?:[^\W\d]\w*)?)
+      | (?P<text>'[^']*'|"[^"]*")
+      | (?P<name>[^\W\d]\w*)
+      | (?P<sign>\*\*|//|==|!=|<=|>=|[-+*/%<>(),\[\]])
+      | (?P<end>\Z)
+    )""",
+    re.VERBOSE,
+)
+_KEYWORDS = frozenset({"and", "or", "not", "in", "if", "else", "true", "false", "null"})
+_FOREIGN = {
+    "=": "'=' does not compare; write '=='",
+    "&": "'&' is not understood; write 'and'",
+    "|": "'|' is not understood; write 'or'",
+    "!": "'!' is not understood; write 'not'",
+    "^": "'^' is not understood; write '**' for a power",
+    ".": "'.' is not allowed here: names are plain and have no parts",
+    "'": "the quote ' is never closed",
+    '"': 'the quote " is never closed',
+    "{": "'{' is not allowed here; names stand bare",
+    "$": "'$' is not allowed here; names stand bare",
+}
+
+
+class Token(NamedTuple):
+    """One word: its kind (number, text, name, keyword, sign or end), how it is written, its column."""
+
+    kind: str
+    text: str
+    column: int
+
+
+def tokenize(text: str, offset: int) -> list[Token]:
+    """All words of an expression, the last one being `end`. Raises ExpressionError.
+
+    `offset` is added to every column: so many characters stand before the expression.
+    """
+    tokens: list[Token] = []
+    position = 0
+    while not tokens or tokens[-1].kind != "end":
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _not_understood(text, position, offset)
+        tokens.append(_token(match, offset))
+        position = match.end()
+    return tokens
+
+
+def _token(match: re.Match[str], offset: int) -> Token:
+    kind = str(match.lastgroup)
+    word = match[kind]
+    column = match.start(kind) + 1 + offset
+    return Token("keyword" if kind == "name" and word in _KEYWORDS else kind, word, column)
+
+
+def _not_understood(text: str, position: int, offset: int) -> ExpressionError:
+    rest = text[position:].lstrip()
+    message = _FOREIGN.get(rest[0], f"{quoted(rest[0])} is not understood")
+    return ExpressionError(message, len(text) - len(rest) + 1 + offset)

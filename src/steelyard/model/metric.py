@@ -1,0 +1,81 @@
+"""What can be measured, and what was: metrics, readings of them, marks on a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Unit = Literal["s", "B", "B/s", "1/s", "%", "1"]
+Better = Literal["higher", "lower", "none"]
+Kind = Literal["scalar", "histogram"]
+OverCopies = Literal["sum", "median", "mean", "min", "max"]
+OverRepetitions = Literal["median", "mean", "min", "max"]
+
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measured figure.
+
+    Values are in base units whatever the tool prints: seconds, bytes, bytes per second, 1/s; `%` is a
+    ratio (0.05) that is shown as 5 %. `over_copies` says how simultaneous copies become one value. A scalar
+    that is a quantile of a histogram names both, so that copies merge their histograms first and never
+    average percentiles.
+    """
+
+    name: str
+    unit: Unit
+    better: Better
+    about: str = ""
+    kind: Kind = "scalar"
+    over_copies: OverCopies = "sum"
+    over_repetitions: OverRepetitions = "median"
+    histogram: str | None = None
+    quantile: float | None = None
+
+
+def latency_metrics(name: str, about: str) -> tuple[Metric, ...]:
+    """A latency histogram `name` and its usual quantiles `name_p50` … `name_p999`."""
+    whole = Metric(name, "s", "lower", about, kind="histogram")
+    parts = (
+        Metric(
+            f"{name}_{label}",
+            "s",
+            "lower",
+            f"{about}: {quantile * 100:g} % took at most this long",
+            over_copies="max",
+            histogram=name,
+            quantile=quantile,
+        )
+        for label, quantile in QUANTILES.items()
+    )
+    return (whole, *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Why a trial must not be pooled with the others.
+
+    `fallback`: the tool did something else than was asked (buffered instead of direct, lower depth).
+    `disturbed`: something beside the workload had a say (foreign CPU load, steal, throttling, swapping).
+    """
+
+    kind: Literal["fallback", "disturbed"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a workload's output says.
+
+    `values`: metric name to value in the metric's unit. `histograms`: metric name to bins, where a bin is
+    its representative value in the metric's unit and its count. `facts`: what the tool said it really did
+    (engine, achieved depth, version), kept in the record as they are.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    histograms: Mapping[str, Mapping[float, int]] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)

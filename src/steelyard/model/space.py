@@ -1,0 +1,136 @@
+"""From parameters to cells: product, zipped groups, drawn samples, and `where`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from steelyard.model.experiment import NAME, Experiment
+from steelyard.model.expression import Expression
+from steelyard.model.levels import Levels, Sample
+from steelyard.model.trial import Cell, Scalar
+
+MOST_CELLS = 1_000_000
+
+
+class Axis(NamedTuple):
+    """Parameters that vary together, and the rows of their levels."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[Scalar, ...]]
+
+
+def cells(experiment: Experiment, seed: int) -> tuple[Cell, ...]:
+    """All cells in the order of the file: the last parameter varies fastest.
+
+    The experiment must be free of `problems`. Raises ExpressionError when `where` cannot be decided for a
+    cell, for example because it divides by a level that is 0.
+    """
+    axes = _axes(experiment, seed)
+    names = tuple(experiment.parameters)
+    flat = [name for axis in axes for name in axis.names]
+    pick = [flat.index(name) for name in names]
+    kept = _filter(experiment.where)
+    found = []
+    for combination in itertools.product(*(axis.rows for axis in axes)):
+        row = [value for part in combination for value in part]
+        levels = {name: row[index] for name, index in zip(names, pick, strict=True)}
+        if kept is None or kept.value(levels):
+            found.append(Cell(levels))
+    return tuple(found)
+
+
+def problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with the space: the path of the key in the file, and a sentence."""
+    for name in experiment.parameters:
+        if not NAME.fullmatch(name):
+            yield (
+                ("parameters", name),
+                f"parameter '{name[:40]}' must be a letter, then letters, digits or '_'",
+            )
+    yield from _zip_problems(experiment)
+    yield from _sample_problems(experiment)
+    count = _count(experiment)
+    if count > MOST_CELLS:
+        hint = "draw some of them with 'sample', or let them go in step with 'zip'"
+        yield ("parameters",), f"{count:,} cells are more than {MOST_CELLS:,}; {hint}"
+
+
+def _count(experiment: Experiment) -> int:
+    """How many cells there are before `where`: that is how many have to be looked at."""
+    in_step = {name for group in experiment.zip for name in group[1:]}
+    sizes = (len(levels.values()) for name, levels in experiment.parameters.items() if name not in in_step)
+    return math.prod(size or 1 for size in sizes) * (experiment.sample.size if experiment.sample else 1)
+
+
+def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    grouped = [name for group in experiment.zip for name in group]
+    for index, group in enumerate(experiment.zip):
+        for name in group:
+            if name not in experiment.parameters:
+                yield ("zip", index), f"zip: '{name}' is not a parameter"
+            elif experiment.parameters[name].between:
+                yield ("zip", index), f"zip: '{name}' is drawn by 'sample'; it cannot go in step with others"
+            elif grouped.count(name) > 1:
+                yield ("zip", index), f"zip: '{name}' stands in it twice"
+        known = [experiment.parameters[name] for name in group if name in experiment.parameters]
+        lengths = {len(levels.values()) for levels in known if not levels.between}
+        if len(lengths) > 1:
+            yield (
+                ("zip", index),
+                f"zip: {', '.join(group)} have {_listed(lengths)} levels; they must have as many",
+            )
+
+
+def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    drawn = [name for name, levels in experiment.parameters.items() if levels.between]
+    if drawn and experiment.sample is None:
+        yield (
+            ("parameters", drawn[0]),
+            f"'{drawn[0]}' has 'between' but 'sample' is missing; add 'sample: {{size: 20}}'",
+        )
+    if experiment.sample and not drawn:
+        yield ("sample",), "sample: no parameter has 'between', so there is nothing to draw"
+
+
+def _listed(numbers: set[int]) -> str:
+    return " and ".join(str(number) for number in sorted(numbers))
+
+
+def _filter(where: str | bool | None) -> Expression | None:
+    if where is None or where is True:
+        return None
+    return Expression.parse(str(where).lower() if isinstance(where, bool) else where)
+
+
+def _axes(experiment: Experiment, seed: int) -> list[Axis]:
+    zipped = {name: group for group in experiment.zip for name in group}
+    axes: list[Axis] = []
+    for name, levels in experiment.parameters.items():
+        group = zipped.get(name, (name,))
+        if levels.between or group[0] != name:
+            continue
+        columns = [experiment.parameters[member].values() for member in group]
+        axes.append(Axis(group, list(zip(*columns, strict=True))))
+    if experiment.sample:
+        drawn = {name: levels for name, levels in experiment.parameters.items() if levels.between}
+        axes.append(_drawn(experiment.sample, drawn, seed))
+    return axes
+
+
+def _drawn(sample: Sample, drawn: Mapping[str, Levels], seed: int) -> Axis:
+    """Latin hypercube (McKay, Beckman, Conover 1979) or scrambled Sobol points (Owen 1998)."""
+    from scipy.stats import qmc
+
+    engine = qmc.Sobol if sample.method == "sobol" else qmc.LatinHypercube
+    exponent = math.ceil(math.log2(sample.size)) if sample.method == "sobol" else 0
+    count = 2**exponent if sample.method == "sobol" else sample.size
+    points = engine(d=len(drawn), rng=seed).random(count)[: sample.size]
+    rows = (tuple(map(_place, drawn.values(), point)) for point in points)
+    return Axis(tuple(drawn), list(dict.fromkeys(rows)))
+
+
+def _place(levels: Levels, share: float) -> Scalar:
+    return levels.placed(float(share))

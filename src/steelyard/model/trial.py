@@ -1,0 +1,83 @@
+"""A trial: one execution of one cell; and what the store says of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+_AMBIGUOUS = re.compile(r"[\s=']|^$|^[-+.]?\d[\d.eE+-]*$|^(true|false|null)$")
+Scalar = int | float | str | bool | None
+FailureCategory = Literal[
+    "tool-missing",  # the program is not on the host, or may not be executed
+    "crashed",  # it ended with a code other than 0, or by a signal that we did not send
+    "timed-out",  # it did not end in time and was ended
+    "unreadable-output",  # its output is empty, truncated or garbage
+    "disk-full",  # the test directory is full
+    "store-full",  # no space where the records lie
+    "host-failed",  # scratch, minder or host
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of levels. `key` names it in every record: `files=1 outstanding=64`.
+
+    The key does not depend on the other cells, so an extended run finds its results again.
+    """
+
+    parameters: Mapping[str, Scalar]
+
+    @property
+    def key(self) -> str:
+        """`name=value` in the order of the file, parted by blanks; `-` for the one cell of no parameters."""
+        return " ".join(f"{name}={show_level(value)}" for name, value in self.parameters.items()) or "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution to be made: which cell, which of its repetitions (from 1)."""
+
+    cell: Cell
+    repetition: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What identifies it in a run, also after a resume."""
+        return (self.cell.key, self.repetition)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the design and the statistics need of a finished trial.
+
+    `metrics` hold scalars in base units. `marks` non-empty: kept, shown, never pooled. `seconds`: how long
+    the trial took altogether, preparation included.
+    """
+
+    trial: Trial
+    status: Literal["ok", "failed"]
+    seconds: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    marks: tuple[Any, ...] = ()
+    category: FailureCategory | None = None
+
+    @property
+    def poolable(self) -> bool:
+        """Whether its metrics may stand beside the others in a summary."""
+        return self.status == "ok" and not self.marks
+
+
+def show_level(value: Scalar) -> str:
+    """A level as it stands in a cell's key; a string is quoted where it could be taken for another level."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        return repr(value)
+    if not _AMBIGUOUS.search(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{escaped}'"

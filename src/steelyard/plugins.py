@@ -1,0 +1,90 @@
+"""From a name to a class: the only discovery code.
+
+`use: fio` is the module `steelyard.workloads.fio`, else the entry point `fio` of the group
+`steelyard.workloads`. A module is imported when its name is used; listing imports nothing. The plug-in
+class is the one public class that the module defines as a subclass of the kind's base.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from steelyard.errors import PlugInError, UnknownName
+
+Base = TypeVar("Base")
+
+
+def find(kind: str, name: str, base: type[Base]) -> type[Base]:
+    """The plug-in class `name` of a kind such as `workloads`.
+
+    Raises UnknownName with what exists, PlugInError when the plug-in cannot be imported.
+    """
+    if _is_own(kind, name):
+        return _only_class(_import(f"steelyard.{kind}.{name}"), base)
+    for entry in metadata.entry_points(group=f"steelyard.{kind}"):
+        if entry.name == name:
+            return _loaded(entry, base)
+    hint = "`steelyard catalog` lists all of them"
+    raise UnknownName(kind.removesuffix("s"), name, sorted(names(kind)), hint=hint)
+
+
+def names(kind: str) -> set[str]:
+    """All names of a kind, found without importing any of them."""
+    return own_names(kind) | {entry.name for entry in metadata.entry_points(group=f"steelyard.{kind}")}
+
+
+def own_names(kind: str) -> set[str]:
+    """The names that ship with Steelyard: the files of the kind's folder but `base` and private ones."""
+    return {path.stem for path in _files(kind) if path.stem != "base" and not path.stem.startswith("_")}
+
+
+def _is_own(kind: str, name: str) -> bool:
+    """As `name in own_names(kind)`, without listing the folder: it is asked for every cell of a plan."""
+    private = name == "base" or name.startswith("_") or not name.isidentifier()
+    return not private and (Path(__file__).parent / kind / f"{name}.py").is_file()
+
+
+def _files(kind: str) -> Iterator[Path]:
+    yield from (Path(__file__).parent / kind).glob("*.py")
+
+
+def _import(module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise PlugInError(f"plug-in {module} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _loaded(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
+    try:
+        found = entry.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise PlugInError(f"plug-in {entry.value} cannot be imported: {reason}") from error
+    if isinstance(found, ModuleType):
+        return _only_class(found, base)
+    if not (inspect.isclass(found) and issubclass(found, base)):
+        raise PlugInError(f"plug-in {entry.value} is not a subclass of {base.__module__}.{base.__name__}")
+    return found
+
+
+def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:
+    own = [
+        member
+        for name, member in vars(module).items()
+        if inspect.isclass(member)
+        and issubclass(member, base)
+        and member.__module__ == module.__name__
+        and not name.startswith("_")
+    ]
+    if len(own) != 1:
+        wanted = f"exactly one public subclass of {base.__name__}"
+        raise PlugInError(f"plug-in {module.__name__} must define {wanted}, found {len(own)}")
+    return own[0]
