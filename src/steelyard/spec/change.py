@@ -1,0 +1,70 @@
+"""Write experiments as files, and change files, keeping their comments."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.model.experiment import Experiment
+from steelyard.model.trial import Scalar
+from steelyard.spec.load import checked_source
+from steelyard.spec.source import read
+
+
+def from_tree(tree: Mapping[str, Any], name: str = "the command line") -> tuple[Experiment, str]:
+    """The checked experiment of a tree made by a program, and the same as a file's text. Raises SpecError."""
+    text = dump(tree)
+    return checked_source(read(text, name)), text
+
+
+def changed(text: str, name: str, changes: Mapping[str, Any]) -> tuple[Experiment, str]:
+    """A file's experiment with some top-level keys replaced, and its text. Raises SpecError."""
+    yaml = YAML()
+    tree = yaml.load(text)
+    tree.update(changes)
+    return _written(yaml, tree, name)
+
+
+def extended(
+    text: str, name: str, levels: Mapping[str, Sequence[Scalar]], repeat: int | None
+) -> tuple[Experiment, str]:
+    """A sound file's experiment with more levels or repetitions. Raises UsageError and SpecError."""
+    experiment = checked_source(read(text, name))
+    yaml = YAML()
+    tree = yaml.load(text)
+    for parameter, new in levels.items():
+        tree["parameters"][parameter] = _more(experiment, parameter, new)
+    if repeat is not None:
+        if repeat <= experiment.repeat.at_least:
+            raise UsageError(f"the run has {experiment.repeat.at_least} repetitions already; ask for more")
+        tree["repeat"] = repeat
+    return _written(yaml, tree, name)
+
+
+def dump(tree: Mapping[str, Any]) -> str:
+    """A tree as the text of an experiment file."""
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.representer.ignore_aliases = lambda _: True
+    stream = io.StringIO()
+    yaml.dump(dict(tree), stream)
+    return stream.getvalue()
+
+
+def _more(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -> list[Scalar]:
+    if parameter not in experiment.parameters:
+        raise UnknownName("parameter", parameter, experiment.parameters)
+    known = experiment.parameters[parameter].values()
+    if not known:
+        raise UsageError(f"'{parameter}' is drawn by 'sample'; its levels cannot be extended")
+    return list(dict.fromkeys([*known, *new]))
+
+
+def _written(yaml: YAML, tree: Any, name: str) -> tuple[Experiment, str]:
+    stream = io.StringIO()
+    yaml.dump(tree, stream)
+    return checked_source(read(stream.getvalue(), name)), stream.getvalue()

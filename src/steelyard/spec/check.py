@@ -1,0 +1,207 @@
+"""Checks that reach beyond one key: names, plug-ins and their options, metrics."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Set
+from typing import Any
+
+from pydantic import ValidationError
+
+from steelyard.errors import PlugInError, SpecError, UnknownName, did_you_mean
+from steelyard.model import space
+from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.expression import Expression, ExpressionError, names_in
+from steelyard.model.metric import Metric
+from steelyard.model.requirement import Requirement
+from steelyard.model.trial import Cell
+from steelyard.spec.bind import bound, bound_options, workload_class
+from steelyard.spec.sentences import Fault, Path, faults
+
+MOST_CELLS_TRIED = 1000
+
+
+class Checker:
+    """Looks for faults in an experiment.
+
+    `broken` names the top-level keys that are known to be wrong, `guessed` the parameters whose levels are.
+    What depends on them is not looked at, so that one mistake gives one message.
+    """
+
+    def __init__(
+        self, experiment: Experiment, *, broken: Set[str] = frozenset(), guessed: Set[str] = frozenset()
+    ) -> None:
+        self.experiment, self.broken, self.guessed = experiment, broken, guessed
+        self.named = "parameters" not in broken
+        self.several = len(experiment.workload) > 1
+        self.cells: tuple[Cell, ...] = ()
+
+    def faults(self) -> Iterator[Fault]:
+        """All faults, in no particular order."""
+        found = list(self._space())
+        yield from found
+        yield from self._conditions()
+        if not found and self.named:
+            yield from self._make_cells()
+        if "workload" in self.broken:
+            return
+        wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
+        yield from wrong
+        if self.named and not wrong:
+            yield from self._metrics()
+
+    def _space(self) -> Iterator[Fault]:
+        if self.broken.isdisjoint({"parameters", "zip", "sample"}):
+            yield from (Fault(path, message) for path, message in space.problems(self.experiment))
+
+    def _conditions(self) -> Iterator[Fault]:
+        if isinstance(self.experiment.where, str):
+            yield from self._names(("where",), self.experiment.where)
+        for index, require in enumerate(self.experiment.require):
+            if require.where:
+                yield from self._names(("require", index, "where"), require.where)
+
+    def _names(self, path: Path, text: str) -> Iterator[Fault]:
+        if self.named:
+            for name in sorted(Expression.parse(text).names):
+                yield from self._name(path, name)
+
+    def _name(self, path: Path, name: str) -> Iterator[Fault]:
+        if name not in self.experiment.parameters:
+            hint = did_you_mean(name, self.experiment.parameters)
+            yield Fault(path, f"'{name}' is not a parameter{hint}{self._parameters(hint)}")
+
+    def _parameters(self, hint: str) -> str:
+        if hint:
+            return ""
+        listed = ", ".join(self.experiment.parameters)
+        return f"; parameters are {listed}" if listed else "; this experiment has no parameters"
+
+    def _make_cells(self) -> Iterator[Fault]:
+        if self.guessed or not self.broken.isdisjoint({"where", "zip", "sample", "seed"}):
+            return
+        try:
+            self.cells = space.cells(self.experiment, self.experiment.seed or 0)
+        except ExpressionError as error:
+            if not any(self._conditions()):
+                yield Fault(("where",), f"where: {error.message}")
+            return
+        if not self.cells:
+            yield Fault(("where",), "where: no combination of levels satisfies it, so nothing would be run")
+
+    def _workload(self, index: int) -> Iterator[Fault]:
+        use = self.experiment.workload[index]
+        path: Path = ("workload", index) if self.several else ("workload",)
+        try:
+            kind = workload_class(use.use)
+        except (UnknownName, PlugInError) as error:
+            parted = " " if error.message.endswith("?") else "; "
+            yield Fault((*path, "use"), parted.join(filter(None, (error.message, error.hint))))
+            return
+        open_options = {key: value for key, value in use.options.items() if key not in kind.verbatim}
+        try:
+            named = list(names_in(open_options))
+        except ExpressionError as error:
+            yield Fault((*path, *error.path), f"{error.message}")
+            return
+        unknown = [fault for place, name in named for fault in self._name((*path, *place), name)]
+        if self.named:
+            yield from unknown
+        sound = not unknown and not self.guessed and bool(self.cells)
+        tried = self._tried() if sound else (self._any_cell({name for _, name in named}),)
+        yield from self._options(use, path, tried, sound=sound)
+
+    def _options(
+        self, use: WorkloadUse, path: Path, tried: Iterable[Cell], *, sound: bool
+    ) -> Iterator[Fault]:
+        """Try the options in some cells; each fault is told once, and none that hangs on stand-ins."""
+        seen: set[Path] = set()
+        for cell in tried:
+            for fault in self._options_in(use, cell, sound=sound):
+                if fault.path not in seen and (sound or not _templated(use, fault.path)):
+                    seen.add(fault.path)
+                    yield Fault((*path, *fault.path), fault.message, fault.at_key)
+
+    def _tried(self) -> Iterator[Cell]:
+        """The first cells, and some more that hold levels which the first did not."""
+        seen: set[tuple[str, Any]] = set()
+        left = 2 * MOST_CELLS_TRIED
+        for number, cell in enumerate(self.cells):
+            new = {(name, repr(value)) for name, value in cell.parameters.items()} - seen
+            if left and (new or number < MOST_CELLS_TRIED):
+                left -= 1
+                seen |= new
+                yield cell
+
+    def _any_cell(self, names: Set[str] = frozenset()) -> Cell:
+        """A cell to try options with when the real ones cannot be told; unknown names stand for 1."""
+        known = {name: next(iter(found.values()), 1) for name, found in self.experiment.parameters.items()}
+        return Cell({**dict.fromkeys(names, 1), **known})
+
+    def _options_in(self, use: WorkloadUse, cell: Cell, *, sound: bool) -> Iterator[Fault]:
+        model = workload_class(use.use).options
+        try:
+            options = bound_options(use, cell.parameters)
+        except ExpressionError as error:
+            if sound:
+                yield Fault(error.path, f"{error.message}, with {cell.key}")
+            return
+        try:
+            model.model_validate(options)
+        except ValidationError as error:
+            where = f", with {cell.key}" if sound and options != use.options else ""
+            for fault in faults(error, options, model):
+                yield Fault(fault.path, fault.message + (where if not fault.at_key else ""), fault.at_key)
+
+    def _metrics(self) -> Iterator[Fault]:
+        try:
+            declared = declared_metrics(self.experiment, self.cells or (self._any_cell(),))
+        except (ExpressionError, SpecError):
+            return  # the options fit in no cell that could be told; that has been said
+        until = self.experiment.repeat.until
+        if until and "repeat" not in self.broken:
+            yield from self._metric(("repeat", "until", "metric"), "metric", until.metric, declared)
+        for index, require in enumerate(self.experiment.require):
+            requirement = Requirement.parse(require.that)
+            path: Path = ("require", index, "that")
+            wrong = list(self._metric(path, "require", requirement.metric, declared))
+            yield from wrong or _unit_fault(path, requirement, declared[requirement.metric])
+
+    def _metric(self, path: Path, key: str, name: str, declared: dict[str, Metric]) -> Iterator[Fault]:
+        scalars = [metric for metric in declared.values() if metric.kind == "scalar"]
+        if name not in (metric.name for metric in scalars):
+            hint = did_you_mean(name, [metric.name for metric in scalars])
+            listed = hint or f"; it has {', '.join(itertools.islice(declared, 12))}"
+            yield Fault(path, f"{key}: the workload has no metric '{name}'{listed}")
+
+
+def _unit_fault(path: Path, requirement: Requirement, metric: Metric) -> Iterator[Fault]:
+    unit = "1" if metric.unit == "%" else metric.unit
+    bound = requirement.bound
+    if bound.unit != unit and bound.value != 0:
+        message = f"'{requirement.text}': {metric.name} is in {metric.unit}, the bound is in {bound.unit}"
+        yield Fault(path, f"require: {message}")
+
+
+def declared_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Metric]:
+    """The metrics that any cell of the experiment may have, by name."""
+    found: dict[str, Metric] = {}
+    for cell in cells[:MOST_CELLS_TRIED]:
+        for use in experiment.workload:
+            if use.measured:
+                found |= {metric.name: metric for metric in bound(use, cell).metrics()}
+    return found
+
+
+def _templated(use: WorkloadUse, path: Path) -> bool:
+    """Whether an option holds `${…}`."""
+    return bool(path) and any("${" in text for text in _texts(use.options.get(str(path[0]))))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All strings in an option's value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)

@@ -1,0 +1,45 @@
+"""The JSON Schema of experiment files, for editors and for other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.model.experiment import Experiment
+from steelyard.plugins import own_names
+from steelyard.spec.bind import workload_class
+
+
+def schema() -> dict[str, Any]:
+    """The schema, with the options of every workload that ships with Steelyard.
+
+    Any option may be a string instead, because `${…}` may stand for it.
+    """
+    found = Experiment.model_json_schema()
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found["title"] = "Steelyard experiment"
+    definitions = found["$defs"]
+    definitions["WorkloadUse"] = {
+        "type": "object",
+        "required": ["use"],
+        "properties": {"use": {"type": "string"}},
+        "anyOf": [_workload(name, definitions) for name in sorted(own_names("workloads"))]
+        + [{"required": ["use"]}],
+    }
+    return found
+
+
+def _workload(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    kind = workload_class(name)
+    options = kind.options.model_json_schema(ref_template="#/$defs/{model}")
+    definitions |= options.pop("$defs", {})
+    properties = {key: _or_expression(entry) for key, entry in options["properties"].items()}
+    return {
+        "title": name,
+        "description": (kind.__doc__ or "").strip().partition("\n")[0],
+        "properties": {"use": {"const": name}, **properties},
+    }
+
+
+def _or_expression(entry: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: entry[key] for key in ("description", "default") if key in entry}
+    return {**kept, "anyOf": [entry, {"type": "string", "pattern": r"\$\{"}]}

@@ -1,0 +1,229 @@
+"""What a YAML parser cannot read, in plain words: one place, one sentence, and what to do about it.
+
+The parser (ruamel.yaml) says what it was doing (`context`) and what stood in its way (`problem`), in terms
+of its own tokens. The rules below know the mistakes people make; what none of them knows is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ruamel.yaml.error import MarkedYAMLError
+
+from steelyard.model.expression.error import quoted
+from steelyard.spec.problem import Mark
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_CONTENT = re.compile(r"\s*[^\s#]")
+_WORD = re.compile(r"[^,\[\]{}\s]*$")
+_SECOND_COLON = "a second ':' in one value; quote the value if the ':' is part of it"
+_FOUND = re.compile(r"(?:but )?(?:found|got) (.*)", re.DOTALL)
+_PARAMETER = re.compile(r"(?:\$\{[^}\n]*\}|[^,\[\]{}\s])+")
+_TOKENS = {
+    "'<stream end>'": "the end of the file",
+    "'<document start>'": "'---'",
+    "'<document end>'": "'...'",
+    "'<scalar>'": "more text",
+    "'<block mapping start>'": "a key",
+    "'?'": "a key",
+    "'<block sequence start>'": "a list item",
+    "'\\x00'": "the end of the file",
+    "'\\n'": "the end of the line",
+}
+
+Answer = tuple[Mark, str]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """One error of the parser: what it was doing since index `since`, what it met at index `at`."""
+
+    doing: str
+    problem: str
+    since: int
+    at: int
+    text: str
+
+    @property
+    def began(self) -> Mark:
+        """Where the parser began what it was doing."""
+        return self.place(self.since)
+
+    @property
+    def mark(self) -> Mark:
+        """Where it stopped."""
+        return self.place(self.at)
+
+    @property
+    def found(self) -> str:
+        """What stood in the way, for people."""
+        match = _FOUND.search(self.problem)
+        token = match[1].strip("(),") if match else ""
+        return _TOKENS.get(token, token)
+
+    @property
+    def before(self) -> str:
+        """The line up to where it stopped."""
+        return _LINE_END.split(self.text[: self.at])[-1]
+
+    def place(self, index: int) -> Mark:
+        """The place of an index in the text."""
+        lines = _LINE_END.split(self.text[:index])
+        return Mark(len(lines), len(lines[-1]) + 1)
+
+    def rest(self, index: int) -> str:
+        """What stands from an index to the end of its line, without a comment."""
+        return _LINE_END.split(self.text[index:], maxsplit=1)[0].split(" #")[0].strip()
+
+
+def explain(error: MarkedYAMLError, text: str) -> Answer:
+    """The place to look at and what is wrong there."""
+    place = error.problem_mark or error.context_mark
+    at = place.index if place else 0
+    since = error.context_mark.index if error.context_mark else at
+    failure = _Failure(error.context or "", error.problem or "", since, at, text)
+    for sign, rule in _RULES:
+        if sign in failure.problem or sign in failure.doing:
+            return rule(failure)
+    return failure.mark, f"not valid YAML: {failure.problem}"
+
+
+def _character(failure: _Failure) -> Answer:
+    if "'\\t'" in failure.problem:
+        return failure.mark, "found a tab; indent and separate with spaces"
+    character = failure.text[failure.at : failure.at + 1]
+    return failure.mark, f"a value cannot begin with {character!r}; quote it if it is meant as text"
+
+
+def _missing_colon(failure: _Failure) -> Answer:
+    return failure.began, _lacks_colon(failure.rest(failure.since))
+
+
+def _lacks_colon(line: str) -> str:
+    return f"': ' is missing in {quoted(line)}; a line is 'key: value'"
+
+
+def _colon(failure: _Failure) -> Answer:
+    if ": " in failure.before:
+        return failure.mark, _SECOND_COLON
+    indented = Mark(failure.mark.line, _indent(failure.before) + 1)
+    return _colon_missing_above(failure) or (
+        indented,
+        "a key cannot stand here; is it indented too far, or does the line before go on?",
+    )
+
+
+def _colon_missing_above(failure: _Failure) -> Answer | None:
+    """Whether the key's mistake is that of the line above, which should have been a key as well."""
+    above = enumerate(_LINE_END.split(failure.text[: failure.at])[:-1], 1)
+    number, line = max(((n, line) for n, line in above if _CONTENT.match(line)), default=(0, ""))
+    if not line or ": " in line or _indent(line) < _indent(failure.before):
+        return None
+    return Mark(number, _indent(line) + 1), _lacks_colon(line.split(" #")[0].strip())
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _list_item(failure: _Failure) -> Answer:
+    return failure.mark, "a list item '- ' cannot begin here; begin it on a line of its own"
+
+
+def _flow(failure: _Failure) -> Answer:
+    bracket, closing = ("[", "]") if "sequence" in failure.doing else ("{", "}")
+    line = failure.mark.line
+    if failure.found in {"'{'", "'['"}:
+        return _bare_bracket(failure)
+    if failure.found == "':'" and line == failure.began.line:
+        return failure.mark, _SECOND_COLON
+    if failure.found == "the end of the file":
+        return failure.began, f"'{bracket}' is never closed"
+    if failure.found in {"':'", "'---'", "'...'"}:
+        return failure.began, f"'{bracket}' is not closed before line {line}"
+    return failure.mark, f"expected ',' or '{closing}', found {failure.found}"
+
+
+def _bare_bracket(failure: _Failure) -> Answer:
+    """A bracket inside an unquoted text, most often that of a parameter."""
+    begun = _WORD.search(failure.before)
+    start = failure.at - (len(begun[0]) if begun else 0)
+    if not failure.before.endswith("$"):
+        message = f"{failure.found} inside a text within brackets; put the whole text in quotes"
+        return failure.place(start), message
+    whole = _PARAMETER.match(failure.text, start)
+    text = whole[0].removesuffix(":") if whole else "${name}"
+    return failure.place(start), f'${{…}} within brackets must be quoted; quote it: "{text}"'
+
+
+def _quote(failure: _Failure) -> Answer:
+    return failure.began, f"the quote {failure.text[failure.since]} is never closed"
+
+
+def _escape(failure: _Failure) -> Answer:
+    return failure.mark, r"this is no escape; use single quotes, or write '\\' for a '\'"
+
+
+def _block_end(failure: _Failure) -> Answer:
+    if failure.before.strip():
+        return failure.mark, f"{failure.found} follows a complete value; quote the whole value"
+    kind = "list" if "collection" in failure.doing else "mapping"
+    return failure.mark, (
+        f"this line does not fit the {kind} that began on line {failure.began.line}; check its indentation"
+    )
+
+
+def _no_value(failure: _Failure) -> Answer:
+    if failure.found == "the end of the file":
+        return failure.mark, "the file ends where a value is expected; is a bracket left open?"
+    return failure.mark, f"expected a value, found {failure.found}"
+
+
+def _name(failure: _Failure) -> Answer:
+    sign = "*" if "alias" in failure.doing else "&"
+    return failure.began, f"'{sign}' begins an {failure.doing.split()[-1]}; quote a text that begins with it"
+
+
+def _block_text(failure: _Failure) -> Answer:
+    sign = failure.text[failure.since]
+    return failure.began, f"'{sign}' begins a text of several lines; quote a text that begins with it"
+
+
+def _tag(failure: _Failure) -> Answer:
+    name = failure.rest(failure.since).split()[0]
+    return failure.began, f"tag {quoted(name, 60)} is not allowed; a file only describes, it never runs code"
+
+
+def _directive(failure: _Failure) -> Answer:
+    return failure.mark, "a line that begins with '%' asks for other rules; remove it"
+
+
+def _second_root(failure: _Failure) -> Answer:
+    if failure.found == "the end of the file":
+        return failure.mark, "the file ends before it says anything"
+    if failure.found == "a key" and (answer := _colon_missing_above(failure)):
+        return answer
+    return failure.mark, f"{failure.found} follows where the file should end; quote the whole value"
+
+
+_RULES: tuple[tuple[str, Callable[[_Failure], Answer]], ...] = (
+    ("cannot start any token", _character),
+    ("could not find expected ':'", _missing_colon),
+    ("mapping values are not allowed", _colon),
+    ("sequence entries are not allowed", _list_item),
+    ("expected ',' or", _flow),
+    ("found unexpected end of stream", _quote),
+    ("found unexpected document separator", _quote),
+    ("found undefined tag handle", _tag),
+    ("escape", _escape),
+    ("expected <block end>", _block_end),
+    ("expected the node content", _no_value),
+    ("while scanning an alias", _name),
+    ("while scanning an anchor", _name),
+    ("while scanning a block scalar", _block_text),
+    ("while scanning a directive", _directive),
+    ("found incompatible YAML document", _directive),
+    ("expected '<document start>'", _second_root),
+)
