@@ -1,0 +1,170 @@
+"""The journal: one line of JSON per thing that happened, one writer, torn last lines tolerated.
+
+Each line has a sequence number `seq`, the wall clock `wall` and the monotonic clock `mono` (seconds), and
+its `kind`. Lines on which a resume depends are synced to disk before `write` returns.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import StoreError, StoreFull
+
+RESERVE = 64 * 1024
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Journal:
+    """The writing end. Opening it cuts off a torn last line and goes on counting.
+
+    `RESERVE` bytes are kept aside in a file, so that a full disk cannot keep the last words from being
+    written: the first write that fails for lack of space gives the reserve up and tries again.
+    """
+
+    def __init__(self, path: Path, reserve: Path) -> None:
+        self.path, self._reserve = path, reserve
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._end, self._sequence = _sound_end(path)
+            os.ftruncate(self._file, self._end)
+        except OSError as error:
+            raise write_failure(path, error) from error
+
+    def write(self, kind: str, *, sync: bool = False, **fields: Any) -> None:
+        """Append a line; with `sync`, return only when it is on the disk. Raises StoreFull, StoreError."""
+        self._sequence += 1
+        line = {"seq": self._sequence, "wall": time.time(), "mono": time.monotonic(), "kind": kind, **fields}
+        # ASCII, because a file name need not be UTF-8, and a line that cannot be read back ends the history.
+        self._append(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+        if sync:
+            self._sync()
+
+    def keep_reserve(self) -> bool:
+        """Set the reserve aside (again). False when there is no room for it."""
+        return _allocated(self._reserve)
+
+    def has_room(self) -> bool:
+        """Whether the reserve is there, or can be set aside again, and as much could be written beside it."""
+        probe = self._reserve.with_name("probe")
+        room = (self.reserved or self.keep_reserve()) and _allocated(probe)
+        probe.unlink(missing_ok=True)
+        return room
+
+    @property
+    def reserved(self) -> bool:
+        """Whether the reserve is still there; it is not after the disk has been full."""
+        return self._reserve.exists()
+
+    def close(self) -> None:
+        """Give the reserve back and close; all that was written is on the disk then. Raises StoreError."""
+        with suppress(OSError):
+            self._reserve.unlink(missing_ok=True)
+        try:
+            self._sync()
+        finally:
+            os.close(self._file)
+
+    def _sync(self) -> None:
+        try:
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise write_failure(self.path, error) from error
+
+    def _append(self, data: bytes) -> None:
+        try:
+            self._write_whole(data)
+        except OSError as error:
+            os.ftruncate(self._file, self._end)
+            if error.errno not in _FULL:
+                raise write_failure(self.path, error) from error
+            self._use_reserve(data)
+        self._end += len(data)
+
+    def _use_reserve(self, data: bytes) -> None:
+        self._reserve.unlink(missing_ok=True)
+        try:
+            self._write_whole(data)
+        except OSError as error:
+            os.ftruncate(self._file, self._end)
+            raise write_failure(self.path, error) from error
+
+    def _write_whole(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._file, data) :]
+
+
+def _allocated(path: Path) -> bool:
+    """Make a file that takes up `RESERVE` bytes; False, and no file, when there is no room."""
+    try:
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, RESERVE)
+    except OSError:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def write_failure(path: Path, error: OSError) -> StoreError:
+    """What to raise when a file of the record could not be written: StoreFull where that is the reason."""
+    if error.errno in _FULL:
+        hint = "free some space, then `steelyard resume` goes on; what had finished is safe"
+        return StoreFull(f"no space left for {path}", hint=hint)
+    return StoreError(f"cannot write {path}: {error.strerror}")
+
+
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    """All lines in order; ends silently at a torn one, which is where the writer was killed.
+
+    Raises StoreError when a line cannot be read although sound ones follow: that is damage, not a torn end.
+    """
+    return (line for line, _ in _sound(path))
+
+
+def parse_line(raw: bytes) -> dict[str, Any] | None:
+    """One line, or None when it is torn or not a journal's."""
+    if not raw.endswith(b"\n"):
+        return None
+    try:
+        line = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return line if isinstance(line, dict) and isinstance(line.get("kind"), str) else None
+
+
+def _sound_end(path: Path) -> tuple[int, int]:
+    """Where the last sound line ends, in bytes, and the highest sequence number."""
+    end = sequence = 0
+    for line, end in _sound(path):  # noqa: B007 - the last one counts
+        number = line.get("seq")
+        sequence = max(sequence, number) if isinstance(number, int) else sequence
+    return end, sequence
+
+
+def _sound(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each sound line with the offset of its end."""
+    end = 0
+    try:
+        with path.open("rb") as file:
+            for raw in file:
+                line = parse_line(raw)
+                if line is None:
+                    _check_torn(path, raw, file, end)
+                    return
+                end += len(raw)
+                yield line, end
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _check_torn(path: Path, raw: bytes, rest: Iterable[bytes], end: int) -> None:
+    if raw.endswith(b"\n") and any(map(parse_line, rest)):
+        hint = "restore the file from a copy, or remove the damaged line by hand"
+        raise StoreError(f"{path} is damaged at byte {end}: lines that can be read come after it", hint=hint)

@@ -1,0 +1,274 @@
+"""A run as it was recorded: the only way in which analysis and report see one.
+
+The journal is the truth; everything else is read only for detail (histograms, outputs, telemetry), so that
+a run cut off at any instant can still be shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from steelyard.errors import StoreError, UnknownName
+from steelyard.model.metric import Mark, Metric
+from steelyard.model.trial import Cell, Result, Trial
+from steelyard.store.journal import lines, parse_line
+from steelyard.store.layout import SCHEMA, RunFolder
+from steelyard.store.writer import is_live
+
+_TAIL = 8192
+_ENORMOUS = 1e15
+
+State = Literal["running", "complete", "interrupted", "failed", "died"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """A finished trial: its result and where the rest of it lies."""
+
+    number: int
+    result: Result
+    started: float
+    attempt: int = 1
+    message: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Why it is not pooled with the others; empty when it is."""
+        return self.result.marks
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What `list` shows of a run, from the two ends of its journal."""
+
+    run: str
+    title: str
+    started: float
+    state: State
+    trials: int
+    failed: int
+
+
+class RunRecord:
+    """A run seen from outside. Every property reads on first use; nothing is ever written."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        if not folder.journal.is_file():
+            raise StoreError(f"{folder.path} holds no journal, so it is not a run")
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.folder.id
+
+    @cached_property
+    def journal(self) -> list[dict[str, Any]]:
+        """All lines of the journal."""
+        return list(lines(self.folder.journal))
+
+    @cached_property
+    def experiment_text(self) -> str:
+        """The experiment file as it was run."""
+        return _text(self.folder.experiment)
+
+    @cached_property
+    def design(self) -> dict[str, Any]:
+        """Seed, order, cells, metrics, requirements and policies of the run. Raises StoreError."""
+        return _document(self.folder.design)
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """What the collectors found; empty when the run ended before they were done."""
+        return _document(self.folder.environment) if self.folder.environment.exists() else {}
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The declared metrics by name, in their order."""
+        with _sound(self.folder.design):
+            return {entry["name"]: Metric(**entry) for entry in self.design.get("metrics", ())}
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells of the design, measured or not."""
+        with _sound(self.folder.design):
+            return tuple(Cell(dict(parameters)) for parameters in self.design["cells"])
+
+    @cached_property
+    def trials(self) -> tuple[TrialRecord, ...]:
+        """The finished trials in the order in which they ended; the last attempt of each."""
+        found: dict[tuple[str, int], TrialRecord] = {}
+        with _sound(self.folder.journal):
+            for line in self._of("trial-ended"):
+                if not line.get("retried"):
+                    record = _trial(line)
+                    found[record.result.trial.key] = record
+        return tuple(found.values())
+
+    @property
+    def results(self) -> Iterator[Result]:
+        """What a design replays."""
+        return (trial.result for trial in self.trials)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the run warned of, each once."""
+        return list(dict.fromkeys(str(line.get("text", "")) for line in self._of("warning")))
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        with _sound(self.folder.journal):
+            return int(self.journal[0]["seed"])
+
+    @property
+    def last_number(self) -> int:
+        """The highest number that any trial was given; 0 before the first."""
+        with _sound(self.folder.journal):
+            return max((int(line["trial"]) for line in self._of("trial-started")), default=0)
+
+    def glance(self) -> Glance:
+        """The run in short."""
+        return glance(self.folder)
+
+    def histograms(self, number: int) -> dict[str, dict[float, int]]:
+        """Metric name to bins (value in the metric's unit to count) of a trial; empty where it has none."""
+        path = self.folder.trial(number) / "metrics.json"
+        if not path.exists():
+            return {}
+        with _sound(path):
+            bins = _document(path).get("histograms", {}).items()
+            return {name: {float(value): int(n) for value, n in found.items()} for name, found in bins}
+
+    def trial_document(self, number: int) -> dict[str, Any]:
+        """The commands, exits and times of a trial; empty when it was cut off before they were written."""
+        path = self.folder.trial(number) / "trial.json"
+        return _document(path) if path.exists() else {}
+
+    def trial_page(self, number: int) -> dict[str, Any]:
+        """Everything of one trial in one document. Raises UnknownName."""
+        found = [line for line in self.journal if line.get("trial") == number]
+        if not found:
+            numbers = [str(trial.number) for trial in self.trials]
+            raise UnknownName(
+                "trial", str(number), numbers, hint=f"{self.id} has trials 1 to {self.last_number}"
+            )
+        folder = self.folder.trial(number)
+        files = sorted(str(path) for path in folder.rglob("*") if path.is_file())
+        return {"journal": found, **self.trial_document(number), "files": files}
+
+    def telemetry(self, number: int) -> dict[str, Path]:
+        """Host to the Parquet file of its samples during a trial."""
+        folder = self.folder.telemetry(number, "x", "parquet").parent
+        return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
+    def _of(self, kind: str) -> Iterator[dict[str, Any]]:
+        return (line for line in self.journal if line["kind"] == kind)
+
+
+def glance(folder: RunFolder) -> Glance:
+    """A run in short, from the two ends of its journal. Never raises: a list shows damaged runs too."""
+    first, last = _ends(folder.journal)
+    return Glance(
+        folder.id,
+        str(first.get("experiment", "")),
+        _number(first.get("wall")),
+        _state(folder, last),
+        int(_number(last.get("done"))),
+        int(_number(last.get("failed"))),
+    )
+
+
+def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
+    if is_live(folder):
+        return "running"
+    ended: dict[object, State] = {"complete": "complete", "interrupted": "interrupted", "failed": "failed"}
+    return ended.get(str(last.get("state")), "died") if last.get("kind") == "run-ended" else "died"
+
+
+def _number(value: object) -> float:
+    """What a stranger says is a number: 0 when it is none."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _ENORMOUS
+    return float(value) if plain else 0.0  # type: ignore[arg-type]
+
+
+def _ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The first line, and the last one that counts trials, which may stand far from the end."""
+    try:
+        with path.open("rb") as file:
+            first = parse_line(file.readline()) or {}
+            size, reach = os.fstat(file.fileno()).st_size, _TAIL
+            while not (counting := _counting(file, max(0, size - reach))) and reach < size:
+                reach *= 8
+    except OSError:
+        return {}, {}
+    return first, counting
+
+
+def _counting(file: BinaryIO, start: int) -> dict[str, Any]:
+    """The last line from there on that says how many trials are done; empty when none does."""
+    file.seek(start)
+    last: dict[str, Any] = {}
+    for raw in file:
+        line = parse_line(raw)
+        if line and "done" in line:
+            last = line
+    return last
+
+
+def _trial(line: Mapping[str, Any]) -> TrialRecord:
+    if line["status"] not in ("ok", "failed"):
+        raise ValueError(f"a trial's status is ok or failed, not {line['status']!r:.40}")
+    seconds = float(line["seconds"])
+    result = Result(
+        Trial(Cell(dict(line["parameters"])), int(line["repetition"])),
+        line["status"],
+        seconds,
+        {name: float(value) for name, value in line.get("metrics", {}).items()},
+        tuple(Mark(**mark) for mark in line.get("marks", ())),
+        line.get("category"),
+    )
+    return TrialRecord(
+        int(line["trial"]),
+        result,
+        float(line["wall"]) - seconds,
+        int(line.get("attempt", 1)),
+        str(line.get("message", "")),
+        dict(line.get("facts", {})),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _document(path: Path) -> dict[str, Any]:
+    with _sound(path):
+        document = json.loads(_text(path))
+        if not isinstance(document, dict):
+            raise TypeError("it is not a JSON object")
+        newer = int(document.get("schema", SCHEMA)) > SCHEMA
+    if newer:
+        message = f"{path} was written by a newer version of Steelyard (schema {document['schema']})"
+        raise StoreError(message, hint="update Steelyard to read it")
+    return document
+
+
+@contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Whatever a file says that it should not is one kind of error."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged: {type(error).__name__}: {error}") from error

@@ -1,0 +1,145 @@
+"""Host telemetry on disk: raw samples as lines of JSON while a trial runs, a Parquet table afterwards.
+
+The caller removes the samples once `write_parquet` has returned, never before; whatever fails, they stay.
+Duckdb and numpy are loaded on use: a third of a second that most commands need not spend.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from steelyard.errors import StoreError, StoreFull
+
+if TYPE_CHECKING:
+    import duckdb
+    import numpy as np
+
+_OFFLINE: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+class Sample(NamedTuple):
+    """One sample of a host: wall clock and monotonic clock in seconds, raw text by path."""
+
+    t: float
+    m: float
+    raw: Mapping[str, str]
+
+
+def sample_line(sample: Sample) -> bytes:
+    """A sample as a line of the `.ndjson` file."""
+    return json.dumps(sample._asdict(), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def read_samples(path: Path) -> Iterator[Sample]:
+    """All samples in order. A torn last line, where the sampler was killed, is left out.
+
+    Raises StoreError when the file cannot be read or another line is not a sample.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n"):
+                    yield _sample(line, path, number)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def write_parquet(rows: Iterable[Mapping[str, float]], path: Path) -> None:
+    """Write rows whole or not at all; it is on the disk afterwards. A value that a row lacks is null.
+
+    Raises StoreFull, StoreError, and leaves nothing behind then.
+    """
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        _write(_columns(rows), aside)
+        _sync(aside)
+        aside.replace(path)
+    except OSError as error:
+        raise _failed(path, error) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_parquet(path: Path) -> dict[str, list[Any]]:
+    """The columns of such a table by name; null is None. Raises StoreError."""
+    import duckdb
+
+    if not path.is_file():
+        raise StoreError(f"there is no {path}")
+    try:
+        with duckdb.connect(":memory:", config=_OFFLINE) as database:
+            table = database.read_parquet(_literal(path))
+            found = table.fetchall()
+            return {name: [row[index] for row in found] for index, name in enumerate(table.columns)}
+    except duckdb.Error as error:
+        raise StoreError(f"cannot read {path}: {_first_line(error)}") from error
+
+
+def _sample(line: bytes, path: Path, number: int) -> Sample:
+    try:
+        found = json.loads(line)
+        sample = Sample(float(found["t"]), float(found["m"]), found["raw"])
+        texts = [*sample.raw.keys(), *sample.raw.values()]
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise StoreError(f"{path}:{number} is not a sample: {_first_line(error)}") from error
+    if not (math.isfinite(sample.t) and math.isfinite(sample.m) and all(isinstance(t, str) for t in texts)):
+        raise StoreError(f"{path}:{number} is not a sample: a clock or a text is of the wrong kind")
+    return sample
+
+
+def _columns(rows: Iterable[Mapping[str, float]]) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    import numpy as np
+
+    table = list(rows)
+    names = dict.fromkeys(name for row in table for name in row) or {"t": None}
+    values = {name: [row.get(name, math.nan) for row in table] for name in names}
+    return {name: np.ma.masked_invalid(np.array(column, dtype=float)) for name, column in values.items()}
+
+
+def _write(columns: Mapping[str, Any], path: Path) -> None:
+    import duckdb
+
+    try:
+        with duckdb.connect(":memory:", config=_OFFLINE) as database:
+            # Names of devices are column names: handed over as values, they never become part of a query.
+            database.register("telemetry", columns)
+            database.view("telemetry").write_parquet(str(path), compression="zstd")
+    except duckdb.Error as error:
+        raise _refused(path, error) from error
+
+
+def _refused(path: Path, error: duckdb.Error) -> StoreError:
+    if os.strerror(errno.ENOSPC) in str(error) or os.strerror(errno.EDQUOT) in str(error):
+        return _failed(path, OSError(errno.ENOSPC, ""))
+    return StoreError(f"cannot write {path}: {_first_line(error)}")
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _literal(path: Path) -> str:
+    """The path for duckdb, which takes `*`, `?` and `[` in it as a pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def _failed(path: Path, error: OSError) -> StoreError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "free some space, then `steelyard resume` goes on; what had finished is safe"
+        return StoreFull(f"no space left for {path}", hint=hint)
+    return StoreError(f"cannot write {path}: {error.strerror}")
