@@ -1,0 +1,45 @@
+"""What the minder knows of a program that it started."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # importing typing takes 3 ms
+if TYPE_CHECKING:
+    from typing import Any
+
+TICK = 1.0  # seconds that an orphan which died waits at most to be collected
+GLANCE = 0.02  # seconds between looks at a tree that still has time to end by itself
+PAUSE, LONGEST_PAUSE = 0.002, 0.5  # seconds between looks at processes that were sent SIGKILL
+
+
+class Child:
+    """A program that was started, until nothing is left of it and its exit is reported."""
+
+    def __init__(self, name: str, pid: int, pidfd: int, clock: float) -> None:
+        self.name, self.pid, self.pidfd, self.clock = name, pid, pidfd, clock
+        self.result: dict[str, Any] | None = None
+        self.killed = False
+        self.deadline = float("inf")  # monotonic; from then on SIGKILL
+        self.pause = PAUSE
+        self.struck: set[int] = set()
+        self.leftovers = 0
+
+    def exited(self, status: int, usage: Any, now: float) -> None:
+        """Keep how it ended. What it left behind has no time left, unless a grace still runs."""
+        code = os.waitstatus_to_exitcode(status)
+        self.result = {
+            "code": code if code >= 0 else None,
+            "signal": -code if code < 0 else None,
+            "wall": now - self.clock,
+            "user": usage.ru_utime,
+            "system": usage.ru_stime,
+            "peak_memory": usage.ru_maxrss * 1024,
+        }
+        self.deadline = self.deadline if self.killed else now
+
+    def next_look(self, now: float) -> float:
+        """Return in how many seconds this child wants attention."""
+        if now >= self.deadline:
+            return self.pause
+        return min(GLANCE if self.result else TICK, self.deadline - now)

@@ -1,0 +1,254 @@
+"""The minder's loop: it waits on the lease and on its children, all in one poll."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import time
+from contextlib import suppress
+
+from . import CHILD_VARIABLE, TOKEN_VARIABLE
+from .child import LONGEST_PAUSE, PAUSE, Child
+from .processes import (
+    Process,
+    descendants,
+    environment,
+    processes,
+    read_proc,
+    reap,
+    send,
+    strike,
+    variable,
+)
+from .scratch import make_scratch, remove_scratch
+from .spawn import Refused, attempt, hold, raw, spawn
+
+TYPE_CHECKING = False  # importing typing takes 3 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+LEASE = 0
+MESSAGE_LIMIT = 64 << 20  # bytes
+PR_SET_CHILD_SUBREAPER = 36
+NOT_FOR_US = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class Minder:
+    """Serves one lease."""
+
+    def __init__(self, token: str) -> None:
+        self.token, self.run = token, token.partition(":")[0]
+        self.children: dict[str, Child] = {}
+        self.scratch: dict[str, None] = {}
+        self.inbox, self.outbox = b"", b""
+        self.poll = select.poll()
+        self.poll.register(LEASE, select.POLLIN)
+        self.alarms: set[int] = set()
+        self.verbs: dict[str, Callable[[dict[str, Any]], None]] = {
+            "start": self.start,
+            "kill": self.kill,
+            "scratch": self.remember_scratch,
+            "unscratch": self.forget_scratch,
+        }
+
+    def end_when_readable(self, fd: int) -> None:
+        """Take news from this descriptor for the end of the lease."""
+        self.poll.register(fd, select.POLLIN)
+        self.alarms.add(fd)
+
+    def serve(self) -> None:
+        """Do what the controller asks for until the lease is over."""
+        self.reply(event="ready")
+        while True:
+            ready = [fd for fd, _ in self.poll.poll(self.patience())]
+            reap(self.bury)
+            if self.alarms.intersection(ready) or (LEASE in ready and not self.listen()):
+                return
+            for child in list(self.children.values()):
+                if child.result or time.monotonic() >= child.deadline:
+                    self.settle(child)
+
+    def patience(self) -> float | None:
+        """Return how long the poll may take, in milliseconds; None for ever."""
+        now = time.monotonic()
+        return min((child.next_look(now) * 1000 for child in self.children.values()), default=None)
+
+    # The lease ------------------------------------------------------------------------------------------
+
+    def listen(self) -> bool:
+        """Take in what the controller sent; False at the end of the lease."""
+        self.flush()
+        try:
+            data = os.read(LEASE, 1 << 16)
+        except BlockingIOError:
+            return True
+        *lines, self.inbox = (self.inbox + data).split(b"\n")
+        for line in lines:
+            request = json.loads(line)
+            self.verbs[request["do"]](request)
+        return bool(data) and len(self.inbox) <= MESSAGE_LIMIT
+
+    def reply(self, **message: Any) -> None:
+        """Send the controller a message."""
+        self.outbox += json.dumps(message).encode() + b"\n"
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand over as much as the controller takes without making us wait."""
+        with suppress(BlockingIOError):
+            while self.outbox:
+                self.outbox = self.outbox[os.write(LEASE, self.outbox) :]
+        self.poll.modify(LEASE, select.POLLIN | (select.POLLOUT if self.outbox else 0))
+
+    # What a controller may ask for ----------------------------------------------------------------------
+
+    def start(self, request: dict[str, Any]) -> None:
+        """Start a child; say when, or why not."""
+        name, started, clock = request["id"], time.time(), time.monotonic()
+        marks = {TOKEN_VARIABLE.encode(): raw(self.token), CHILD_VARIABLE.encode(): raw(name)}
+        try:
+            pid = spawn(request, marks)
+            pidfd = attempt("program", hold, pid)
+        except Refused as refusal:
+            self.reply(event="failed", id=name, what=refusal.what, errno=refusal.errno)
+            return
+        self.children[name] = Child(name, pid, pidfd, clock)
+        self.poll.register(pidfd, select.POLLIN)
+        self.reply(event="started", id=name, pid=pid, started=started, clock=clock)
+
+    def kill(self, request: dict[str, Any]) -> None:
+        """Ask a child and all below it to end, within a grace in seconds."""
+        child = self.children.get(request["id"])
+        if child is None:
+            return  # it has just ended by itself
+        child.deadline = min(child.deadline, time.monotonic() + float(request["grace"]))
+        child.killed = True
+        for pid in self.tree(child):
+            with suppress(PermissionError):
+                send(pid, signal.SIGTERM)
+                send(pid, signal.SIGCONT)  # a stopped process would not hear the other
+
+    def remember_scratch(self, request: dict[str, Any]) -> None:
+        """Note a directory to be removed when the lease ends, and create it when it is not there.
+
+        A controller that created it could be killed between mkdir and marker, and the directory would stay.
+        """
+        self.scratch[request["path"]] = None
+        try:
+            make_scratch(raw(request["path"]), self.run)
+        except OSError as error:
+            self.reply(event="scratch", id=request["id"], errno=error.errno)
+        else:
+            self.reply(event="scratch", id=request["id"], errno=None)
+
+    def forget_scratch(self, request: dict[str, Any]) -> None:
+        """Leave a directory to the controller."""
+        self.scratch.pop(request["path"], None)
+
+    # The end of a child ---------------------------------------------------------------------------------
+
+    def bury(self, pid: int, status: int, usage: Any) -> None:
+        """Take note of a death, if it is that of a child; other dead are orphans that came to us."""
+        now = time.monotonic()
+        for child in self.children.values():
+            if child.pid == pid and child.result is None:
+                self.poll.unregister(child.pidfd)
+                os.close(child.pidfd)
+                child.exited(status, usage, now)
+
+    def settle(self, child: Child) -> None:
+        """End what is left of a child whose time is over, and report its exit when nothing is."""
+        left = self.tree(child)
+        if left and time.monotonic() >= child.deadline:
+            left = strike(lambda: self.tree(child), send)
+            child.pause = min(child.pause * 2, LONGEST_PAUSE)
+            child.leftovers += len(left - child.struck) if child.result else 0
+            child.struck |= left
+        if child.result and not left:
+            del self.children[child.name]
+            self.reply(event="exited", id=child.name, leftovers=child.leftovers, **child.result)
+
+    def tree(self, child: Child) -> set[int]:
+        """Return the pids of a child and all its descendants, also of those whose parents are gone."""
+        if child.result and not self.has_orphans():
+            return set()
+        table, me = processes(), os.getpid()
+        owners = {each.pid: each for each in self.children.values()}
+        mine = [each for each in table.values() if each.parent == me]
+        roots = [each.pid for each in mine if self.owner(each, owners, child) is child]
+        # The dead are collected by their parent, or by us once the parent is killed.
+        return {pid for pid in descendants(table, roots) if not table[pid].dead or table[pid].parent == me}
+
+    def has_orphans(self) -> bool:
+        """Say whether there may be processes below us other than running children and what is below them."""
+        if not reap(self.bury):
+            return False
+        running = {child.pid for child in self.children.values() if child.result is None}
+        # Absent where the kernel was built without CONFIG_PROC_CHILDREN: then all of /proc is looked at.
+        listed = read_proc(f"/proc/self/task/{os.getpid()}/children", 1 << 20).split()
+        return not listed or not running.issuperset(map(int, listed))
+
+    def owner(self, mine: Process, owners: dict[int, Child], ending: Child) -> Child | None:
+        """Return the child that one of our direct children is, or from which it came, should it be an orphan.
+
+        Its session or its environment tells. One whose child is gone already goes with the child that is
+        ending now, and one that hides both with the last child there is.
+        """
+        if found := owners.get(mine.pid) or owners.get(mine.session):
+            return found
+        environ = environment(mine.pid)
+        if variable(environ, TOKEN_VARIABLE) == self.token:
+            return self.children.get(variable(environ, CHILD_VARIABLE) or "", ending)
+        return ending if len(self.children) == 1 else None
+
+    # The end of all -------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """End every descendant, again until none is left, then remove the scratch directories."""
+        me, pause = os.getpid(), PAUSE
+        while reap(lambda *_: None):
+            if not strike(lambda: descendants(processes(), [me]) - {me}, send):
+                break  # only programs of other users are left
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+        for path in self.scratch:
+            with suppress(OSError):  # what stays is found by its marker
+                remove_scratch(raw(path), self.run)
+
+
+def prepare() -> int:
+    """Make this process a minder; return a descriptor that becomes readable when SIGTERM comes."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - importing pathlib takes 4 ms
+        if int(name) > 2:  # whatever a careless controller let through
+            os.closerange(int(name), int(name) + 1)
+    os.set_blocking(LEASE, False)
+    os.chdir("/")
+    for number in NOT_FOR_US:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    heard, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError("this kernel has no child subreapers (prctl)")
+    return heard
+
+
+def main(token: str) -> None:
+    """Serve the lease on standard input for the run and the controller that the token names."""
+    sigterm = prepare()
+    minder = Minder(token)
+    try:
+        minder.end_when_readable(sigterm)
+        # A forked copy of the controller could hold the lease open for ever.
+        minder.end_when_readable(os.pidfd_open(int(token.split(":")[2])))
+        minder.serve()
+    except (ConnectionError, ProcessLookupError):
+        pass  # the controller is gone
+    finally:
+        minder.end()

@@ -1,0 +1,1 @@
+"""Where hosts come from; one small file per site."""
