@@ -1,0 +1,1 @@
+"""Find or install what a workload or service needs."""

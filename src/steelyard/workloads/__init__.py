@@ -1,0 +1,1 @@
+"""What is run and measured; one small file per workload, found by its file name."""

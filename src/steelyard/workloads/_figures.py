@@ -1,0 +1,107 @@
+"""Find one number in what a program printed or wrote: by a JSON path or a regular expression."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from steelyard.errors import ParseFailure, UnitError
+from steelyard.model.command import Output
+from steelyard.model.metric import Unit
+from steelyard.units import parse_quantity
+
+_STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+|'[^']*')\]")
+
+
+class Source(NamedTuple):
+    """Where the figure `name` is: in stdout, stderr or a raw file, and how to find it there."""
+
+    name: str
+    where: str
+    json_path: str | None
+    regex: str | None
+
+
+def figure(source: Source, output: Output) -> float:
+    """The number. Raises ParseFailure that quotes what was found instead."""
+    text = _text(source, output)
+    found = _by_regex(source, text) if source.regex is not None else _by_json(source, text)
+    try:
+        number = math.nan if isinstance(found, bool) else float(found)
+    except (ValueError, TypeError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParseFailure(
+            f"metric {source.name}: found {_excerpt(str(found))}, which is not a finite number"
+        )
+    return number
+
+
+def steps(path: str) -> Iterator[str | int]:
+    """The keys and indices of `a.b[0]['odd key']`. Raises ValueError."""
+    end = 0
+    while end < len(path):
+        match = _STEP.match(path, end)
+        if not match or (end == 0 and path.startswith(".")):
+            break
+        key, index = match.groups()
+        yield key or (index.strip("'") if index.startswith("'") else int(index))
+        end = match.end()
+    if end != len(path) or not path:
+        raise ValueError(f"'{path}' is not a path; for example results[0].rate")
+
+
+@lru_cache(maxsize=64)
+def scale(unit: str) -> tuple[float, Unit]:
+    """How many base units one of it is, and which. Raises UnitError."""
+    if unit == "%":
+        return 0.01, "%"
+    try:
+        quantity = parse_quantity(unit if unit.startswith("1") else f"1 {unit}")
+    except UnitError as error:
+        raise UnitError(error.message.removeprefix(f"'1 {unit}': ")) from None
+    if quantity.unit not in ("s", "B", "B/s", "1/s", "1"):
+        raise UnitError(f"'{unit}' is not a unit of a metric")
+    return quantity.value, cast(Unit, quantity.unit)
+
+
+def _text(source: Source, output: Output) -> str:
+    if source.where in ("stdout", "stderr"):
+        return str(getattr(output, source.where))
+    path = output.raw.get(source.where)
+    if path is None:
+        raise ParseFailure(
+            f"metric {source.name}: the program wrote no file {source.where} to the directory $RAW"
+        )
+    return path.read_text(errors="replace")
+
+
+def _by_regex(source: Source, text: str) -> str:
+    found = re.findall(source.regex or "", text, re.MULTILINE)
+    if not found:
+        raise ParseFailure(f"metric {source.name}: nothing matches {source.regex!r} in {_excerpt(text)}")
+    return str(found[-1])
+
+
+def _by_json(source: Source, text: str) -> Any:
+    try:
+        place: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ParseFailure(f"metric {source.name}: not JSON: {_excerpt(text)}") from None
+    for step in steps(source.json_path or ""):
+        try:
+            place = place[step]
+        except (KeyError, IndexError, TypeError):
+            found = _excerpt(json.dumps(place))
+            raise ParseFailure(
+                f"metric {source.name}: no {step!r} of '{source.json_path}' in {found}"
+            ) from None
+    return place
+
+
+def _excerpt(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:40]} … {text[-40:]}") if text else "empty output"

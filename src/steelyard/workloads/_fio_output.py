@@ -1,0 +1,212 @@
+"""From what fio printed (`--output-format=json+`) to typed values in base units.
+
+Nothing here trusts the text: whatever is missing, of another type, negative or not finite becomes a
+ParseFailure that names the place. The fields are described in fio's HOWTO, section "JSON+ output".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from steelyard.errors import ParseFailure
+from steelyard.model.command import Output
+
+_LARGEST = 128 * 2**20  # bytes; a thousand processes with full histograms need about 30 MB
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What one job moved in one direction.
+
+    `bytes`, `ios`; `seconds` from the job's start to the end of this direction; `waited`: seconds from start
+    to completion, summed over all I/Os (None if fio was told not to measure it); `submitting`: the part
+    of that spent in handing them to the kernel; `bins`: completion latency in seconds to count.
+    """
+
+    bytes: int
+    ios: int
+    seconds: float
+    waited: float | None
+    submitting: float
+    bins: Mapping[float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One entry of fio's `jobs`: a process or thread.
+
+    `group`: jobs of one group ran at the same time, groups one after another. `options`: what fio was asked
+    for, global options included. `user`, `system`: CPU seconds. `levels`: lower bound of each of fio's
+    queue depth levels to the share of I/Os issued at it. `error`: the errno that ended it, else 0;
+    `errors`: how many I/Os failed without ending it (`continue_on_error`).
+    """
+
+    name: str
+    group: int
+    error: int
+    errors: int
+    options: Mapping[str, str]
+    user: float
+    system: float
+    flows: Mapping[str, Flow]
+    levels: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything that one fio command reported."""
+
+    version: str
+    jobs: tuple[Job, ...]
+
+
+def load(output: Output, name: str) -> Result:
+    """The result in the file `name` of `output.raw`, else on stdout. Raises ParseFailure."""
+    return parse(_text(output, name))
+
+
+def parse(text: str) -> Result:
+    """Read fio's output; lines before its JSON (fio's warnings) are passed over. Raises ParseFailure."""
+    top = Node(_json(text), "fio's output")
+    shared = top.child("global options", default={}).texts()
+    jobs = tuple(_job(node, shared) for node in top.child("jobs").nodes())
+    if not jobs:
+        raise ParseFailure("fio's output lists no job")
+    return Result(top.child("fio version").text(), jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of the JSON text with the place where it stands, for messages."""
+
+    value: object
+    where: str
+
+    def child(self, key: str, *, default: object = None) -> Node:
+        """The value under a key, or the default where fio leaves the key out."""
+        content = self._mapping()
+        if key not in content and default is None:
+            raise ParseFailure(f"{self.where} lacks '{key}'")
+        return Node(content.get(key, default), f"{self.where}, {key}")
+
+    def nodes(self) -> list[Node]:
+        """The entries of a list."""
+        if not isinstance(self.value, list):
+            self._refuse("a list")
+        return [Node(entry, f"{self.where}[{index}]") for index, entry in enumerate(self.value)]
+
+    def items(self) -> list[tuple[str, Node]]:
+        """The entries of a mapping."""
+        return [(key, Node(value, f"{self.where}, {key}")) for key, value in self._mapping().items()]
+
+    def texts(self) -> dict[str, str]:
+        """A mapping of strings."""
+        return {key: node.text() for key, node in self.items()}
+
+    def text(self) -> str:
+        """A string."""
+        return self.value if isinstance(self.value, str) else self._refuse("a string")
+
+    def number(self) -> float:
+        """A finite number that is not negative."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self._refuse("a number")
+        if not 0 <= self.value <= 1e18:
+            self._refuse("a number of a possible size")
+        return float(self.value)
+
+    def count(self) -> int:
+        """A whole number that is not negative."""
+        number = self.number()
+        return int(number) if number.is_integer() else self._refuse("a whole number")
+
+    def _mapping(self) -> dict[str, object]:
+        return self.value if isinstance(self.value, dict) else self._refuse("a mapping")
+
+    def _refuse(self, wanted: str) -> NoReturn:
+        raise ParseFailure(f"{self.where}: {repr(self.value)[:_SHOWN]} is not {wanted}")
+
+
+def _text(output: Output, name: str) -> str:
+    path = output.raw.get(name)
+    return output.stdout if path is None else _read(path, name)
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ParseFailure(f"{name} is larger than {_LARGEST >> 20} MiB; use fewer jobs")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ParseFailure(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _json(text: str) -> object:
+    start = re.search(r"^\{", text, re.MULTILINE)
+    if not start:
+        raise ParseFailure(f"no JSON in fio's output, {_quoted(text)}")
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    try:
+        return decoder.raw_decode(text, start.start())[0]
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno} ({error.msg}), {_quoted(text[error.pos :])}"
+        raise ParseFailure(f"fio's output breaks off or is damaged at {place}") from error
+    except (ValueError, RecursionError) as error:
+        raise ParseFailure(f"fio's output is not JSON that fio writes: {error}") from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _quoted(text: str) -> str:
+    return f"which reads {text.strip()[:_SHOWN]!r}" if text.strip() else "which is empty there"
+
+
+def _job(node: Node, shared: Mapping[str, str]) -> Job:
+    seconds = node.child("job_runtime").number() / 1e3
+    flows = {way: _flow(node.child(way)) for way in ("read", "write", "trim")}
+    return Job(
+        name=node.child("jobname").text(),
+        group=node.child("groupid").count(),
+        error=node.child("error").count(),
+        errors=node.child("total_err", default=0).count(),
+        options={**shared, **node.child("job options", default={}).texts()},
+        user=node.child("usr_cpu").number() / 100 * seconds,
+        system=node.child("sys_cpu").number() / 100 * seconds,
+        flows={way: flow for way, flow in flows.items() if flow.ios},
+        levels=_levels(node.child("iodepth_level")),
+    )
+
+
+def _flow(node: Node) -> Flow:
+    latency, submission = node.child("lat_ns"), node.child("slat_ns")
+    measured = latency.child("N").number()
+    return Flow(
+        bytes=node.child("io_bytes").count(),
+        ios=node.child("total_ios").count(),
+        seconds=node.child("runtime").number() / 1e3,
+        waited=latency.child("mean").number() / 1e9 * measured if measured else None,
+        submitting=submission.child("mean").number() / 1e9 * submission.child("N").number(),
+        bins=_bins(node.child("clat_ns").child("bins", default={})),
+    )
+
+
+def _bins(node: Node) -> dict[float, int]:
+    return {_whole(key, entry) / 1e9: entry.count() for key, entry in node.items()}
+
+
+def _levels(node: Node) -> dict[int, float]:
+    return {_whole(key.removeprefix(">="), entry): entry.number() / 100 for key, entry in node.items()}
+
+
+def _whole(key: str, node: Node) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", key):
+        raise ParseFailure(f"{node.where}: '{key[:_SHOWN]}' is not a whole number")
+    return int(key)

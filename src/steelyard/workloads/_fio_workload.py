@@ -1,0 +1,66 @@
+"""What every workload that measures with fio shares: the tool, the metrics, the parser, where files lie."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from pydantic import Field, field_validator
+
+from steelyard.model.command import Output
+from steelyard.model.metric import Metric, Reading
+from steelyard.workloads import _fio_output
+from steelyard.workloads._fio_job import FIO, result_file
+from steelyard.workloads._fio_output import Result
+from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads.base import Options, Workload
+
+
+class FioOptions(Options):
+    """Options of every workload that measures with fio."""
+
+    directory: str = Field(
+        "scratch",
+        description="Where the test files lie: `scratch` (the run's own, on each host), or an absolute path, "
+        "in which the run makes and removes a directory of its own.",
+    )
+
+    @field_validator("directory")
+    @classmethod
+    def _known_place(cls, value: str) -> str:
+        if value == "scratch" or (value.startswith("/") and "\0" not in value):
+            return value
+        raise ValueError(f"'{value}' is neither 'scratch' nor an absolute path")
+
+
+FioOptionsT = TypeVar("FioOptionsT", bound=FioOptions)
+
+
+class FioWorkload(Workload[FioOptionsT]):
+    """A workload whose measured phases are fio commands. Subclasses give `figures` and the commands."""
+
+    needs = (FIO,)
+
+    @abstractmethod
+    def figures(self) -> Mapping[str, Figures]:
+        """What each measured phase gives."""
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of all phases."""
+        return tuple(metric for figures in self.figures().values() for metric in figures.metrics())
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """See `_fio_output` and `_fio_reading`. Raises ParseFailure."""
+        result = _fio_output.load(output, result_file(phase))
+        reading = self.figures()[phase].reading(result)
+        return replace(reading, values={**reading.values, **self.derived(result, reading)})
+
+    def derived(self, result: Result, reading: Reading) -> Mapping[str, float]:
+        """Further values of a workload's own; such a workload adds their metrics."""
+        return {}
+
+    def directory(self) -> str:
+        """As the option says."""
+        return self.chosen.directory

@@ -1,0 +1,89 @@
+"""The kind `workload`: what every file beside this one provides.
+
+A workload only describes. It turns options into commands (`command`, or `phases` when there are several
+stages) and output into a reading (`parse`). It never starts a process, opens a socket or looks at the host:
+the controller does that, so that a workload runs on any site and can be tested without running anything.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from steelyard.model.command import Command, Output, Phase, Place
+from steelyard.model.metric import Metric, Reading
+from steelyard.model.tool import Tool
+from steelyard.model.trial import Scalar
+
+
+class Options(BaseModel):
+    """Typed options of a workload; they validate the file's `workload:` mapping. Unknown keys are errors.
+
+    Give every field a description with its unit: it becomes the catalogue and the JSON Schema.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+class Workload(ABC, Generic[OptionsT]):
+    """Base of all workloads.
+
+    The subclass's docstring says what it measures, its source, and how to read the result. It sets:
+
+    - `options`: its `Options` class;
+    - `needs`: the tools that must be on the host;
+    - `covers`: ids of published requirements (`SKA1`);
+    - `examples`: option mappings that are valid and quick, for the catalogue and the contract tests;
+    - `verbatim`: options in which `${…}` is left alone, as in a shell script.
+
+    `chosen` are the validated options, `levels` the parameters of the cell by name.
+    """
+
+    options: ClassVar[type[Options]]
+    needs: ClassVar[tuple[Tool, ...]] = ()
+    covers: ClassVar[tuple[str, ...]] = ()
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    verbatim: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, chosen: OptionsT, levels: Mapping[str, Scalar] | None = None) -> None:
+        self.chosen = chosen
+        self.levels = dict(levels or {})
+
+    @abstractmethod
+    def metrics(self) -> tuple[Metric, ...]:
+        """Everything that `parse` may return, over all phases; it may depend on the options."""
+
+    def command(self, place: Place) -> Command:
+        """The one command of a workload with one phase. Pure."""
+        raise TypeError(f"{type(self).__name__} gives neither command() nor phases()")
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """All stages in order. Pure."""
+        return (Phase("run", self.command(place)),)
+
+    @abstractmethod
+    def parse(self, phase: str, output: Output) -> Reading:
+        """What the output of a measured phase says. Pure but for reading `output.raw`.
+
+        Raises ParseFailure for empty, truncated or garbage output, never returns a guess. Called only
+        when the program ended with code 0.
+        """
+
+    def directory(self) -> str:
+        """Where its files lie: `scratch`, or an absolute path in which the run makes (and removes) a
+        directory of its own. Either way a command uses `Place.scratch` and nothing else."""
+        return "scratch"
+
+    def disk(self) -> int:
+        """Bytes that one copy needs in its scratch directory, for the plan and the check before a run."""
+        return 0
+
+    def seconds(self) -> float | None:
+        """About how long one trial takes, in seconds, when the options tell; for the plan's estimate."""
+        return None

@@ -1,0 +1,174 @@
+"""Measure any program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from steelyard.model.command import Command, Output, Place
+from steelyard.model.metric import Metric, Reading
+from steelyard.model.trial import Scalar
+from steelyard.workloads._figures import Source, figure, scale, steps
+from steelyard.workloads.base import Options, Workload
+
+_OWN = (
+    Metric("wall", "s", "lower", "elapsed time of the program", over_copies="max"),
+    Metric("user", "s", "lower", "CPU time in user mode, with its children's"),
+    Metric("system", "s", "lower", "CPU time in the kernel, with its children's"),
+    Metric("peak_memory", "B", "lower", "largest resident set of any of its processes", over_copies="max"),
+)
+
+
+class Figure(Options):
+    """How to find a figure in what the program prints or writes: by `json` or by `regex`."""
+
+    json_path: str | None = Field(None, alias="json", description="A path such as results[0].rate")
+    regex: str | None = Field(
+        None, description="A pattern whose one group is the number; the last match counts"
+    )
+    source: str = Field("stdout", alias="from", description="stdout, stderr, or a file written to $RAW")
+    unit: str = Field("1", description="What one of it is: s, ms, B, MiB, MiB/s, 1/s, %; or 1")
+    better: Literal["higher", "lower", "none"] = "none"
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.json_path is None) == (self.regex is None):
+            raise ValueError("a metric is found by 'json' or by 'regex'; give one of them")
+        return self
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        try:
+            groups = re.compile(value or "()").groups
+        except re.error as error:
+            raise ValueError(f"'{value}' is not a regular expression: {error}") from None
+        if groups != 1:
+            raise ValueError(f"'{value}' needs exactly one group ( ) around the number")
+        return value
+
+    @field_validator("json_path")
+    @classmethod
+    def _walks(cls, value: str | None) -> str | None:
+        if value is not None:
+            list(steps(value))
+        return value
+
+    @field_validator("source")
+    @classmethod
+    def _inside(cls, value: str) -> str:
+        if "/" in value or value in ("", ".", ".."):
+            raise ValueError(f"'{value}' is not stdout, stderr or the name of a file in $RAW")
+        return value
+
+    @field_validator("unit")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        scale(value)
+        return value
+
+
+class CommandOptions(Options):
+    """`run`: the program and its arguments; or `script`: lines for `sh -eu`."""
+
+    run: tuple[str, ...] | None = Field(None, description="Program and arguments; no shell reads them")
+    script: str | None = Field(None, description="Lines for sh -eu; parameters are its environment variables")
+    env: dict[str, str] = Field(default_factory=dict, description="Environment variables to set")
+    stdin: str | None = Field(None, description="Text to feed")
+    directory: str = Field("scratch", description="Where it runs: scratch, or an absolute path")
+    metrics: dict[str, Figure] = Field(default_factory=dict, description="Figures to find in its output")
+
+    @field_validator("run", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        if isinstance(value, str):
+            raise ValueError(f"it is a list: [{', '.join(value.split()[:4])}]; for shell lines use 'script'")
+        return [_argument(part) for part in value] if isinstance(value, list | tuple) else value
+
+    @field_validator("directory")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        if value != "scratch" and not PurePosixPath(value).is_absolute():
+            raise ValueError(f"'{value}' must be 'scratch' or an absolute path")
+        return value
+
+    @field_validator("metrics")
+    @classmethod
+    def _names(cls, value: dict[str, Figure]) -> dict[str, Figure]:
+        for name in value:
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+                raise ValueError(f"metric '{name}' must be lower case letters, digits or '_'")
+            if name in {metric.name for metric in _OWN}:
+                raise ValueError(f"metric '{name}' is measured anyway; choose another name")
+        return value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.run is None) == (self.script is None):
+            raise ValueError("give 'run: [program, argument, …]' or 'script: |', one of them")
+        if self.run is not None and not (self.run and self.run[0]):
+            raise ValueError("run: it needs a program")
+        return self
+
+
+class CommandWorkload(Workload[CommandOptions]):
+    """Any program: its elapsed time, CPU time and peak memory, and figures found in its output.
+
+    The program runs in its scratch directory. Files that it writes to the directory named by the environment
+    variable RAW are kept with the record, and figures can be read from them. `peak_memory` is that of its
+    largest process, as the kernel accounts it (getrusage(2), ru_maxrss); it is never below that of the minder
+    that started it, about 10 MiB.
+    """
+
+    options = CommandOptions
+    verbatim: ClassVar[frozenset[str]] = frozenset({"script"})
+    examples = (
+        {"run": ["sleep", "0.01"]},
+        {
+            "script": "echo rate: 12.5 MiB",
+            "metrics": {"rate": {"regex": r"rate: ([\d.]+) MiB$", "unit": "MiB/s"}},
+        },
+        {"run": ["echo", '{"a": [1, 2]}'], "metrics": {"second": {"json": "a[1]", "better": "higher"}}},
+    )
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Our own four, then those of the file."""
+        found = self.chosen.metrics.items()
+        return (*_OWN, *(Metric(name, scale(entry.unit)[1], entry.better) for name, entry in found))
+
+    def command(self, place: Place) -> Command:
+        """The program, with RAW and (for a script) the parameters in its environment."""
+        env = {"RAW": str(place.raw), **self.chosen.env}
+        if self.chosen.script is not None:
+            env = {**{name: _plain(level) for name, level in self.levels.items()}, **env}
+            return Command(("sh", "-eu", "-c", self.chosen.script), env, stdin=self.chosen.stdin)
+        return Command(self.chosen.run or (), env, stdin=self.chosen.stdin)
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """Times and memory from the kernel, the rest from the output."""
+        ended = output.exit
+        own = {"wall": ended.wall, "user": ended.user, "system": ended.system}
+        values = {**own, "peak_memory": float(ended.peak_memory)}
+        for name, entry in self.chosen.metrics.items():
+            source = Source(name, entry.source, entry.json_path, entry.regex)
+            values[name] = figure(source, output) * scale(entry.unit)[0]
+        return Reading(values)
+
+    def directory(self) -> str:
+        """The option of that name."""
+        return self.chosen.directory
+
+
+def _argument(part: object) -> object:
+    """Numbers may stand bare in the list: `[sleep, 0.1]`."""
+    return str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part
+
+
+def _plain(level: Scalar) -> str:
+    """A level as a shell script sees it."""
+    if level is None:
+        return ""
+    return str(level).lower() if isinstance(level, bool) else str(level)

@@ -1,0 +1,138 @@
+"""`use: ska4`: hierarchical storage management."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from steelyard.model.command import Phase, Place
+from steelyard.model.metric import Metric, Reading
+from steelyard.units import Rate, Size
+from steelyard.workloads._fio_job import Settings, fio
+from steelyard.workloads._fio_output import Result
+from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_workload import FioWorkload
+from steelyard.workloads._ska import KIB, MIB, START, TimedOptions
+from steelyard.workloads._ska_files import FileSet, prepare
+
+
+class Ska4Options(TimedOptions):
+    """A move between storage tiers, of which the lower one is emulated by its rate."""
+
+    direction: Literal["down", "up"] = Field(
+        "down", description="down: write to the lower tier; up: read from it."
+    )
+    access: Literal["sequential", "random"] = Field(
+        "sequential", description="How the source is read: large sequential or small random reads."
+    )
+    both_ends: bool = Field(
+        False, description="Also do the other half of the move at the same rate: read the source, or write."
+    )
+    outstanding: int = Field(1, ge=1, le=65536, description="I/Os outstanding at a time, at most.")
+    files: int = Field(30, ge=1, le=65536, description="Number of files on either side.")
+    large_file_size: Size = Field(
+        Size(100 * MIB), description="Size of each file that is written, or read sequentially, in bytes."
+    )
+    small_file_size: Size = Field(
+        Size(10 * MIB), description="Size of each file that is read randomly, in bytes."
+    )
+    small_block: Size = Field(Size(4 * KIB), description="Size of one random read, in bytes.")
+    lower_tier_write_rate: Rate = Field(
+        Rate(200 * MIB), description="How fast the lower tier writes, in bytes per second."
+    )
+    lower_tier_read_rate: Rate = Field(
+        Rate(10 * MIB), description="How fast the lower tier reads, in bytes per second."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.rate() < 1:
+            raise ValueError("a lower tier's rate is at least 1 byte per second")
+        self.check(self.outstanding, *self.sides().values())
+        return self
+
+    def rate(self) -> int:
+        """The pace of the move, in bytes per second: that of the lower tier."""
+        return int(self.lower_tier_write_rate if self.direction == "down" else self.lower_tier_read_rate)
+
+    def bottleneck(self) -> str:
+        """The direction of I/O that the lower tier does."""
+        return "write" if self.direction == "down" else "read"
+
+    def sides(self) -> Mapping[str, FileSet]:
+        """The files that are read and written, as far as the move touches them."""
+        large, limit = self.large_file_size, "large_file_size"
+        source = FileSet("source", self.files, large, self.block, limit=limit)
+        if self.access == "random":
+            size = self.small_file_size
+            source = FileSet("source", self.files, size, self.small_block, limit="small_file_size")
+        both = {"read": source, "write": FileSet("destination", self.files, large, self.block, limit=limit)}
+        return both if self.both_ends else {self.bottleneck(): both[self.bottleneck()]}
+
+
+class Ska4(FioWorkload[Ska4Options]):
+    """SKA4, hierarchical storage management: moving data between a fast and a slow tier.
+
+    **Measures** the half of a move that the lower tier does, held back to its emulated rate: large sequential
+    writes on the way down, large sequential or small random reads on the way up. With `both_ends` the other
+    half runs at the same time and pace: the source is read, or the destination written with large
+    sequential writes. Beside bandwidth, iops, latency and CPU: `rate_reached`, achieved over emulated rate.
+
+    **Source**: BigStorage D1.2 (2017), "SKABench: SKA4 Hierarchical Storage Management", whose jobs are the
+    default and whose text also asks for `both_ends`. Its rates 200m and 10m are MiB/s to fio.
+
+    **How to read it.** `rate_reached` well under 100 % says that the storage is slower than the tier it
+    stands for; slightly above is fio catching up in a short run. The rate holds the queue empty, so
+    `outstanding` is an upper limit here, and the achieved depth is recorded but not judged. With
+    `direction: down`, `access` matters only with `both_ends`.
+    """
+
+    options = Ska4Options
+    covers = ("SKA4",)
+    examples = (
+        {"files": 2, "large_file_size": "4MiB", "block": "64KiB", "lower_tier_write_rate": "40MiB/s"},
+        {"direction": "up", "access": "random", "both_ends": True, "duration": "200ms"}
+        | {"files": 2, "small_file_size": "1MiB", "large_file_size": "2MiB", "block": "64KiB"},
+        {"direction": "up", "outstanding": 4, "lower_tier_read_rate": "20MiB/s"}
+        | {"files": 2, "large_file_size": "2MiB", "block": "64KiB"},
+    )
+
+    def figures(self) -> Mapping[str, Figures]:
+        """Each side of the move."""
+        return {"move": Figures(tuple(self.chosen.sides()))}
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of fio, and how near the emulated rate came."""
+        about = "achieved over emulated rate of the lower tier"
+        return (*super().metrics(), Metric("rate_reached", "%", "higher", about, over_copies="min"))
+
+    def derived(self, result: Result, reading: Reading) -> Mapping[str, float]:
+        """The share of the emulated rate."""
+        achieved = reading.values[f"{self.chosen.bottleneck()}_bandwidth"]
+        return {"rate_reached": achieved / self.chosen.rate()}
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Lay out what is read, then move."""
+        chosen, sides = self.chosen, self.chosen.sides()
+        shared = {**chosen.queue(chosen.outstanding), **chosen.timing(), "rate": chosen.rate()}
+        jobs = {way: self._job(way, files) for way, files in sides.items()}
+        move = Phase("move", fio(place, "move", shared, jobs))
+        return (prepare(place, sides["read"]), move) if "read" in sides else (move,)
+
+    def _job(self, way: str, files: FileSet) -> Settings:
+        if way == "write":
+            return {**self.chosen.writing(), **files.settings()}
+        rw = "read" if self.chosen.access == "sequential" else "randread"
+        return {"rw": rw, "bs": int(files.block), **files.settings(known=True)}
+
+    def disk(self) -> int:
+        """Both sides, as far as they are used."""
+        return sum(files.bytes() for files in self.chosen.sides().values())
+
+    def seconds(self) -> float | None:
+        """The duration, or what the data takes at the emulated rate."""
+        if self.chosen.duration is not None:
+            return self.chosen.about(1, 1)
+        return max(files.bytes() for files in self.chosen.sides().values()) / self.chosen.rate() + 2 * START

@@ -1,0 +1,85 @@
+"""`use: ska5`: storing raw data in the processing nodes (data locality)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from steelyard.model.command import Phase, Place
+from steelyard.units import Size
+from steelyard.workloads._fio_job import Settings, fio
+from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_workload import FioWorkload
+from steelyard.workloads._ska import KIB, DatasetOptions
+
+
+class Ska5Options(DatasetOptions):
+    """A dataset that is written, then read in the same place."""
+
+    access: Literal["sequential", "random"] = Field(
+        "sequential", description="How the dataset is read: large sequential or small random reads."
+    )
+    small_block: Size = Field(Size(4 * KIB), description="Size of one random read, in bytes.")
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        self.check(self.outstanding, self.dataset(block=self.read_block()))
+        return self
+
+    def read_block(self) -> Size:
+        """Size of one read."""
+        return self.block if self.access == "sequential" else self.small_block
+
+
+class Ska5(FioWorkload[Ska5Options]):
+    """SKA5, raw data in the processing nodes: what is data locality worth?
+
+    **Measures** writing a dataset with large sequential writes, then reading it from the same place, with
+    large sequential or small random reads: `write_…` and `read_…` bandwidth, iops and latency, and the CPU
+    time of each phase.
+
+    **Source**: BigStorage D1.2 (2017), "SKABench: SKA5 Storing raw data in the processing nodes (Data
+    Locality)". Its depth is 256, of which its example file of at most 256 MB holds 64; the default is 1 GiB.
+
+    **How to read it.** Compare with the same cell against remote storage. The host's cache does not help:
+    I/O is direct, and with `direct: false` the dataset is synced, and dropped from the cache before it is
+    read.
+    """
+
+    options = Ska5Options
+    covers = ("SKA5",)
+    examples = (
+        {"outstanding": 4, "files": 2, "max_file_size": "4MiB", "block": "64KiB", "duration": "200ms"},
+        {"access": "random", "outstanding": 8, "max_file_size": "16MiB", "block": "64KiB"},
+        {"outstanding": 1, "max_file_size": "16MiB", "block": "64KiB", "direct": False},
+    )
+
+    def figures(self) -> Mapping[str, Figures]:
+        """Writes, then reads."""
+        return {way: Figures((way,), cpu=f"{way}_") for way in ("write", "read")}
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Write, then read; fio drops what writing left in the host's cache when it opens a file to read."""
+        chosen = self.chosen
+        files = chosen.dataset()
+        reading = {
+            "rw": "read" if chosen.access == "sequential" else "randread",
+            "bs": int(chosen.read_block()),
+        }
+        write = self._stage(place, "write", {**chosen.writing(), **files.settings()})
+        read = self._stage(place, "read", {**reading, **files.settings(known=True)})
+        return (write, read)
+
+    def _stage(self, place: Place, name: str, job: Settings) -> Phase:
+        shared = {**self.chosen.queue(self.chosen.outstanding), **self.chosen.timing()}
+        return Phase(name, fio(place, name, shared, {name: job}))
+
+    def disk(self) -> int:
+        """The dataset at its largest."""
+        return self.chosen.dataset().bytes()
+
+    def seconds(self) -> float | None:
+        """Both durations, if one is given."""
+        return self.chosen.about(2)

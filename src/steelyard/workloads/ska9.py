@@ -1,0 +1,90 @@
+"""`use: ska9`: concurrency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from steelyard.model.command import Phase, Place
+from steelyard.units import Size
+from steelyard.workloads._fio_job import Settings, fio
+from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_workload import FioWorkload
+from steelyard.workloads._ska import MIB, DatasetOptions
+from steelyard.workloads._ska_files import FileSet, prepare
+
+
+class Ska9Options(DatasetOptions):
+    """Large sequential writes and reads by many processes."""
+
+    operation: Literal["write", "read", "both"] = Field(
+        "both", description="What to measure; both: first the writes, then reads of the same files."
+    )
+    processes: int = Field(10, ge=1, le=4096, description="Processes that do I/O at the same time.")
+    outstanding: int = Field(2, ge=1, le=65536, description="I/Os outstanding at a time in each process.")
+    files: int = Field(3, ge=1, le=65536, description="Number of files of each process, used in turn.")
+    max_file_size: Size = Field(Size(20 * MIB), description="Size of each file, in bytes.")
+
+    def operations(self) -> tuple[str, ...]:
+        """What is measured, in order."""
+        return ("write", "read") if self.operation == "both" else (self.operation,)
+
+
+class Ska9(FioWorkload[Ska9Options]):
+    """SKA9, concurrency: does throughput grow with the number of I/Os in flight, and where does it stop?
+
+    **Measures** large sequential writes, then large sequential reads, by `processes` separate processes that
+    keep `outstanding` I/Os each in files of their own: `write_…` and `read_…` bandwidth, iops and latency
+    over all processes, and the CPU time of each phase.
+
+    **Source**: BigStorage D1.2 (2017), "SKAbench: SKA9 Concurrency". Its example call (30, 20M, 20K, 2, 10)
+    is not explained; it is read here as 30 files in all of 20 MB, 2 outstanding, 10 processes. Its fio
+    file starts writes and reads together; here they follow one another.
+
+    **How to read it.** Let `processes` and `outstanding` vary: concurrency is their product. Where bandwidth
+    levels off while latency grows in step, the store is saturated; where it falls, something contends. With
+    more processes than cores, the scheduler has its part in the latencies.
+    """
+
+    options = Ska9Options
+    covers = ("SKA9",)
+    examples = (
+        {"processes": 2, "outstanding": 4, "files": 1, "max_file_size": "2MiB", "block": "64KiB"}
+        | {"duration": "200ms"},
+        {"operation": "read", "processes": 2, "files": 2, "max_file_size": "8MiB", "block": "64KiB"},
+    )
+
+    def figures(self) -> Mapping[str, Figures]:
+        """Writes and reads, as far as they are measured."""
+        return {way: Figures((way,), cpu=f"{way}_") for way in self.chosen.operations()}
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Write, or lay out unmeasured; read, for which fio drops what lies in the host's cache."""
+        chosen, files = self.chosen, self._files()
+        write = self._stage(place, "write", {**chosen.writing(), **files.settings()})
+        read = self._stage(
+            place, "read", {"rw": "read", "bs": int(chosen.block), **files.settings(known=True)}
+        )
+        if chosen.operation == "write":
+            return (write,)
+        if chosen.operation == "read":
+            return (prepare(place, files), read)
+        return (write, read)
+
+    def _files(self) -> FileSet:
+        return self.chosen.dataset(processes=self.chosen.processes)
+
+    def _stage(self, place: Place, name: str, job: Settings) -> Phase:
+        chosen = self.chosen
+        shared = {**chosen.queue(chosen.outstanding), **chosen.timing(), "thread": False}
+        return Phase(name, fio(place, name, shared, {name: {**job, "numjobs": chosen.processes}}))
+
+    def disk(self) -> int:
+        """The files of all processes at their largest."""
+        return self._files().bytes()
+
+    def seconds(self) -> float | None:
+        """The durations, if one is given."""
+        return self.chosen.about(len(self.chosen.operations()), 1 if self.chosen.operation == "read" else 0)
