@@ -1,0 +1,1 @@
+"""What is recorded beside the workload; one small file per collector."""

@@ -1,0 +1,159 @@
+"""Mounts and block devices. Sources: proc(5) on mountinfo; the kernel's Documentation/ABI on /sys/block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from steelyard.collectors._raw import Raw, chosen, count, each, known, word
+from steelyard.collectors._secrets import scrubbed_options, without_login, without_value
+
+BLOCK_FILES = tuple(
+    f"/sys/block/*/{name}"
+    for name in (
+        "dev",
+        "size",
+        "*/dev",
+        "dm/uuid",
+        "slaves/*/dev",
+        "device/model",
+        "device/queue_depth",
+        "queue/rotational",
+        "queue/scheduler",
+        "queue/nr_requests",
+        "queue/read_ahead_kb",
+        "queue/write_cache",
+        "queue/logical_block_size",
+    )
+)
+_NOT_A_DISK = ("loop", "ram", "zram", "sr", "fd")
+_KERNEL_ONLY = re.compile(
+    r"autofs|binfmt_misc|bpf|cgroup2?|configfs|debugfs|devpts|devtmpfs|efivarfs|fusectl|hugetlbfs|mqueue|nsfs|"
+    r"proc|pstore|rpc_pipefs|securityfs|selinuxfs|sysfs|tracefs"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A mounted file system. `number` is its device as `major:minor`; credentials are taken out."""
+
+    mount: str
+    type: str
+    device: str
+    options: tuple[str, ...]
+    number: str
+
+
+class _Mount(NamedTuple):
+    id: str
+    parent: str
+    system: FileSystem
+
+
+def file_system_under(path: str | PurePosixPath, mountinfo: str) -> FileSystem | None:
+    """The file system that holds an absolute path without symbolic links.
+
+    `mountinfo` is the content of /proc/self/mountinfo. The kernel's own walk is followed: from the root to
+    the mount on the way that comes first, again from there, so that what a later mount hides stays hidden.
+    """
+    mounts = list(_mounts(mountinfo))
+    ids = {mount.id for mount in mounts}
+    on_the_way = [mount for mount in mounts if PurePosixPath(path).is_relative_to(mount.system.mount)]
+    tops = [mount for mount in on_the_way if mount.parent not in ids or mount.parent == mount.id]
+    here = max(tops, key=lambda mount: len(mount.system.mount), default=None)
+    passed = set()
+    while here and here.id not in passed:
+        passed.add(here.id)
+        below = [m for m in on_the_way if m.parent == here.id and m.id not in passed]
+        here = min(reversed(below), key=lambda mount: len(mount.system.mount), default=here)
+    return here.system if here else None
+
+
+def mounts(mountinfo: str) -> list[dict[str, Any]]:
+    """All mounts that hold files of people, not of the kernel, in the order they were made."""
+    systems = (mount.system for mount in _mounts(mountinfo))
+    return [asdict(system) for system in systems if not _KERNEL_ONLY.fullmatch(system.type)]
+
+
+def block_devices(raw: Raw) -> dict[str, dict[str, Any]]:
+    """Disks and stacked devices by name: sizes in bytes, `partitions` by name, `below`: what it stands on."""
+    names = [name for name in each(raw, "/sys/block/*/dev") if not name.startswith(_NOT_A_DISK)]
+    inside = {"partitions": each(raw, "/sys/block/*/*/dev"), "below": each(raw, "/sys/block/*/slaves/*/dev")}
+    return {name: {**_block_device(raw, name), **_belonging(name, inside)} for name in names}
+
+
+def disk_of(number: str, devices: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The block device with that `major:minor`, or the one of which that is a partition."""
+    for name, device in devices.items():
+        if number == device.get("number") or number in device.get("partitions", {}).values():
+            return name
+    return None
+
+
+def is_encrypted(name: str, devices: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a device is dm-crypt, or stands on one."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        device = devices.get(here := waiting.pop(), {})
+        if device.get("encrypted"):
+            return True
+        seen.add(here)
+        below = (disk_of(number, devices) for number in device.get("below", {}).values())
+        waiting += [disk for disk in below if disk and disk not in seen]
+    return False
+
+
+def _block_device(raw: Raw, name: str) -> dict[str, Any]:
+    queue, device = f"/sys/block/{name}/queue", f"/sys/block/{name}/device"
+    sectors, ahead = count(raw, f"/sys/block/{name}/size"), count(raw, f"{queue}/read_ahead_kb")
+    turning = count(raw, f"{queue}/rotational")
+    return known(
+        number=word(raw, f"/sys/block/{name}/dev"),
+        bytes=None if sectors is None else sectors * 512,
+        model=word(raw, f"{device}/model"),
+        rotational=None if turning is None else bool(turning),
+        scheduler=chosen(word(raw, f"{queue}/scheduler")),
+        requests=count(raw, f"{queue}/nr_requests"),
+        queue_depth=count(raw, f"{device}/queue_depth"),
+        read_ahead=None if ahead is None else ahead * 1024,
+        write_cache=word(raw, f"{queue}/write_cache"),
+        block_size=count(raw, f"{queue}/logical_block_size"),
+        encrypted=True if raw.get(f"/sys/block/{name}/dm/uuid", "").startswith("CRYPT-") else None,
+    )
+
+
+def _belonging(name: str, inside: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    start = f"{name}/"
+    return known(
+        **{
+            kind: {path.removeprefix(start): text for path, text in found.items() if path.startswith(start)}
+            for kind, found in inside.items()
+        }
+    )
+
+
+def _mounts(mountinfo: str) -> Iterator[_Mount]:
+    for line in mountinfo.splitlines():
+        fields = line.split(" ")
+        try:
+            end = fields.index("-", 6)
+            kind, device, more = fields[end + 1 : end + 4]
+        except ValueError:
+            continue
+        options = dict.fromkeys((*scrubbed_options(_plain(fields[5])), *scrubbed_options(_plain(more))))
+        system = FileSystem(
+            mount=_plain(fields[4]),
+            type=kind,
+            device=without_value(without_login(_plain(device))),
+            options=tuple(options),
+            number=fields[2],
+        )
+        yield _Mount(fields[0], fields[1], system)
+
+
+def _plain(field: str) -> str:
+    r"""Blanks and backslashes are written as octal numbers in mountinfo: `\040`."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

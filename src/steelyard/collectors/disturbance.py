@@ -1,0 +1,250 @@
+"""Was a trial disturbed by something beside the workload?
+
+Two snapshots, taken right before and right after a trial, are judged with the CPU time that our own
+processes used in between. Evidence of foreign load is, in this order of trust:
+
+- user time of the whole machine less ours. System time is no evidence: the kernel writes back, completes
+  I/O and serves interrupts on the workload's behalf without charging the workload.
+- a table of processes, where a trial is long enough to pay for it: user and system time of those that are
+  neither ours nor the kernel's. It names the culprit, and sees one that lives in the kernel.
+
+What neither sees: processes that start and end within the trial and spend their time in the kernel.
+
+Sources: proc(5); the kernel's Documentation/admin-guide/cgroup-v2.rst (cpu.stat); for the accuracy of tick
+accounting, kernel/sched/cputime.c: /proc/stat counts ticks, rusage the scheduler's exact time split by ticks.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from steelyard.collectors._cgroup import folders
+from steelyard.collectors.base import Collector
+from steelyard.model.metric import Mark
+
+QUICK = ("/proc/stat", "/proc/vmstat")
+THOROUGH = (
+    *QUICK,
+    "/proc/*/stat",
+    "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count",
+    "/sys/devices/system/cpu/cpu*/thermal_throttle/package_throttle_count",
+)
+
+_TICK = 0.01  # seconds: USER_HZ, in which /proc speaks
+_SAMPLING = 0.004  # seconds: the tick by which the kernel samples, at CONFIG_HZ=250
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD in include/linux/sched.h
+_PROCESS = re.compile(r"/proc/(\d+)/stat")
+_PAGES = re.compile(r"^pswp(?:in|out) (\d+)$", re.MULTILINE)
+_PERIODS = re.compile(r"^nr_throttled (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is not yet a disturbance.
+
+    A foreign load may reach `share` of one core, and `least` seconds of CPU in all. Over a window shorter
+    than `shortest` seconds the 10 ms grain of /proc/stat shows nothing, so nothing is said. `steal` is a
+    share of the time that the CPUs had work; `swapped` counts pages.
+
+    Measured on 2 quiet cores (CONFIG_HZ=250, tick accounting) in some 90 windows of 1, 3 and 10 s, with fio
+    in seven ways, short sleeps, and part-time CPU load: user time of /proc/stat less that of rusage was
+    -81 to +23 ms, system time -330 to +460 ms. One stress-ng beside fio showed as 0.62 to 1.02 cores.
+    """
+
+    share: float = 0.1
+    least: float = 0.05
+    shortest: float = 0.1
+    steal: float = 0.02
+    swapped: int = 256
+
+
+class Process(NamedTuple):
+    """A process: start time in ticks since boot (with its id, its identity), parent, name, CPU seconds."""
+
+    started: int
+    parent: int
+    name: str
+    cpu: float
+    kernel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Counters of a host since boot; None where the host does not tell.
+
+    `user`, `wanted` (all time in which a CPU had work, steal included) and `steal` in seconds, `swapped` in
+    pages, `hot` times that a CPU was slowed for its heat, `capped` periods in which a CPU quota ran out.
+    """
+
+    user: float | None = None
+    wanted: float | None = None
+    steal: float | None = None
+    swapped: int | None = None
+    hot: int | None = None
+    capped: int | None = None
+    processes: Mapping[int, Process] | None = None
+
+
+class Disturbance(Collector):
+    """Foreign CPU load, steal, swapping, throttling."""
+
+    files = THOROUGH
+
+    def parse(self, raw: Mapping[str, str]) -> dict[str, Any]:
+        """The figures of a snapshot, without the processes and without what the host does not tell."""
+        figures = asdict(snapshot(raw))
+        return {name: value for name, value in figures.items() if name != "processes" and value is not None}
+
+
+def snapshot(raw: Mapping[str, str]) -> Snapshot:
+    """Read a snapshot from the files of `QUICK` or `THOROUGH` and of `quota_files`. Odd content is None."""
+    user, wanted, steal = _cpu(raw.get("/proc/stat", ""))
+    return Snapshot(
+        user=user,
+        wanted=wanted,
+        steal=steal,
+        swapped=_total(_PAGES.findall(raw.get("/proc/vmstat", ""))),
+        hot=_total([text for path, text in raw.items() if path.endswith("_throttle_count")]),
+        capped=_total([n for path in raw if path.endswith("/cpu.stat") for n in _PERIODS.findall(raw[path])]),
+        processes=_processes(raw),
+    )
+
+
+def quota_files(self_cgroup: str) -> tuple[str, ...]:
+    """The `cpu.stat` of our control group and of its parents, from the content of /proc/self/cgroup."""
+    return tuple(f"{folder}/cpu.stat" for folder in folders(self_cgroup))
+
+
+def judge(
+    before: Snapshot,
+    after: Snapshot,
+    *,
+    wall: float,
+    ours: float,
+    own: Collection[int] = (),
+    allowance: Allowance = Allowance(),
+) -> tuple[Mark, ...]:
+    """What disturbed the `wall` seconds between two snapshots; nothing when nothing did.
+
+    `ours`: seconds of *user* time that our own processes used in between: controller, minder and every
+    process that ended, by its rusage. `own`: ids of our long-lived processes (the controller's is enough);
+    they and all below them are not foreign in the table of processes.
+    """
+    reasons: list[str] = []
+    if wall >= allowance.shortest:
+        reasons += _foreign(before, after, wall, ours, own, allowance)
+        reasons += _stolen(before, after, allowance)
+    reasons += _counted(before, after, allowance)
+    return tuple(Mark("disturbed", reason) for reason in reasons)
+
+
+def _foreign(
+    before: Snapshot, after: Snapshot, wall: float, ours: float, own: Collection[int], allowance: Allowance
+) -> Iterator[str]:
+    by_name = _foreign_processes(before.processes, after.processes, own)
+    seen = sum(by_name.values())
+    user = _grown(before.user, after.user) - ours
+    least = max(allowance.least, allowance.share * wall)
+    # Ticks sample: of n ticks that hit our processes about the square root of n may be charged amiss.
+    unsure = max(least, 2 * math.sqrt(_SAMPLING * max(ours, 0.0)))
+    if seen > least or user > unsure:
+        load = max(seen, user)
+        worst = sorted(by_name, key=by_name.__getitem__, reverse=True)[:3]
+        names = ", ".join(name for name in worst if by_name[name] >= 0.2 * load)
+        yield f"foreign CPU load {load / wall:.2f} cores" + (f" ({names})" if names else "")
+
+
+def _stolen(before: Snapshot, after: Snapshot, allowance: Allowance) -> Iterator[str]:
+    steal, wanted = _grown(before.steal, after.steal), _grown(before.wanted, after.wanted)
+    if steal > max(allowance.least, allowance.steal * wanted):
+        yield f"steal: the hypervisor took {100 * steal / wanted:.1f} % of the CPU time"
+
+
+def _counted(before: Snapshot, after: Snapshot, allowance: Allowance) -> Iterator[str]:
+    swapped = _grown(before.swapped, after.swapped)
+    if swapped > allowance.swapped:
+        yield f"swapping: {swapped:.0f} pages"
+    if _grown(before.hot, after.hot) > 0:
+        yield "throttling: a CPU was slowed down for its heat"
+    capped = _grown(before.capped, after.capped)
+    if capped > 0:
+        yield f"throttling: the CPU quota of the control group ran out {capped:.0f} times"
+
+
+def _grown(before: float | None, after: float | None) -> float:
+    return 0.0 if before is None or after is None else after - before
+
+
+def _foreign_processes(
+    before: Mapping[int, Process] | None, after: Mapping[int, Process] | None, own: Collection[int]
+) -> dict[str, float]:
+    """CPU seconds between two tables by name, of what lives at the end and is not ours."""
+    seconds: dict[str, float] = {}
+    if before is None or after is None:
+        return seconds
+    ours = _descendants(after, own)
+    for pid, process in after.items():
+        earlier = before.get(pid)
+        used = process.cpu - (earlier.cpu if earlier and earlier.started == process.started else 0.0)
+        if not process.kernel and pid not in ours:
+            seconds[process.name] = seconds.get(process.name, 0.0) + used
+    return seconds
+
+
+def _descendants(table: Mapping[int, Process], roots: Collection[int]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for pid, process in table.items():
+        children.setdefault(process.parent, []).append(pid)
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, [])
+    return found
+
+
+def _cpu(text: str) -> tuple[float | None, float | None, float | None]:
+    try:
+        name, *ticks = text[: text.index("\n")].split()[:9]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, ticks)
+    except ValueError:
+        return None, None, None
+    if name != "cpu":
+        return None, None, None
+    wanted = user + nice + system + irq + softirq + steal
+    return (user + nice) * _TICK, wanted * _TICK, steal * _TICK
+
+
+def _total(texts: Collection[str]) -> int | None:
+    try:
+        return sum(map(int, texts)) if texts else None
+    except ValueError:
+        return None
+
+
+def _processes(raw: Mapping[str, str]) -> dict[int, Process] | None:
+    matches = ((_PROCESS.fullmatch(path), text) for path, text in raw.items())
+    table = {int(match[1]): _process(text) for match, text in matches if match}
+    return {pid: process for pid, process in table.items() if process} or None
+
+
+def _process(text: str) -> Process | None:
+    """A line of /proc/[pid]/stat. The name stands in brackets and may itself hold any character."""
+    start, end = text.find("("), text.rfind(")")
+    fields = text[end + 2 :].split()
+    try:
+        cpu = (int(fields[11]) + int(fields[12])) * _TICK
+        kernel = bool(int(fields[6]) & _KERNEL_THREAD)
+        return Process(int(fields[19]), int(fields[1]), _printable(text[start + 1 : end]), cpu, kernel)
+    except (ValueError, IndexError):
+        return None
+
+
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

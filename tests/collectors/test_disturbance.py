@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.collectors.disturbance import (
+    QUICK,
+    THOROUGH,
+    Allowance,
+    Disturbance,
+    Process,
+    Snapshot,
+    judge,
+    quota_files,
+    snapshot,
+)
+
+Read = Callable[..., dict[str, str]]
+ALONE = ("idle", "fio-direct", "fio-buffered")
+BESIDE = ("stress-ng", "fio-direct-beside-stress-ng")
+
+
+def reasons(
+    before: Snapshot, after: Snapshot, *, wall: float = 1.0, ours: float = 0.0, **more: Any
+) -> list[str]:
+    marks = judge(before, after, wall=wall, ours=ours, **more)
+    assert all(mark.kind == "disturbed" for mark in marks)
+    return [mark.reason for mark in marks]
+
+
+def judged(recording: dict[str, Any], *, table: bool = True, **changes: Any) -> list[str]:
+    before, after = snapshot(recording["before"]), snapshot(recording["after"])
+    if not table:
+        before, after = replace(before, processes=None), replace(after, processes=None)
+    facts = {name: recording[name] for name in ("wall", "ours", "own")}
+    return reasons(before, after, **{**facts, **changes})
+
+
+# Recorded on a machine that was quiet but for what the name says.
+
+
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("name", ALONE)
+def test_a_workload_alone_is_not_disturbed(recorded: Callable[[str], Any], name: str, table: bool) -> None:
+    assert judged(recorded(f"disturbance-{name}"), table=table) == []
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_competitor_disturbs_and_is_named(recorded: Callable[[str], Any], name: str) -> None:
+    (reason,) = judged(recorded(f"disturbance-{name}"))
+    load = re.fullmatch(r"foreign CPU load (\d\.\d\d) cores \(stress-ng-cpu\)", reason)
+    assert load
+    assert 0.7 < float(load[1]) < 1.1
+    (reason,) = judged(recorded(f"disturbance-{name}"), table=False)
+    assert re.fullmatch(r"foreign CPU load \d\.\d\d cores", reason)
+
+
+def test_the_same_process_is_no_competitor_when_it_is_ours(recorded: Callable[[str], Any]) -> None:
+    recording = recorded("disturbance-stress-ng")
+    table = snapshot(recording["after"]).processes or {}
+    (pid,) = (pid for pid, process in table.items() if process.name == "stress-ng-cpu")
+    assert judged(recording, own=[pid], ours=recording["ours"] + 1.0) == []
+
+
+def test_system_time_is_no_evidence(recorded: Callable[[str], Any]) -> None:
+    """Here fio had about a quarter of a second more in the kernel than its rusage says."""
+    recording = recorded("disturbance-fio-direct")
+    before, after = snapshot(recording["before"]), snapshot(recording["after"])
+    assert before.wanted is not None
+    assert after.wanted is not None
+    unexplained = after.wanted - before.wanted - recording["ours"] - recording["ours_system"]
+    assert unexplained > 0.2
+    assert judged(recording) == []
+
+
+def test_a_kernel_thread_is_not_foreign(recorded: Callable[[str], Any]) -> None:
+    processes = snapshot(recorded("disturbance-fio-direct")["after"]).processes or {}
+    kinds = {process.name.partition("/")[0]: process.kernel for process in processes.values()}
+    assert kinds["kworker"]
+    assert not kinds["daemon"]
+
+
+# Arithmetic.
+
+
+def test_the_allowance_grows_with_the_window() -> None:
+    def load(seconds: float, wall: float) -> bool:
+        return bool(reasons(Snapshot(user=10.0), Snapshot(user=10.0 + seconds), wall=wall))
+
+    assert [load(0.04, 0.2), load(0.06, 0.2)] == [False, True]
+    assert [load(0.95, 10.0), load(1.05, 10.0)] == [False, True]
+
+
+def test_a_window_too_short_for_the_clock_is_not_judged() -> None:
+    assert reasons(Snapshot(user=0.0), Snapshot(user=0.09), wall=0.09) == []
+    assert reasons(Snapshot(user=0.0), Snapshot(user=0.1), wall=0.11) == ["foreign CPU load 0.91 cores"]
+
+
+def test_much_load_of_ours_makes_the_sampling_less_sure() -> None:
+    one, two = Snapshot(user=0.0), Snapshot(user=640.0 + 2.0)
+    assert reasons(one, two, wall=10.0, ours=640.0) == []
+    assert reasons(one, two, wall=10.0, ours=1.0) == ["foreign CPU load 64.10 cores"]
+
+
+def test_what_ran_briefly_is_seen_by_its_user_time_but_has_no_name() -> None:
+    one, two = (Snapshot(user=user, processes={1: Process(1, 0, "init", 5.0, False)}) for user in (3.0, 4.0))
+    assert reasons(one, two) == ["foreign CPU load 1.00 cores"]
+
+
+def test_a_process_that_lives_in_the_kernel_is_seen_by_the_table() -> None:
+    one, two = (Snapshot(user=3.0, processes={9: Process(1, 1, "dd", cpu, False)}) for cpu in (1.0, 1.5))
+    assert reasons(one, two) == ["foreign CPU load 0.50 cores (dd)"]
+
+
+def test_an_id_that_was_used_again_is_another_process() -> None:
+    one = Snapshot(user=0.0, processes={9: Process(100, 1, "old", 50.0, False)})
+    two = Snapshot(user=0.0, processes={9: Process(200, 1, "new", 0.4, False)})
+    assert reasons(one, two) == ["foreign CPU load 0.40 cores (new)"]
+
+
+def test_all_below_ours_is_ours() -> None:
+    busy = {
+        2: Process(1, 1, "minder", 9.0, False),
+        3: Process(1, 2, "sh", 9.0, False),
+        4: Process(1, 3, "db", 9.0, False),
+    }
+    idle = {pid: process._replace(cpu=0.0) for pid, process in busy.items()}
+    one, two = Snapshot(user=0.0, processes=idle), Snapshot(user=0.0, processes=busy)
+    assert reasons(one, two, own=[2]) == []
+    assert reasons(one, two, own=[3]) == ["foreign CPU load 9.00 cores (minder)"]
+
+
+def test_many_small_ones_of_one_name_are_one_load() -> None:
+    one = Snapshot(processes={pid: Process(1, 1, "worker", 0.0, False) for pid in range(10)})
+    two = Snapshot(processes={pid: Process(1, 1, "worker", 0.02, False) for pid in range(10)})
+    assert reasons(one, two) == ["foreign CPU load 0.20 cores (worker)"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "said"),
+    [
+        (
+            Snapshot(steal=0.0, wanted=0.0),
+            Snapshot(steal=0.1, wanted=2.0),
+            "steal: the hypervisor took 5.0 %",
+        ),
+        (Snapshot(swapped=0), Snapshot(swapped=300), "swapping: 300 pages"),
+        (Snapshot(hot=7), Snapshot(hot=8), "slowed down for its heat"),
+        (Snapshot(capped=1), Snapshot(capped=4), "ran out 3 times"),
+    ],
+)
+def test_other_disturbances(one: Snapshot, two: Snapshot, said: str) -> None:
+    (reason,) = reasons(one, two)
+    assert said in reason
+    assert reasons(one, one) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.04, wanted=0.1)),
+        (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.1, wanted=10.0)),
+        (Snapshot(swapped=0), Snapshot(swapped=200)),
+        (Snapshot(), Snapshot(user=9.0, wanted=9.0, steal=9.0, swapped=9999, hot=9, capped=9)),
+    ],
+)
+def test_small_and_unknown_is_nothing(one: Snapshot, two: Snapshot) -> None:
+    assert reasons(one, two) == []
+
+
+def test_another_allowance() -> None:
+    one, two = Snapshot(user=0.0), Snapshot(user=0.5)
+    assert reasons(one, two, allowance=Allowance(share=0.6)) == []
+
+
+# Reading.
+
+
+def test_a_name_may_hold_anything() -> None:
+    fields = "S 1 9 9 0 -1 4194560 0 0 0 0 150 50 0 0 20 0 1 0 777 0 0"
+    text = f"9 (a) R 2 (\nb) {fields}"
+    found = snapshot({"/proc/9/stat": text, "/proc/self/stat": text, "/proc/8/stat": "gone"}).processes
+    assert found == {9: Process(777, 1, "a) R 2 (?b", 2.0, False)}
+
+
+def test_thermal_counters_and_quotas_are_added() -> None:
+    cpu = "/sys/devices/system/cpu/cpu"
+    raw = {
+        f"{cpu}0/thermal_throttle/core_throttle_count": "2\n",
+        f"{cpu}1/thermal_throttle/core_throttle_count": "3\n",
+        "/sys/fs/cgroup/a/cpu.stat": "usage_usec 5\nnr_periods 9\nnr_throttled 4\n",
+        "/proc/vmstat": "pgpgin 7\npswpin 3\npswpout 4\n",
+    }
+    found = snapshot(raw)
+    assert (found.hot, found.capped, found.swapped) == (5, 4, 7)
+    assert Disturbance().parse(raw) == {"hot": 5, "capped": 4, "swapped": 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("0::/\n", ("/sys/fs/cgroup/cpu.stat",)),
+        ("0::/a/b\n", tuple(f"/sys/fs/cgroup{p}/cpu.stat" for p in ("", "/a", "/a/b"))),
+        ("3:cpu,cpuacct:/a\n0::/b\n", ("/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu/a/cpu.stat")),
+        ("1:name=systemd:/x\n0::/../b\n", ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/b/cpu.stat")),
+        ("", ()),
+        ("nonsense", ()),
+    ],
+)
+def test_the_control_groups_above_us(text: str, files: tuple[str, ...]) -> None:
+    assert quota_files(text) == files
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["/proc/stat", "/proc/vmstat", "/proc/7/stat", "/x/cpu.stat", "/x/core_throttle_count"]
+        ),
+        st.text()
+        | st.sampled_from(["cpu  1 2 3\n", "cpu " + "9" * 5000 + "\n", "7 (x) " + "-1 " * 30, "pswpin 1\n"]),
+    )
+)
+def test_no_text_is_too_odd(raw: dict[str, str]) -> None:
+    found = snapshot(raw)
+    judge(Snapshot(), found, wall=1.0, ours=0.0)
+    judge(found, found, wall=1.0, ours=0.0, own=[7])
+    quota_files(raw.get("/proc/stat", ""))
+
+
+def test_this_machine_is_read_whole(read: Read) -> None:
+    found = snapshot(read(THOROUGH))
+    assert found.user is not None
+    assert found.steal is not None
+    assert found.swapped is not None
+    me = (found.processes or {})[os.getpid()]
+    assert me.parent == os.getppid()
+    assert not me.kernel
+    assert snapshot(read(QUICK)).processes is None
+
+
+# Real load.
+
+
+@pytest.fixture
+def competitor(read: Read) -> Iterator[int]:
+    """stress-ng on one CPU, already at work; the id of its worker."""
+    if not shutil.which("stress-ng"):
+        pytest.skip("stress-ng is not installed")
+    hog = subprocess.Popen(["stress-ng", "--cpu", "1", "--timeout", "30"], stderr=subprocess.DEVNULL)
+    try:
+        yield worker_of(hog.pid, read)
+    finally:
+        hog.terminate()
+        hog.wait(10)
+
+
+def worker_of(pid: int, read: Read) -> int:
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        table = snapshot(read(["/proc/*/stat"])).processes or {}
+        for child, process in table.items():
+            if process.parent == pid and process.cpu > 0:
+                return child
+    raise AssertionError("stress-ng did not start to work")
+
+
+def only(snap: Snapshot, pid: int) -> Snapshot:
+    """What it says of the kernel's threads and of one process: others may be at work on this machine too."""
+    table = snap.processes or {}
+    return Snapshot(processes={p: process for p, process in table.items() if process.kernel or p == pid})
+
+
+def test_a_real_competitor_disturbs_and_is_named(competitor: int, read: Read) -> None:
+    before, start = snapshot(read(THOROUGH)), time.monotonic()
+    subprocess.run(["sleep", "1.5"], check=True)
+    after, wall = snapshot(read(THOROUGH)), time.monotonic() - start
+    (reason,) = reasons(only(before, competitor), only(after, competitor), wall=wall)
+    assert re.fullmatch(r"foreign CPU load \d\.\d\d cores \(stress-ng-cpu\)", reason)
+    quick = [replace(snap, processes=None) for snap in (before, after)]
+    assert reasons(*quick, wall=wall)[0].startswith("foreign CPU load")
+
+
+JOBS = {
+    "direct": ["--ioengine=libaio", "--direct=1", "--rw=randwrite", "--iodepth=64"],
+    "buffered": ["--ioengine=psync", "--rw=write", "--numjobs=2"],
+}
+
+
+def measured(argv: list[str], read: Read) -> tuple[list[str], list[str]]:
+    """Run it. What the judge says; and what other evidence there is that others were at work."""
+    ours, first, start = user_seconds(), read(THOROUGH), time.monotonic()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=60)
+    wall, second = time.monotonic() - start, read(THOROUGH)
+    before, after = snapshot(first), snapshot(second)
+    found = reasons(before, after, wall=wall, ours=user_seconds() - ours, own=[os.getpid()])
+    return found, others(before, after) + started(first, second)
+
+
+def user_seconds() -> float:
+    return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def others(before: Snapshot, after: Snapshot) -> list[str]:
+    """Programs that used CPU and are neither pytest nor fio: the exact times of the scheduler."""
+    earlier = before.processes or {}
+    return [
+        process.name
+        for pid, process in (after.processes or {}).items()
+        if not process.kernel and pid != os.getpid()
+        if process.cpu - (earlier[pid].cpu if pid in earlier else 0.0) > 0.03
+    ]
+
+
+def started(first: dict[str, str], second: dict[str, str]) -> list[str]:
+    """More processes than fio and its jobs were started: they may have ended before we looked."""
+    counts = [re.search(r"^processes (\d+)", raw["/proc/stat"], re.MULTILINE) for raw in (first, second)]
+    born = int(counts[1][1]) - int(counts[0][1]) if counts[0] and counts[1] else 0
+    return [f"{born} processes started"] if born > 20 else []
+
+
+@pytest.mark.full
+@pytest.mark.xdist_group("quiet machine")
+@pytest.mark.parametrize("job", JOBS)
+def test_real_fio_alone_does_not_disturb_itself(job: str, tmp_path: Path, read: Read) -> None:
+    if not shutil.which("fio"):
+        pytest.skip("fio is not installed")
+    fixed = ["--name=x", f"--directory={tmp_path}", "--size=64m", "--bs=4k", "--time_based", "--runtime=1"]
+    quiet = 0
+    for _ in range(15):
+        found, evidence = measured(["fio", *fixed, *JOBS[job]], read)
+        assert evidence or not found, "nobody else was at work, and yet"
+        quiet += not evidence
+        if quiet == 3:
+            return
+    pytest.skip(f"machine is not quiet: {quiet} of 15 windows were")
