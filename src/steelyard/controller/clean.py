@@ -1,0 +1,70 @@
+"""Remove what dead runs left behind: processes that bear their token, and their scratch directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import SteelyardError, StoreError
+from steelyard.remote.minder.scratch import remove_scratch
+from steelyard.remote.sweep import sweep
+from steelyard.store.journal import lines
+from steelyard.store.layout import RunFolder, Store
+from steelyard.store.writer import is_live
+
+
+@dataclass
+class Cleaned:
+    """What was done; `kept` says what could not be, and why."""
+
+    ended: int = 0
+    removed: list[Path] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+
+def clean(store: Store) -> Cleaned:
+    """Clean up after every dead run. Live ones are not touched. What fails is reported, never raised."""
+    found = Cleaned()
+    try:
+        found.ended = sweep()
+    except SteelyardError as error:
+        found.kept.append(error.message)
+    for folder in store.all():
+        if not is_live(folder):
+            for path in _scratch_of(folder, store):
+                _remove(path, folder.id, found)
+    return found
+
+
+def remove_scratch_of(folder: RunFolder, store: Store) -> None:
+    """Remove the scratch of one dead run, as far as possible; `clean` reports what is left."""
+    for path in _scratch_of(folder, store):
+        _remove(path, folder.id, Cleaned())
+
+
+def _scratch_of(folder: RunFolder, store: Store) -> list[Path]:
+    """The directories that a run made for scratch, whether or not they are still there."""
+    named = [Path(str(line.get("path"))) for line in _history(folder) if line["kind"] == "scratch"]
+    every = dict.fromkeys([store.scratch.absolute() / folder.id, *named])
+    return [path for path in every if path.name.endswith(folder.id)]
+
+
+def _history(folder: RunFolder) -> list[dict[str, Any]]:
+    """The journal, as far as it can be read: a run may have died before there was one."""
+    try:
+        return list(lines(folder.journal))
+    except StoreError:
+        return []
+
+
+def _remove(path: Path, run: str, found: Cleaned) -> None:
+    try:
+        if not remove_scratch(bytes(path), run):
+            path.rmdir()  # it bears the run's name, and was cut off just before or after its marker was there
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        found.kept.append(f"{path}: {error.strerror}")
+    else:
+        found.removed.append(path)

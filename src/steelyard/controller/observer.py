@@ -1,0 +1,38 @@
+"""What a run tells while it goes on. The command line draws it; a notebook or a test may listen too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steelyard.model.trial import Result, Trial
+from steelyard.store.layout import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. `least` and `most` bound the number of trials; `left` is in seconds, or None."""
+
+    done: int
+    failed: int
+    least: int
+    most: int
+    left: float | None
+
+
+class Observer:
+    """Base that listens and says nothing. No method may raise or block."""
+
+    def started(self, folder: RunFolder, progress: Progress, seed: int) -> None:
+        """The run's folder exists, and the first trial is next."""
+
+    def trial_started(self, trial: Trial, number: int, progress: Progress) -> None:
+        """A trial begins."""
+
+    def trial_ended(self, result: Result, message: str, progress: Progress) -> None:
+        """A trial has ended, well or not, and is safely in the journal."""
+
+    def warned(self, text: str) -> None:
+        """Something that the user should know, said once."""
+
+    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+        """The run is over: `complete`, `interrupted` or `failed`."""

@@ -1,0 +1,99 @@
+"""Runs that share a machine know of each other: the second waits, or runs beside and is marked.
+
+Two advisory locks in a directory of the user's: `turn`, held by the run that measures, and `present`, held
+shared by every run, so that each can see whether it is alone; each also adds a byte to that file, so that one
+that came and went is noticed. Locks end with their process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from steelyard.controller.observer import Observer
+from steelyard.errors import HostError
+
+LOOK_EVERY = 0.1
+
+
+class Turn:
+    """This run's turn on this machine, for as long as the block lasts."""
+
+    def __init__(self, observer: Observer, *, beside: bool) -> None:
+        self._observer, self._beside = observer, beside
+        self._turn = self._present = -1
+        self._arrivals = 0
+
+    async def __aenter__(self) -> Self:
+        try:
+            folder = _folder()
+            self._turn, self._present = _opened(folder / "turn"), _opened(folder / "present")
+        except OSError as error:
+            hint = "set TMPDIR to a directory that you can write to"
+            raise HostError(f"cannot lock this machine's turn: {error}", hint=hint) from error
+        if not _take(self._turn, fcntl.LOCK_EX):
+            await self._wait()
+        self._arrive()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._turn)
+        os.close(self._present)
+
+    def alone(self) -> bool:
+        """Whether no other run of this user measures here now, nor has since this was asked before."""
+        known, self._arrivals = self._arrivals, os.fstat(self._present).st_size
+        only = _take(self._present, fcntl.LOCK_EX)
+        fcntl.flock(self._present, fcntl.LOCK_SH)  # also a failed conversion loses the lock: flock(2)
+        return only and self._arrivals == known
+
+    def _arrive(self) -> None:
+        if _take(self._present, fcntl.LOCK_EX):
+            os.ftruncate(self._present, 0)
+        fcntl.flock(self._present, fcntl.LOCK_SH)
+        with suppress(OSError):  # on a full disk those who come and go in between are not noticed
+            os.write(self._present, b".")
+        self._arrivals = os.fstat(self._present).st_size
+
+    async def _wait(self) -> None:
+        if self._beside:
+            self._observer.warned("another run measures on this machine; trials are marked as disturbed")
+            return
+        self._observer.warned(
+            "another run measures on this machine; waiting for it to end (--beside runs at once, and marks)"
+        )
+        while not _take(self._turn, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody of a freed lock
+            await asyncio.sleep(LOOK_EVERY)
+
+
+def _take(lock: int, how: int) -> bool:
+    try:
+        fcntl.flock(lock, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _folder() -> Path:
+    """A directory that only this user can write to, whatever others put into the temporary directory."""
+    path = Path(tempfile.gettempdir()) / f"steelyard-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise HostError(
+            f"{path} belongs to somebody else", hint="remove it, or set TMPDIR to a directory of yours"
+        )
+    return path

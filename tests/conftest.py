@@ -1,0 +1,75 @@
+"""What all tests share: a place of their own each, and the certainty that nothing they started stays."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+MARK = "STEELYARD_TEST_SESSION"
+TOKEN = b"\0STEELYARD_TOKEN="
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Inherited by whatever the tests start, and by the workers of pytest-xdist.
+    os.environ.setdefault(MARK, secrets.token_hex(8))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the session when a process of one of its runs is still there, and end it."""
+    if hasattr(session.config, "workerinput"):
+        return  # a worker of pytest-xdist; the others may still be at it
+    deadline = time.monotonic() + 3
+    while (left := left_behind()) and time.monotonic() < deadline:
+        time.sleep(0.05)  # a minder may just be at it
+    for pid, words in left.items():
+        print(f"\nstill running after all tests, with the token of a run: {pid} {words}")
+        os.kill(pid, signal.SIGKILL)
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def left_behind() -> dict[int, str]:
+    """The processes that this session's runs left running: pid to command line."""
+    mark = f"\0{MARK}={os.environ[MARK]}\0".encode()
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            environ = _read(entry / "environ")
+            if mark in environ and TOKEN in environ:
+                found[int(entry.name)] = (
+                    _read(entry / "cmdline").replace(b"\0", b" ").decode(errors="replace")
+                )
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return b"\0" + path.read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory, a TMPDIR (where the locks of the machine's turn lie) and a store of its own.
+
+    Beside `tmp_path`, which tests expect to be empty.
+    """
+    place = Path(tempfile.mkdtemp(prefix="own-", dir=tmp_path_factory.getbasetemp()))
+    (place / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(place / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(place / "tmp"))
+    monkeypatch.setenv("STEELYARD_STORE", str(place / "store"))
+    monkeypatch.delenv("STEELYARD_SCRATCH", raising=False)
+    monkeypatch.chdir(place)
+    yield place
+    shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,46 @@
+"""Real runs from Python, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import api
+from steelyard.controller.observer import Observer, Progress
+from steelyard.model.trial import Result, Trial
+
+
+class Recorder(Observer):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+        self.ends: list[tuple[Trial, str, str]] = []
+        self.counts: list[int] = []
+
+    def trial_ended(self, result: Result, message: str, progress: Progress) -> None:
+        self.ends.append((result.trial, result.category or result.status, message))
+        self.counts.append(progress.done)
+
+    def warned(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+@pytest.fixture
+def told() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def measure(own_place: Path, told: Recorder) -> Callable[..., api.Run]:
+    """Run a shell script as an experiment; keywords are further keys of the file or of its workload."""
+
+    def run(script: str, *, options: dict[str, Any] | None = None, **more: Any) -> api.Run:
+        workload = {"use": "command", "script": script, **(options or {})}
+        tree = {"experiment": "test", "telemetry": "off", "workload": workload, "repeat": 1, **more}
+        return api.run(tree, observer=told)
+
+    return run

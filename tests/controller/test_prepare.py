@@ -1,0 +1,154 @@
+"""What is done before each trial, and whether it was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from steelyard.api import Run
+from steelyard.controller.prepare import Preparation
+from steelyard.model.experiment import Step
+from steelyard.remote.local import LocalHost
+from steelyard.remote.token import Token
+
+if TYPE_CHECKING:
+    from conftest import Recorder
+
+    Measure = Callable[..., Run]
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop caches")
+
+
+def dirty() -> int:
+    """Bytes that wait to be written to disk."""
+    rows = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("Dirty:"))
+
+
+async def no_warm_up(_: int) -> None:
+    raise AssertionError("no warm-up was asked for")
+
+
+def prepared(
+    place: Path,
+    *steps: dict[str, Any],
+    warm_up: Callable[[int], Awaitable[None]] = no_warm_up,
+    host: type = LocalHost,
+) -> tuple[dict[str, Any], list[str]]:
+    """Carry out steps on this machine; the record of it and what could not be done."""
+
+    def folder(name: str) -> Path:
+        made = place / name
+        made.mkdir(exist_ok=True)
+        return made
+
+    async def tell() -> tuple[dict[str, Any], list[str]]:
+        async with LocalHost.open(Token.mine("test-prepare"), place / "log") as local:
+            local.__class__ = host
+            scratch = place / "scratch"
+            scratch.mkdir()
+            preparation = Preparation(local, PurePosixPath(scratch), warm_up=warm_up, folder=folder)
+            return await preparation.carry_out(tuple(Step.model_validate(step) for step in steps))
+
+    return asyncio.run(tell())
+
+
+@needs_root
+def test_dropped_caches_are_cold_and_proven_so(tmp_path: Path) -> None:
+    """The kernel's own figure before and after, with 64 MiB in the cache that we put there."""
+    file = tmp_path / "data"
+    file.write_bytes(b"x" * (64 << 20))
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+    record, warnings = prepared(tmp_path, {"sync": True}, {"drop_caches": True})
+    assert warnings == []
+    assert record["cache"] == "cold"
+    assert record["cached_before"] - record["cached_after"] > 32 << 20
+    assert 0 <= record["drop_caches_seconds"] < 30
+
+
+class Unprivileged(LocalHost):
+    """This machine, as somebody who may not drop its caches."""
+
+    async def drop_caches(self) -> bool:
+        return False
+
+
+def test_caches_that_may_not_be_dropped_are_told(tmp_path: Path) -> None:
+    record, warnings = prepared(tmp_path, {"drop_caches": True}, host=Unprivileged)
+    assert record["cache"] == "as left"
+    assert warnings == ["drop_caches is not allowed on local; caches stay as they are"]
+
+
+def test_sync_writes_what_is_dirty(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"x" * (32 << 20))
+    before = dirty()
+    record, _ = prepared(tmp_path, {"sync": True})
+    assert record["cache"] == "as left"
+    assert dirty() <= max(before - (16 << 20), 16 << 20), "others may be writing, too, but hardly so much"
+
+
+def test_settling_takes_as_long_as_it_says(tmp_path: Path) -> None:
+    record, _ = prepared(tmp_path, {"settle": "0.3s"})
+    assert 0.3 <= record["settle_seconds"] < 3
+
+
+def test_preconditioning_writes_and_leaves_nothing(tmp_path: Path) -> None:
+    record, warnings = prepared(tmp_path, {"precondition": "5MiB"})
+    assert warnings == []
+    assert "5242880 bytes" in (tmp_path / "precondition" / "stderr").read_text()
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert record["precondition_seconds"] > 0
+
+
+def test_steps_are_done_in_order(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    async def warm_up(times: int) -> None:
+        asked.append(times)
+
+    record, _ = prepared(tmp_path, {"settle": "0.01s"}, {"warm_up": 2}, {"sync": True}, warm_up=warm_up)
+    assert asked == [2]
+    assert record["cache"] == "warm"
+    assert [name for name in record if name.endswith("_seconds")] == [
+        "settle_seconds",
+        "warm_up_seconds",
+        "sync_seconds",
+    ]
+
+
+# In a run
+
+
+def test_a_warm_up_runs_in_the_trials_directory_and_is_not_measured(measure: Measure) -> None:
+    script = "echo x >> count; wc -l < count"
+    metrics = {"count": {"regex": r"(\d+)"}}
+    run = measure(script, options={"metrics": metrics}, before_each=[{"warm_up": 3}], repeat=2)
+    assert [trial.result.metrics["count"] for trial in run.record.trials] == [4.0, 4.0]
+    document = run.record.trial_document(1)
+    assert [phase["phase"] for phase in document["phases"]] == ["run"]
+    assert document["prepared"]["cache"] == "warm"
+    warmed = [run.record.folder.phase(1, "host-0", f"warm-up-{turn}-run") for turn in (1, 2, 3)]
+    assert [(folder / "stdout").read_text() for folder in warmed] == ["1\n", "2\n", "3\n"]
+
+
+def test_a_warm_up_that_fails_fails_the_trial(measure: Measure) -> None:
+    run = measure("exit 4", before_each=[{"warm_up": 1}])
+    (trial,) = run.record.trials
+    assert trial.result.category == "crashed"
+    assert run.record.trial_document(1)["phases"] == []
+
+
+def test_what_could_not_be_done_is_warned_of_once(
+    measure: Measure, told: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalHost, "drop_caches", Unprivileged.drop_caches)
+    run = measure("true", before_each=["sync", "drop_caches"], repeat=3)
+    assert told.warnings == ["drop_caches is not allowed on local; caches stay as they are"]
+    assert run.record.warnings == told.warnings
+    assert [run.record.trial_document(n)["prepared"]["cache"] for n in (1, 2, 3)] == ["as left"] * 3

@@ -1,0 +1,180 @@
+"""Runs on one machine know of each other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from steelyard.controller.turn import Turn
+from steelyard.errors import HostError
+
+if TYPE_CHECKING:
+    from conftest import Recorder
+
+HOLD = """
+import asyncio, sys
+from steelyard.controller.observer import Observer
+from steelyard.controller.turn import Turn
+async def hold():
+    async with Turn(Observer(), beside="beside" in sys.argv):
+        print("holds", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+asyncio.run(hold())
+"""
+
+
+@contextmanager
+def another(*options: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has its turn until its standard input ends."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, *options], stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "holds\n"
+            yield process
+        finally:
+            process.kill()
+
+
+async def waits(turn: Turn, seconds: float = 0.3) -> bool:
+    """Whether it does not get its turn within so many seconds."""
+    task = asyncio.create_task(turn.__aenter__())
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    task.cancel()
+    await asyncio.wait([task])
+    if done:
+        await turn.__aexit__(None, None, None)
+    return not done
+
+
+def test_the_only_run_has_its_turn_and_is_alone(told: Recorder) -> None:
+    async def story() -> None:
+        async with Turn(told, beside=False) as turn:
+            assert turn.alone()
+            assert turn.alone(), "asking does not change the answer"
+
+    asyncio.run(story())
+    assert told.warnings == []
+
+
+def test_the_second_waits_until_the_first_is_over(told: Recorder) -> None:
+    async def story(first: subprocess.Popen[str]) -> None:
+        assert await waits(Turn(told, beside=False))
+        assert first.stdin
+        first.stdin.close()
+        async with asyncio.timeout(10), Turn(told, beside=False) as turn:
+            assert turn.alone()
+
+    with another() as first:
+        asyncio.run(story(first))
+    assert set(told.warnings) == {
+        "another run measures on this machine; waiting for it to end (--beside runs at once, and marks)"
+    }
+
+
+def test_a_turn_ends_with_its_process(told: Recorder) -> None:
+    async def story(first: subprocess.Popen[str]) -> None:
+        first.kill()
+        async with asyncio.timeout(10), Turn(told, beside=False):
+            pass
+
+    with another() as first:
+        asyncio.run(story(first))
+
+
+def test_beside_another_neither_is_alone(told: Recorder) -> None:
+    async def story() -> None:
+        async with Turn(told, beside=True) as turn:
+            assert not turn.alone()
+            assert not turn.alone()
+
+    with another():
+        asyncio.run(story())
+    assert told.warnings == ["another run measures on this machine; trials are marked as disturbed"]
+
+
+def test_who_was_first_learns_of_one_that_came_beside(told: Recorder) -> None:
+    async def story() -> None:
+        async with Turn(told, beside=False) as turn:
+            assert turn.alone()
+            with another("beside"):
+                assert not turn.alone()
+                assert not turn.alone()
+            assert turn.alone()
+
+    asyncio.run(story())
+
+
+def test_one_that_came_and_went_is_noticed_once(told: Recorder) -> None:
+    """It disturbed what was measured since."""
+
+    async def story() -> None:
+        async with Turn(told, beside=False) as turn:
+            assert turn.alone()
+            with another("beside"):
+                pass
+            assert not turn.alone()
+            assert turn.alone()
+
+    asyncio.run(story())
+
+
+def test_one_that_only_waits_disturbs_nobody(told: Recorder) -> None:
+    async def story() -> None:
+        async with Turn(told, beside=False) as turn:
+            assert await waits(Turn(told, beside=False))
+            assert turn.alone()
+
+    asyncio.run(story())
+
+
+def test_a_run_beside_nobody_takes_its_turn(told: Recorder) -> None:
+    async def story() -> None:
+        async with Turn(told, beside=True):
+            assert await waits(Turn(told, beside=False))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("form", ["a file", "a link", "open to others"])
+def test_a_hostile_directory_is_refused(form: str, own_place: Path, told: Recorder) -> None:
+    """The temporary directory is everybody's."""
+    place = own_place / "tmp" / f"steelyard-{os.getuid()}"
+    if form == "a file":
+        place.touch()
+    elif form == "a link":
+        place.symlink_to(own_place)
+    else:
+        place.mkdir()
+        place.chmod(0o777)
+    with pytest.raises(HostError) as caught:
+        asyncio.run(Turn(told, beside=False).__aenter__())
+    assert "TMPDIR" in caught.value.hint
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to somebody else")
+def test_a_directory_of_somebody_else_is_refused(own_place: Path, told: Recorder) -> None:
+    place = own_place / "tmp" / f"steelyard-{os.getuid()}"
+    place.mkdir()
+    os.chown(place, 65534, 65534)
+    with pytest.raises(HostError, match="belongs to somebody else"):
+        asyncio.run(Turn(told, beside=False).__aenter__())
+
+
+def test_a_lock_that_is_a_link_is_not_followed(own_place: Path, told: Recorder) -> None:
+    place = own_place / "tmp" / f"steelyard-{os.getuid()}"
+    place.mkdir(mode=0o700)
+    (place / "turn").symlink_to(own_place / "elsewhere")
+    with pytest.raises(HostError, match="cannot lock this machine's turn"):
+        asyncio.run(Turn(told, beside=False).__aenter__())
+    assert not (own_place / "elsewhere").exists()
