@@ -1,0 +1,19 @@
+"""One error for whatever a damaged record holds in the place of what belongs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from steelyard.errors import StoreError
+
+
+@contextmanager
+def readable(run: str) -> Iterator[None]:
+    """Turn what odd content makes Python raise into a StoreError that names the run."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
+        what = f"{type(error).__name__}: {error}"[:200]
+        hint = "if nobody edited it, this is a fault of Steelyard: please report it with this message"
+        raise StoreError(f"the record of run {run} cannot be understood ({what})", hint=hint) from error

@@ -1,0 +1,40 @@
+"""Which metrics of a run matter most: what a narrow table shows and what a comparison tests first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from steelyard.model.metric import Metric
+
+TELLING_QUANTILES = (0.5, 0.99)
+
+
+def named(design: Mapping[str, Any]) -> list[str]:
+    """The metrics that the experiment itself asks about: in its requirements, then in its stop rule."""
+    required = [str(entry.get("metric", "")) for entry in design.get("require", ())]
+    until = (design.get("repeat") or {}).get("until") or {}
+    return list(dict.fromkeys(name for name in (*required, str(until.get("metric", ""))) if name))
+
+
+def primary(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[Metric]:
+    """The scalars worth a column: those `named` first, then in their order those with a direction.
+
+    Of the quantiles of one histogram only the median and the 99th percentile are taken: the others say much
+    the same again. When nothing has a direction, every scalar is primary.
+    """
+    scalars = {metric.name: metric for metric in metrics if metric.kind == "scalar"}
+    chosen = [scalars[name] for name in dict.fromkeys(first) if name in scalars]
+    directed = [metric for metric in scalars.values() if _telling(metric) and metric not in chosen]
+    return chosen + directed or list(scalars.values())
+
+
+def by_importance(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[Metric]:
+    """All scalars, the primary ones first."""
+    every = list(metrics)
+    chosen = primary(every, first)
+    return chosen + [metric for metric in every if metric.kind == "scalar" and metric not in chosen]
+
+
+def _telling(metric: Metric) -> bool:
+    return metric.better != "none" and (metric.quantile is None or metric.quantile in TELLING_QUANTILES)

@@ -1,0 +1,158 @@
+"""Whether requirements hold, decided by intervals: met, not met, undecided, missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from steelyard.analysis.damage import readable
+from steelyard.analysis.summary import CellSummary, RunSummary
+from steelyard.errors import StoreError, UsageError
+from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.metric import Metric, OverRepetitions
+from steelyard.model.requirement import Requirement
+from steelyard.model.trial import Cell
+from steelyard.stats.interval import Interval, mean_interval
+from steelyard.stats.outliers import screen
+from steelyard.stats.summary import Summary
+from steelyard.store.reader import RunRecord
+
+
+class Verdict(StrEnum):
+    """The words of a requirement."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    UNDECIDED = "undecided"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A requirement in one cell. `value` and `interval` are what it was decided by, in the metric's unit.
+
+    `note` is a sentence: why it is undecided or missing, or what else a reader should know.
+    """
+
+    cell: Cell
+    verdict: Verdict
+    value: float | None
+    interval: Interval | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A requirement and its ruling in every cell that it applies to. `metric` is None when undeclared."""
+
+    requirement: Requirement
+    over: OverRepetitions
+    where: str
+    metric: Metric | None
+    rulings: tuple[Ruling, ...]
+
+    def having(self, *verdicts: Verdict) -> list[Ruling]:
+        """The rulings with one of these verdicts."""
+        return [ruling for ruling in self.rulings if ruling.verdict in verdicts]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Over all cells, the worst first: not met, missing, undecided, met. Missing without any cell."""
+        found = {ruling.verdict for ruling in self.rulings}
+        order = (Verdict.NOT_MET, Verdict.MISSING, Verdict.UNDECIDED, Verdict.MET)
+        return next((verdict for verdict in order if verdict in found), Verdict.MISSING)
+
+    def failed(self, undecided: Literal["fail", "pass"] = "fail") -> bool:
+        """Whether it counts as not met. Undecided and missing do, unless they are told to pass."""
+        if undecided == "pass":
+            return self.verdict is Verdict.NOT_MET
+        return self.verdict is not Verdict.MET
+
+
+def failed(judged: Iterable[Judged], undecided: Literal["fail", "pass"] = "fail") -> bool:
+    """Whether any requirement counts as not met, which is exit code 1."""
+    return any(one.failed(undecided) for one in judged)
+
+
+def judge(record: RunRecord, summary: RunSummary) -> tuple[Judged, ...]:
+    """Judge all requirements of a run, in the order of its file.
+
+    What decides: for `median` the order-statistic interval, for `mean` Student's t, both of the values that
+    the outlier policy keeps; an interval that straddles the bound, or is missing, leaves it undecided. For
+    `min` and `max` the extreme value itself among all poolable ones, set aside or not, because a policy must
+    not hide the failure that a requirement forbids. `==` and `!=` compare the statistic itself, as no
+    interval can prove equality. A trial has one value per metric, merged over its copies already.
+
+    Raises StoreError when the recorded requirements cannot be read.
+    """
+    with readable(summary.run):
+        return tuple(_judged(entry, record, summary) for entry in record.design.get("require", ()))
+
+
+def _judged(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) -> Judged:
+    where = str(entry.get("where") or "")
+    try:
+        requirement = Requirement.parse(str(entry["text"]))
+        condition = Expression.parse(where) if where else None
+    except (UsageError, ExpressionError) as error:
+        raise StoreError(f"run {summary.run}: a recorded requirement cannot be read: {error}") from error
+    metric = record.metrics.get(requirement.metric)
+    over = requirement.over_repetitions or (metric.over_repetitions if metric else "median")
+    rulings = (_ruling(requirement, over, cell, condition) for cell in summary.cells)
+    return Judged(requirement, over, where, metric, tuple(ruling for ruling in rulings if ruling))
+
+
+def _ruling(
+    requirement: Requirement, over: OverRepetitions, cell: CellSummary, condition: Expression | None
+) -> Ruling | None:
+    """The ruling; None where the requirement does not apply."""
+    try:
+        if condition and not condition.value(cell.cell.parameters):
+            return None
+    except ExpressionError as error:
+        return Ruling(cell.cell, Verdict.UNDECIDED, None, None, f"`where` cannot be decided: {error.message}")
+    measured = cell.metrics.get(requirement.metric)
+    if measured is None:
+        return Ruling(cell.cell, Verdict.MISSING, None, None, f"there is no metric {requirement.metric}")
+    if measured.summary is None:
+        return Ruling(cell.cell, Verdict.MISSING, None, None, measured.reason)
+    value, interval = _decided_by(measured.values, measured.summary, over)
+    verdict, note = _verdict(requirement, over, value, interval)
+    if verdict is Verdict.UNDECIDED and interval is None and over == "median":
+        note = measured.summary.interval_reason
+    return Ruling(cell.cell, verdict, value, interval, "; ".join(filter(None, (note, _left_out(cell)))))
+
+
+def _decided_by(
+    values: tuple[float, ...], summary: Summary, over: OverRepetitions
+) -> tuple[float, Interval | None]:
+    match over:
+        case "min":
+            return min(values), None
+        case "max":
+            return max(values), None
+        case "mean":
+            return summary.mean, mean_interval(screen(values, summary.outliers).kept)
+    return summary.median, summary.interval
+
+
+def _verdict(
+    requirement: Requirement, over: OverRepetitions, value: float, interval: Interval | None
+) -> tuple[Verdict, str]:
+    if over in ("min", "max") or requirement.operator in ("==", "!="):
+        return (Verdict.MET if requirement.holds(value) else Verdict.NOT_MET), ""
+    if interval is None:
+        return Verdict.UNDECIDED, "one trial has no interval"
+    ends = {requirement.holds(interval.low), requirement.holds(interval.high)}
+    if len(ends) == 2:
+        return Verdict.UNDECIDED, "the interval holds the bound"
+    return (Verdict.MET if ends.pop() else Verdict.NOT_MET), ""
+
+
+def _left_out(cell: CellSummary) -> str:
+    """A verdict over fewer trials than were made says so."""
+    parts = [f"{cell.failures} failed"] if cell.failures else []
+    parts += [f"{cell.marks} marked"] if cell.marks else []
+    return f"not counted: {', '.join(parts)}" if parts else ""

@@ -1,0 +1,212 @@
+"""What a run found: for each cell and metric the statistics of its trials, and which trials do not count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from steelyard.analysis.damage import readable
+from steelyard.analysis.importance import by_importance, named, primary
+from steelyard.model.metric import Metric
+from steelyard.model.trial import Cell
+from steelyard.stats.autocorrelation import Independence, independence
+from steelyard.stats.outliers import Policy, screen
+from steelyard.stats.sample import checked, median
+from steelyard.stats.summary import Summary, summarise
+from steelyard.store.reader import RunRecord, TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CellMetric:
+    """One metric in one cell, from the poolable trials that have it, in the order of measurement.
+
+    `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
+    is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
+    where there are any: worth a look, but no result. `independence` tells of drift among the values.
+    """
+
+    metric: Metric
+    trials: tuple[int, ...]
+    values: tuple[float, ...]
+    summary: Summary | None
+    reason: str
+    independence: Independence | None
+    marked: float | None = None
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """The numbers of the trials that the outlier policy set aside."""
+        if self.summary is None or not self.summary.dropped:
+            return ()
+        left = list(screen(self.values, self.summary.outliers).dropped)
+        numbers = []
+        for number, value in zip(self.trials, self.values, strict=True):
+            if value in left:
+                left.remove(value)
+                numbers.append(number)
+        return tuple(numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Trials of one fate. `what`: a failure's category, or a mark's kind; `reasons`: each once."""
+
+    what: str
+    reasons: tuple[str, ...]
+    trials: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellSummary:
+    """A cell of the design. `n` trials are pooled; `trials` are all that finished, in the order of ending.
+
+    A trial with two kinds of marks stands in two tallies of `marked`.
+    """
+
+    cell: Cell
+    n: int
+    trials: tuple[TrialRecord, ...]
+    metrics: Mapping[str, CellMetric]
+    failed: tuple[Tally, ...]
+    marked: tuple[Tally, ...]
+
+    @property
+    def failures(self) -> int:
+        """How many trials failed."""
+        return sum(len(tally.trials) for tally in self.failed)
+
+    @property
+    def marks(self) -> int:
+        """How many trials ended well but are marked."""
+        return len(self.trials) - self.n - self.failures
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run's cells in the order of the design, unmeasured ones included.
+
+    `metrics` are the scalars, the most important first, of which `primary` are the first. `sequential`
+    is a sentence when a stop rule decided the number of repetitions, and empty otherwise.
+    """
+
+    run: str
+    title: str
+    outliers: Policy
+    metrics: tuple[Metric, ...]
+    primary: tuple[Metric, ...]
+    cells: tuple[CellSummary, ...]
+    sequential: str
+
+    @property
+    def trials(self) -> int:
+        """How many trials finished, failed and marked ones included."""
+        return sum(len(cell.trials) for cell in self.cells)
+
+
+def summarise_run(record: RunRecord, *, outliers: Policy | None = None) -> RunSummary:
+    """Summarise a run; `outliers` overrides the policy that the experiment asked for.
+
+    Raises StoreError when the record is damaged, and ValueError for an unknown policy.
+    """
+    if outliers:
+        screen((0.0,), outliers)
+    with readable(record.id):
+        return _summary(record, outliers)
+
+
+def _summary(record: RunRecord, outliers: Policy | None) -> RunSummary:
+    design = record.design
+    policy: Policy = outliers or design.get("outliers", "none")
+    screen((0.0,), policy)
+    asked = named(design)
+    metrics = tuple(by_importance(record.metrics.values(), asked))
+    found: dict[str, list[TrialRecord]] = {}
+    for trial in record.trials:
+        found.setdefault(trial.result.trial.cell.key, []).append(trial)
+    return RunSummary(
+        run=record.id,
+        title=str(design.get("experiment", "")),
+        outliers=policy,
+        metrics=metrics,
+        primary=tuple(primary(record.metrics.values(), asked)),
+        cells=tuple(_cell(cell, found.get(cell.key, []), metrics, policy) for cell in record.cells),
+        sequential=_sequential(design.get("repeat") or {}),
+    )
+
+
+def _cell(cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], policy: Policy) -> CellSummary:
+    pooled = [trial for trial in trials if trial.result.poolable]
+    return CellSummary(
+        cell=cell,
+        n=len(pooled),
+        trials=tuple(trials),
+        metrics={
+            metric.name: (
+                _metric(metric, pooled, policy) if pooled else _unpooled(metric, trials, _why_nothing(trials))
+            )
+            for metric in metrics
+        },
+        failed=_tallies(
+            (trial.result.category or "unknown", trial.message, trial.number)
+            for trial in trials
+            if trial.result.status == "failed"
+        ),
+        marked=_tallies(
+            (mark.kind, mark.reason, trial.number)
+            for trial in trials
+            for mark in trial.marks
+            if trial.result.status != "failed"
+        ),
+    )
+
+
+def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:
+    having = [trial for trial in pooled if metric.name in trial.result.metrics]
+    numbers = tuple(trial.number for trial in having)
+    values = tuple(trial.result.metrics[metric.name] for trial in having)
+    if not values:
+        return CellMetric(metric, (), (), None, f"no trial has a value of {metric.name}", None)
+    try:
+        summary = summarise(values, outliers=policy)
+        dependence = independence(values)
+    except (ValueError, TypeError) as error:
+        # One absurd figure must not cost the whole report.
+        return CellMetric(metric, (), (), None, f"{metric.name}: {error}", None)
+    return CellMetric(metric, numbers, values, summary, "", dependence)
+
+
+def _unpooled(metric: Metric, trials: list[TrialRecord], reason: str) -> CellMetric:
+    """A metric of a cell in which no trial counts; there may still be marked ones."""
+    found = [trial.result.metrics[metric.name] for trial in trials if metric.name in trial.result.metrics]
+    try:
+        middle = median(sorted(checked(found)))
+    except ValueError:
+        middle = None
+    return CellMetric(metric, (), (), None, reason, None, middle)
+
+
+def _why_nothing(trials: list[TrialRecord]) -> str:
+    """Why a cell has no poolable trial."""
+    failed = sum(trial.result.status == "failed" for trial in trials)
+    marked = len(trials) - failed
+    fates = [f"{count} {fate}" for count, fate in ((failed, "failed"), (marked, "marked")) if count]
+    return f"no trial counts: {', '.join(fates)}" if fates else "not measured"
+
+
+def _tallies(found: Iterable[tuple[str, str, int]]) -> tuple[Tally, ...]:
+    by_fate: dict[str, list[tuple[str, int]]] = {}
+    for what, reason, number in found:
+        by_fate.setdefault(what, []).append((reason, number))
+    return tuple(
+        Tally(what, tuple(dict.fromkeys(r for r, _ in each)), tuple(dict.fromkeys(n for _, n in each)))
+        for what, each in by_fate.items()
+    )
+
+
+def _sequential(repeat: Mapping[str, object]) -> str:
+    until = repeat.get("until")
+    if not isinstance(until, dict):
+        return ""
+    least, most = repeat.get("at_least"), repeat.get("at_most")
+    goal = f"{until.get('metric')} known within {until.get('within')}"
+    return f"stopped at precision: sequential ({goal}; {least} to {most} repetitions)"

@@ -1,0 +1,82 @@
+"""The host during one trial: which trials to show, and their samples thinned to what a chart can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from steelyard.analysis.summary import CellSummary, RunSummary
+from steelyard.model.metric import Metric
+from steelyard.store.reader import RunRecord, TrialRecord
+from steelyard.store.telemetry import read_parquet
+
+MOST_POINTS = 240
+Column = list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSamples:
+    """A host during a trial. `seconds` counts from the trial's first sample; a column may have gaps."""
+
+    host: str
+    seconds: list[float]
+    columns: Mapping[str, Column]
+
+
+def shown_trials(summary: RunSummary, *, most: int) -> list[TrialRecord]:
+    """The trials whose telemetry stands for the run: of each cell, in order, the one nearest its median.
+
+    Nearest in the most important metric that the cell has. When there are more than `most` cells, those
+    shown are spread evenly over them, the first one included.
+    """
+    metrics = summary.primary
+    found = [trial for cell in summary.cells if (trial := median_trial(cell, metrics))]
+    step = len(found) / most
+    return found if step <= 1 else [found[int(index * step)] for index in range(most)]
+
+
+def median_trial(cell: CellSummary, metrics: Iterable[Metric]) -> TrialRecord | None:
+    """The trial nearest the cell's median in the first metric that it has; else its first poolable one."""
+    by_number = {trial.number: trial for trial in cell.trials}
+    for metric in metrics:
+        one = cell.metrics.get(metric.name)
+        if one and one.summary:
+            middle = one.summary.median
+            ranked = sorted(zip(one.values, one.trials, strict=True), key=lambda pair: abs(pair[0] - middle))
+            return by_number[ranked[0][1]]
+    return next((trial for trial in cell.trials if trial.result.poolable), None)
+
+
+def samples(record: RunRecord, number: int, names: Sequence[str]) -> list[HostSamples]:
+    """What the hosts of a trial showed in the columns `names`, at most 240 points each.
+
+    Raises StoreError when a file cannot be read.
+    """
+    found = []
+    for host, path in record.telemetry(number).items():
+        table = read_parquet(path)
+        moments = table.get("m") or []
+        if moments and all(_is_figure(moment) for moment in moments):
+            columns = {name: table[name] for name in names if name in table}
+            found.append(_host(host, moments, columns))
+    return found
+
+
+def _host(host: str, moments: list[float], columns: Mapping[str, Column]) -> HostSamples:
+    size = math.ceil(len(moments) / MOST_POINTS)
+    seconds = [moment - moments[0] for moment in moments]
+    groups = range(0, len(seconds), size)
+    thinned = {name: [_mean(column[at : at + size]) for at in groups] for name, column in columns.items()}
+    return HostSamples(host, [seconds[at] for at in groups], thinned)
+
+
+def _mean(values: Column) -> float | None:
+    """The mean of what is there; None for a group without a figure."""
+    there = [value for value in values if _is_figure(value)]
+    return math.fsum(there) / len(there) if there else None
+
+
+def _is_figure(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and math.isfinite(value)

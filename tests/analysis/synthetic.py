@@ -1,0 +1,144 @@
+"""Builds real run folders, written by the store's own writer, from made-up figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from steelyard.model.metric import Metric
+from steelyard.model.requirement import Requirement
+from steelyard.model.trial import Cell, Scalar
+from steelyard.store.layout import Store
+from steelyard.store.reader import RunRecord
+from steelyard.store.telemetry import write_parquet
+from steelyard.store.writer import RunWriter
+
+BANDWIDTH = Metric("write_bandwidth", "B/s", "higher", "written per second")
+LATENCY = Metric("write_latency_p99", "s", "lower", "99 % took at most this long")
+Figures = Callable[[Cell, int, random.Random], Mapping[str, Any]]
+
+
+def figures(cell: Cell, repetition: int, rng: random.Random) -> dict[str, float]:
+    """Bandwidth that grows with every number in the cell, and a latency."""
+    size = sum(float(level) for level in cell.parameters.values() if isinstance(level, int | float))
+    base = 1e9 * (1 + size) ** 0.2
+    return {"write_bandwidth": rng.gauss(base, base * 0.02), "write_latency_p99": rng.lognormvariate(-6, 0.1)}
+
+
+@dataclass
+class Plan:
+    """What the run shall look like. `failures` and `marks` are by (cell key, repetition)."""
+
+    parameters: Mapping[str, Sequence[Scalar]] = field(default_factory=lambda: {"outstanding": [1, 8, 64]})
+    metrics: Sequence[Metric] = (BANDWIDTH, LATENCY)
+    figures: Figures = figures
+    repetitions: int = 6
+    title: str = "synthetic"
+    about: str = "Made-up figures"
+    text: str = "experiment: synthetic\n"
+    require: Sequence[str | tuple[str, str]] = ()
+    until: Mapping[str, Any] | None = None
+    outliers: str = "none"
+    failures: Mapping[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+    marks: Mapping[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+    histograms: Callable[[Cell, int, random.Random], Mapping[str, Mapping[float, int]]] | None = None
+    telemetry: Callable[[int], Sequence[Mapping[str, float]]] | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    measured: Callable[[Cell], bool] = lambda cell: True
+    state: str = "complete"
+    seed: int = 4711
+    design: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> list[Cell]:
+        names = list(self.parameters)
+        rows = itertools.product(*self.parameters.values())
+        return [Cell(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def build(root: Path, plan: Plan | None = None, **changes: Any) -> RunRecord:
+    """Write a run as the controller does and open it."""
+    plan = dataclasses.replace(plan or Plan(), **changes)
+    folder = Store(root).create("synthetic")
+    with RunWriter(folder) as writer:
+        writer.text(folder.experiment, plan.text)
+        writer.document(folder.design, _design(plan))
+        writer.document(folder.environment, plan.environment)
+        writer.journal.write(
+            "run-started", run=folder.id, experiment=plan.title, seed=plan.seed, version="0", done=0
+        )
+        for text in plan.warnings:
+            writer.journal.write("warning", text=text)
+        number = _trials(writer, plan)
+        writer.journal.write("run-ended", state=plan.state, reason="", done=number, failed=len(plan.failures))
+    return RunRecord(folder)
+
+
+def _design(plan: Plan) -> dict[str, Any]:
+    pairs = [(entry, None) if isinstance(entry, str) else entry for entry in plan.require]
+    repeat = {"at_least": plan.repetitions, "at_most": plan.repetitions, "until": plan.until, "budget": None}
+    return {
+        "experiment": plan.title,
+        "about": plan.about,
+        "seed": plan.seed,
+        "order": "blocked",
+        "repeat": repeat,
+        "outliers": plan.outliers,
+        "covers": ["SKA1"],
+        "tags": {},
+        "metrics": [_plain(metric) for metric in plan.metrics],
+        "require": [{"where": where, **_plain(Requirement.parse(that))} for that, where in pairs],
+        "cells": [dict(cell.parameters) for cell in plan.cells],
+        **plan.design,
+    }
+
+
+def _trials(writer: RunWriter, plan: Plan) -> int:
+    rng = random.Random(plan.seed)
+    number = 0
+    for repetition in range(1, plan.repetitions + 1):
+        for cell in filter(plan.measured, plan.cells):
+            number += 1
+            _trial(writer, plan, cell, repetition, number, rng)
+    return number
+
+
+def _trial(
+    writer: RunWriter, plan: Plan, cell: Cell, repetition: int, number: int, rng: random.Random
+) -> None:
+    same = {"trial": number, "attempt": 1, "repetition": repetition, "parameters": dict(cell.parameters)}
+    writer.journal.write("trial-started", **same)
+    key = (cell.key, repetition)
+    line: dict[str, Any] = {"status": "ok", "seconds": 1.5, "metrics": {}, "marks": []}
+    if key in plan.failures:
+        category, message = plan.failures[key]
+        line |= {"status": "failed", "category": category, "message": message}
+    else:
+        line["metrics"] = dict(plan.figures(cell, repetition, rng))
+    if key in plan.marks:
+        kind, reason = plan.marks[key]
+        line["marks"] = [{"kind": kind, "reason": reason}]
+    folder = writer.phase_folder(number, "host-0", "command")
+    (folder / "stdout").write_text("said\n")
+    if plan.histograms:
+        bins = {
+            name: {str(k): n for k, n in each.items()}
+            for name, each in plan.histograms(cell, repetition, rng).items()
+        }
+        content = {"values": line["metrics"], "histograms": bins}
+        writer.document(writer.folder.trial(number) / "metrics.json", content)
+    if plan.telemetry:
+        path = writer.folder.telemetry(number, "host-0", "parquet")
+        path.parent.mkdir(parents=True)
+        write_parquet(plan.telemetry(number), path)
+    writer.journal.write("trial-ended", **same, **line, done=number, failed=0)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}

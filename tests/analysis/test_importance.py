@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from steelyard.analysis.importance import by_importance, named, primary
+from steelyard.model.metric import Metric, latency_metrics
+
+DEPTH = Metric("depth", "1", "none")
+RATE = Metric("rate", "1/s", "higher")
+METRICS = (DEPTH, RATE, *latency_metrics("latency", "time"))
+
+
+def names(metrics):
+    return [metric.name for metric in metrics]
+
+
+def test_those_with_a_direction_come_first_and_two_quantiles_stand_for_all():
+    assert names(primary(METRICS)) == ["rate", "latency_p50", "latency_p99"]
+    assert names(by_importance(METRICS)) == [
+        "rate", "latency_p50", "latency_p99", "depth", "latency_p95", "latency_p999",
+    ]  # fmt: skip
+
+
+def test_what_the_experiment_names_comes_before_all():
+    assert names(primary(METRICS, ["latency_p999", "depth", "depth", "unheard_of"])) == [
+        "latency_p999", "depth", "rate", "latency_p50", "latency_p99",
+    ]  # fmt: skip
+
+
+def test_without_any_direction_every_scalar_is_primary():
+    assert names(primary([DEPTH, Metric("other", "1", "none")])) == ["depth", "other"]
+
+
+def test_named_reads_requirements_and_the_stop_rule():
+    design = {
+        "require": [{"metric": "b"}, {"metric": "a"}, {"metric": "b"}],
+        "repeat": {"until": {"metric": "c"}},
+    }
+    assert named(design) == ["b", "a", "c"]
+    assert named({"repeat": {"until": None}}) == []
+    assert named({}) == []

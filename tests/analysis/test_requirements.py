@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from steelyard.analysis.requirements import Verdict, failed, judge
+from steelyard.analysis.summary import summarise_run
+from steelyard.errors import StoreError
+from steelyard.model.metric import Metric
+
+RATE = Metric("rate", "1/s", "higher")
+MET, NOT, OPEN, MISSING = Verdict.MET, Verdict.NOT_MET, Verdict.UNDECIDED, Verdict.MISSING
+
+
+def growing(cell, repetition, rng):
+    """1, 2, 3 … in every cell: with six of them the median is 3.5 and its interval [1, 6]."""
+    return {"rate": float(repetition)}
+
+
+def judged(record):
+    return judge(record, summarise_run(record))
+
+
+def verdicts(build, requirement, **changes):
+    plan = {
+        "parameters": {"a": [1]},
+        "metrics": [RATE],
+        "figures": growing,
+        "require": [requirement],
+    } | changes
+    (one,) = judged(build(**plan))
+    return [ruling.verdict for ruling in one.rulings]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "verdict"),
+    [
+        ("rate.median >= 1/s", MET),
+        ("rate.median > 1/s", OPEN),  # the lower end does not satisfy it
+        ("rate.median >= 2/s", OPEN),
+        ("rate.median > 6/s", NOT),
+        ("rate.median <= 6/s", MET),
+        ("rate.median < 6/s", OPEN),
+        ("rate.median < 1/s", NOT),
+        ("rate >= 1/s", MET),  # the metric's own way over repetitions, which is the median
+        ("rate.mean >= 1.5/s", MET),  # the t interval of 1 … 6 is [1.54, 5.46]
+        ("rate.mean >= 1.6/s", OPEN),
+        ("rate.mean > 5.5/s", NOT),
+        ("rate.max <= 6/s", MET),
+        ("rate.max < 6/s", NOT),
+        ("rate.min >= 1/s", MET),
+        ("rate.min > 1/s", NOT),
+        ("rate.median == 3.5/s", MET),
+        ("rate.median == 3/s", NOT),
+        ("rate.median != 3/s", MET),
+        ("rate.max != 6/s", NOT),
+        ("rate.sum.max <= 6/s", MET),
+    ],
+)
+def test_the_interval_decides(build, requirement, verdict):
+    assert verdicts(build, requirement) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "verdict"),
+    [
+        ("rate.median >= 0/s", OPEN),
+        ("rate.mean >= 1/s", OPEN),
+        ("rate.max <= 3/s", MET),
+        ("rate.min >= 2/s", NOT),
+    ],
+)
+def test_without_an_interval_only_extremes_decide(build, requirement, verdict):
+    assert verdicts(build, requirement, repetitions=3) == [verdict]
+
+
+def test_a_single_trial_has_no_interval_of_its_mean(build):
+    (one,) = judged(
+        build(
+            parameters={"a": [1]}, metrics=[RATE], figures=growing, repetitions=1, require=["rate.mean > 0/s"]
+        )
+    )
+    assert one.rulings[0].verdict is OPEN
+    assert one.rulings[0].note == "one trial has no interval"
+
+
+def test_an_undecided_ruling_says_why(build):
+    plan = {
+        "parameters": {"a": [1]},
+        "metrics": [RATE],
+        "figures": growing,
+        "require": ["rate.median >= 2/s"],
+    }
+    (six,) = judged(build(**plan))
+    assert six.rulings[0].note == "the interval holds the bound"
+    assert (six.rulings[0].value, six.rulings[0].interval.low) == (3.5, 1)
+    (three,) = judged(build(**plan, repetitions=3))
+    assert three.rulings[0].note == "no 95 % interval, n=3"
+
+
+def test_where_narrows_and_is_evaluated_per_cell(build):
+    plan = {"parameters": {"a": [1, 2, 4]}, "metrics": [RATE], "figures": growing}
+    (one,) = judged(build(**plan, require=[("rate.min >= 1/s", "a * 2 <= 4")]))
+    assert [ruling.cell.key for ruling in one.rulings] == ["a=1", "a=2"]
+    assert one.where == "a * 2 <= 4"
+
+
+def test_a_where_that_picks_nothing_is_missing_and_fails(build):
+    (one,) = judged(
+        build(metrics=[RATE], figures=growing, require=[("rate.min >= 1/s", "outstanding > 1000")])
+    )
+    assert one.rulings == ()
+    assert one.verdict is MISSING
+    assert one.failed()
+
+
+def test_a_where_that_cannot_be_decided_leaves_it_undecided(build):
+    (one,) = judged(
+        build(
+            parameters={"a": [0]}, metrics=[RATE], figures=growing, require=[("rate.min >= 1/s", "1 / a > 2")]
+        )
+    )
+    assert one.verdict is OPEN
+    assert "`where` cannot be decided" in one.rulings[0].note
+
+
+def test_what_was_not_measured_is_missing(build):
+    plan = {
+        "parameters": {"a": [1, 2]},
+        "metrics": [RATE],
+        "figures": growing,
+        "require": ["rate.min >= 1/s"],
+    }
+    (one,) = judged(build(**plan, measured=lambda cell: cell.key == "a=2"))
+    assert [(ruling.verdict, ruling.note) for ruling in one.rulings] == [(MISSING, "not measured"), (MET, "")]
+    assert one.verdict is MISSING
+
+
+def test_an_undeclared_metric_is_missing(build):
+    (one,) = judged(build(parameters={"a": [1]}, metrics=[RATE], figures=growing, require=["speed > 1"]))
+    assert (one.verdict, one.metric) == (MISSING, None)
+
+
+def test_an_outlier_policy_cannot_hide_a_failure(build):
+    def figures(cell, repetition, rng):
+        return {"rate": 1.0 if repetition == 5 else 0.0 + (repetition % 2) / 1000}
+
+    changes = {"figures": figures, "repetitions": 12, "outliers": "extremes"}
+    assert verdicts(build, "rate.max == 0/s", **changes) == [NOT]
+
+
+def test_trials_that_do_not_count_are_mentioned(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": growing, "require": ["rate.min >= 1/s"]}
+    (one,) = judged(
+        build(**plan, failures={("a=1", 1): ("crashed", "")}, marks={("a=1", 2): ("disturbed", "x")})
+    )
+    assert one.rulings[0].note == "not counted: 1 failed, 1 marked"
+
+
+def test_undecided_and_missing_fail_unless_told_to_pass(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": growing}
+    undecided = judged(build(**plan, require=["rate.median >= 2/s", "rate.min >= 1/s"]))
+    assert failed(undecided)
+    assert not failed(undecided, "pass")
+    assert failed(judged(build(**plan, require=["rate.min > 1/s"])), "pass")
+    assert not failed(judged(build(**plan, require=["rate.min >= 1/s"])))
+    assert not failed(())
+
+
+def test_the_worst_cell_is_the_verdict_of_all(build):
+    def figures(cell, repetition, rng):
+        return {"rate": cell.parameters["a"] + repetition / 100}
+
+    (one,) = judged(
+        build(parameters={"a": [1, 2, 3]}, metrics=[RATE], figures=figures, require=["rate >= 2.01/s"])
+    )
+    assert [ruling.verdict for ruling in one.rulings] == [NOT, MET, MET]
+    assert one.verdict is NOT
+
+
+def test_a_damaged_requirement_is_one_clear_error(build):
+    record = build(metrics=[RATE], figures=growing, require=["rate >= 1/s"])
+    content = json.loads(record.folder.design.read_text())
+    content["require"][0]["text"] = "rate >="
+    record.folder.design.write_text(json.dumps(content))
+    with pytest.raises(StoreError, match="recorded requirement cannot be read"):
+        judged(record)
