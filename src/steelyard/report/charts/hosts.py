@@ -1,0 +1,102 @@
+"""A host during a trial: CPU, disks, memory, network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from steelyard.analysis.telemetry import HostSamples
+from steelyard.report.charts.base import Chart, Datum, Frame, Spec, Title, framed, hit, scaled
+from steelyard.report.numbers import Scale, scale_for
+
+FRAMES = (Frame(170, 460), Frame(150, 330))
+
+
+class Panel(NamedTuple):
+    """One chart of telemetry: columns of `model.telemetry.COLUMNS` and what their lines are called."""
+
+    key: str
+    title: str
+    unit: str
+    lines: Mapping[str, str]
+
+
+PANELS = (
+    Panel(
+        "cpu",
+        "CPU",
+        "%",
+        {
+            "cpu_user": "programs",
+            "cpu_system": "kernel",
+            "cpu_iowait": "waiting for I/O",
+            "cpu_steal": "stolen",
+        },
+    ),
+    Panel("disk", "Disks", "B/s", {"disk_read": "read", "disk_write": "written"}),
+    Panel(
+        "memory",
+        "Memory",
+        "B",
+        {"memory_used": "used", "memory_cached": "page cache", "memory_dirty": "not yet written"},
+    ),
+    Panel(
+        "network",
+        "Network",
+        "B/s",
+        {"network_received": "received", "network_sent": "sent", "loopback": "loopback"},
+    ),
+)
+COLUMNS = tuple(column for panel in PANELS for column in panel.lines)
+
+
+def host_panel(number: int, host: HostSamples, panel: Panel) -> Chart | None:
+    """One panel of a host; `number` tells the shown trials apart. None when nothing of it was recorded."""
+    lines = {column: label for column, label in panel.lines.items() if column in host.columns}
+    values = [value for column in lines for value in host.columns[column] if value is not None]
+    if not values:
+        return None
+    scale = scale_for(values, panel.unit)
+    y: Spec = {
+        "field": "y",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"zero": True},
+        "axis": {"tickCount": 5},
+    }
+    if panel.unit == "%":
+        y["scale"] |= {"domainMax": max(100, math.ceil(max(values) * 100))}
+    name = f"{panel.key}{number}"
+    spec: Spec = {
+        "data": {"name": name},
+        "encoding": {"x": _seconds(), "y": y, "color": _colour(list(lines.values()))},
+        "layer": [{"mark": {"type": "line", "strokeWidth": 1.8}}, hit("line", "seconds", "value")],
+    }
+    of = " of all cores" if panel.unit == "%" else ""
+    title, labels = Title(panel.title, scale.label + of), list(lines.values())
+    wide, narrow = (framed(spec, frame, title, labels) for frame in FRAMES)
+    return Chart(panel.title, wide, narrow, {name: _data(host, lines, scale)})
+
+
+def _seconds() -> Spec:
+    axis = {"grid": False, "tickCount": 8}
+    return {"field": "seconds", "type": "quantitative", "scale": {"nice": False}, "axis": axis}
+
+
+def _colour(labels: list[str]) -> Spec:
+    legend = {"title": None, "symbolType": "stroke"}
+    return {"field": "line", "type": "nominal", "sort": None, "scale": {"domain": labels}, "legend": legend}
+
+
+def _data(host: HostSamples, lines: Mapping[str, str], scale: Scale) -> list[Datum]:
+    return [
+        {
+            "line": label,
+            "seconds": round(moment, 2),
+            "y": scaled(value, scale),
+            "value": "" if value is None else scale.text(value, 4),
+        }
+        for column, label in lines.items()
+        for moment, value in zip(host.seconds, host.columns[column], strict=True)
+    ]

@@ -1,0 +1,61 @@
+"""The data that charts of metrics draw: frames with figures in the chart's unit and texts for tooltips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.analysis.axes import Axis
+from steelyard.analysis.frames import Row
+from steelyard.report.charts.base import Datum, scaled
+from steelyard.report.numbers import Scale
+
+# Where a trial's dot stands in its row, from 0 at the top to 4: neighbours in time lie apart.
+_LANES = (0, 3, 1, 4, 2)
+
+
+def trial_data(rows: Sequence[Row], scale: Scale, unit: str) -> list[Datum]:
+    """A datum per trial, from `frames.trial_rows`."""
+    return [
+        {
+            "cell": row["cell"],
+            "trial": row["trial"],
+            "repetition": row["repetition"],
+            "x": scaled(row["value"], scale),
+            "value": scale.exact(row["value"], unit),
+            "state": row["state"],
+            "why": row["why"],
+            "lane": _LANES[row["repetition"] % len(_LANES)],
+        }
+        for row in rows
+    ]
+
+
+def cell_data(rows: Sequence[Row], scale: Scale, unit: str, axes: Sequence[Axis]) -> list[Datum]:
+    """A datum per cell, from `frames.cell_rows`; `place<i>` and `level<i>` are those of parameter i."""
+    return [
+        {
+            "cell": row["cell"],
+            "middle": scaled(row["median"], scale),
+            "low": scaled(row["low"], scale),
+            "high": scaled(row["high"], scale),
+            "median": scale.exact(row["median"], unit),
+            "interval": _interval(row, scale),
+            "trials": row["n"],
+            **_levels(row, axes),
+        }
+        for row in rows
+    ]
+
+
+def _interval(row: Row, scale: Scale) -> str:
+    low, high = row["low"], row["high"]
+    return str(row["note"]) if low is None else f"{scale.text(low, 5)} to {scale.text(high, 5)}"
+
+
+def _levels(row: Row, axes: Sequence[Axis]) -> Datum:
+    found: Datum = {}
+    for number, axis in enumerate(axes):
+        level = row["levels"][axis.name]
+        found[f"place{number}"] = axis.place(level)
+        found[f"level{number}"] = level
+    return found

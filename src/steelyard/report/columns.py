@@ -1,0 +1,41 @@
+"""Plain text in aligned columns, as wide as a terminal shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+GAP = "  "
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """One line per row; the columns in `right` are set to the right. All rows have as many columns."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return [
+        GAP.join(_set(text, widths[n], n in right) for n, text in enumerate(row)).rstrip() for row in rows
+    ]
+
+
+def width(text: str) -> int:
+    """How many places a text takes on a terminal: wide letters take two, combining ones none."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning and `…` where it would take more than `most` places."""
+    if width(text) <= most:
+        return text
+    while text and width(text) > most - 1:
+        text = text[:-1]
+    return text + "…" if most > 0 else ""
+
+
+def printable(text: str) -> str:
+    """The text without what could move a cursor or recolour a terminal; it may be a stranger's."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _set(text: str, places: int, right: bool) -> str:
+    blanks = " " * (places - width(text))
+    return blanks + text if right else text + blanks

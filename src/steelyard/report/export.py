@@ -1,0 +1,100 @@
+"""A run for other programs: CSV, Parquet, JSON, JUnit. All raise StoreError as `files.aside` does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.analysis.requirements import judge
+from steelyard.analysis.summary import summarise_run
+from steelyard.errors import StoreError
+from steelyard.report.files import aside, write_text
+from steelyard.report.junit import junit
+from steelyard.report.plain import plain_run
+from steelyard.report.tidy import Kind, Tidy, tidy
+from steelyard.store.reader import RunRecord
+
+
+def write_csv(record: RunRecord, path: Path) -> Path:
+    """One row per trial and metric, see `tidy`; nothing is an empty field."""
+    table = tidy(record)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_field(name) for name in table.columns])
+    writer.writerows([_field(value) for value in row] for row in table.rows)
+    return write_text(path, text.getvalue())
+
+
+def write_parquet(record: RunRecord, path: Path) -> Path:
+    """The same table with types, one column of values in base units."""
+    import duckdb
+
+    table = tidy(record)
+    with aside(path) as part:
+        try:
+            _to_parquet(table, part)
+        except duckdb.Error as error:
+            raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from error
+    return path
+
+
+def write_json(record: RunRecord, path: Path) -> Path:
+    """The whole summary, see `plain`."""
+    summary = summarise_run(record)
+    content = plain_run(summary, judge(record, summary))
+    return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def write_junit(record: RunRecord, path: Path) -> Path:
+    """Requirements and failed trials, see `junit`."""
+    summary = summarise_run(record)
+    return write_text(path, junit(summary, judge(record, summary)))
+
+
+WRITERS: Mapping[str, Callable[[RunRecord, Path], Path]] = {
+    "csv": write_csv,
+    "parquet": write_parquet,
+    "json": write_json,
+    "junit": write_junit,
+}
+"""By the names that `steelyard export` knows; the endings of files are csv, parquet, json and xml."""
+
+_DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "BOOLEAN": "bool"}
+
+
+def _field(value: Any) -> Any:
+    """`csv` quotes a line feed in a text, but not a carriage return, which many readers take for one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").replace("\r", "\n")
+    return "" if value is None else value
+
+
+def _to_parquet(table: Tidy, path: Path) -> None:
+    """Handed over column by column, so that names from the record never become part of a query."""
+    import duckdb
+
+    columns = zip(*table.rows, strict=True) if table.rows else ([] for _ in table.columns)
+    arrays = {
+        name: _array(values, kind)
+        for (name, kind), values in zip(table.columns.items(), columns, strict=True)
+    }
+    # Without a sample every column of objects is text; with one, it is what the first values look like.
+    with duckdb.connect(":memory:", config={"threads": 1, "pandas_analyze_sample": 0}) as database:
+        database.register("tidy", arrays)
+        database.view("tidy").write_parquet(str(path), compression="zstd")
+
+
+def _array(values: Sequence[Any], kind: Kind) -> Any:
+    import numpy as np
+
+    if kind == "VARCHAR":
+        return np.array(values, dtype=object)
+    missing = [value is None for value in values]
+    filled = [0 if value is None else value for value in values]
+    return np.ma.masked_array(np.array(filled, dtype=_DTYPES[kind]), mask=missing)

@@ -1,0 +1,129 @@
+"""All charts of a run, by key, and what a reader may choose among them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from steelyard.analysis.axes import axes
+from steelyard.analysis.latency import Point, merged, percentile_curve
+from steelyard.analysis.summary import RunSummary
+from steelyard.analysis.telemetry import samples, shown_trials
+from steelyard.errors import StoreError
+from steelyard.report.charts.against import against
+from steelyard.report.charts.base import Chart
+from steelyard.report.charts.distribution import distribution
+from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
+from steelyard.report.charts.percentiles import percentiles
+from steelyard.store.reader import RunRecord
+
+MOST_ROWS = 20_000
+MOST_CELLS = 300
+MOST_CURVES = 100
+MOST_TRIALS = 12
+
+
+class Choice(NamedTuple):
+    """What a reader may choose: `value` stands in the keys of charts, `label` is for people."""
+
+    value: str
+    label: str
+
+
+class Gallery(NamedTuple):
+    """Charts by key, such as `distribution/0`, `against/0/1`, `percentiles/0`, `cpu/3`.
+
+    The numbers are positions in `choices` of `metric`, `parameter`, `latency` and `trial`. `notes` say what
+    was left out, so that a large run stays a small file.
+    """
+
+    charts: Mapping[str, Chart]
+    choices: Mapping[str, list[Choice]]
+    notes: list[str]
+
+    @property
+    def one_cell(self) -> bool:
+        """Whether there are so many cells that their percentiles show one at a time."""
+        return any(
+            key.startswith("percentiles/") and "params" in chart.wide for key, chart in self.charts.items()
+        )
+
+
+def gallery(record: RunRecord, summary: RunSummary) -> Gallery:
+    """Make all charts; at most so much of each that the report stays under 5 MB."""
+    varying = [axis for axis in axes(summary).values() if axis.varies]
+    shown, notes = _shown_metrics(summary)
+    few = dataclasses.replace(summary, cells=summary.cells[:MOST_CELLS])
+    if len(few.cells) < len(summary.cells):
+        notes.append(f"The distributions show the first {MOST_CELLS} of {len(summary.cells)} cells.")
+    charts: dict[str, Chart | None] = {}
+    for number, metric in enumerate(summary.metrics[:shown]):
+        charts[f"distribution/{number}"] = distribution(few, metric)
+        for position in range(len(varying)):
+            charts[f"against/{number}/{position}"] = against(summary, metric, varying, position)
+    latencies, damaged = _latencies(record, few)
+    hosts, trials, unread = _hosts(record, summary)
+    choices = {
+        "metric": [Choice(str(n), metric.name) for n, metric in enumerate(summary.metrics[:shown])],
+        "parameter": [Choice(str(n), axis.name) for n, axis in enumerate(varying)],
+        "latency": [Choice(str(n), name) for n, name in enumerate(latencies)],
+        "cell": [Choice(cell.cell.key, cell.cell.key) for cell in few.cells[:MOST_CURVES]],
+        "trial": trials,
+    }
+    curves = {f"percentiles/{n}": chart for n, chart in enumerate(latencies.values())}
+    drawn = {key: chart for key, chart in charts.items() if chart} | curves | hosts
+    return Gallery(drawn, choices, [*notes, *damaged, *unread])
+
+
+def _shown_metrics(summary: RunSummary) -> tuple[int, list[str]]:
+    """How many metrics have charts: the most important ones, at least one."""
+    rows = max(1, min(summary.trials, 100_000))
+    count = min(len(summary.metrics), max(1, MOST_ROWS // rows))
+    if count == len(summary.metrics):
+        return count, []
+    return count, [
+        f"The {count} most important of {len(summary.metrics)} metrics have charts; the tables have all."
+    ]
+
+
+def _latencies(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[str]]:
+    """A chart for each histogram metric that any cell has."""
+    curves: dict[str, dict[str, list[Point]]] = {}
+    damaged: list[int] = []
+    for cell in summary.cells[:MOST_CURVES]:
+        whole = merged(record, cell)
+        damaged += whole.damaged
+        for name, histogram in whole.histograms.items():
+            curves.setdefault(name, {})[cell.cell.key] = percentile_curve(histogram)
+    units = {name: metric.unit for name, metric in record.metrics.items()}
+    charts = {
+        name: percentiles(number, name, units.get(name, "1"), found)
+        for number, (name, found) in enumerate(curves.items())
+    }
+    notes = [f"The histograms of trials {', '.join(map(str, damaged))} cannot be read."] if damaged else []
+    return charts, notes
+
+
+def _hosts(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[Choice], list[str]]:
+    charts: dict[str, Chart] = {}
+    choices: list[Choice] = []
+    notes: list[str] = []
+    for trial in shown_trials(summary, most=MOST_TRIALS):
+        try:
+            hosts = samples(record, trial.number, COLUMNS)
+        except StoreError as error:
+            notes.append(f"Telemetry of trial {trial.number} cannot be read: {error.message}")
+            continue
+        for host in hosts:
+            number = len(choices)
+            panels = {panel.key: host_panel(number, host, panel) for panel in PANELS}
+            charts |= {f"{key}/{number}": chart for key, chart in panels.items() if chart}
+            label = f"trial {trial.number}: {trial.result.trial.cell.key}"
+            choices.append(Choice(str(number), label + (f", {host.host}" if len(hosts) > 1 else "")))
+    return charts, choices, notes
+
+
+def slots(charts: Mapping[str, Chart]) -> Iterator[str]:
+    """The kinds of charts that there are, each once: `distribution`, `against`, `percentiles`, `cpu` …"""
+    yield from dict.fromkeys(key.partition("/")[0] for key in charts)

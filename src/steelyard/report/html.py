@@ -1,0 +1,121 @@
+"""The report as one HTML file that asks nothing of the network.
+
+Everything from a record is a stranger's. Jinja escapes it in text; in the data for charts `<`, `>` and `&`
+are written as JSON escapes, so that no `</script>` can end the block. Should anything slip through all the
+same, the page's Content-Security-Policy lets no script run but the two whose hashes it names: no eval (Vega
+interprets its expressions, see https://vega.github.io/vega/usage/interpreter/), no image, no request at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from steelyard.report.charts.base import Chart
+from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
+from steelyard.report.files import write_text
+from steelyard.report.gallery import slots
+from steelyard.report.page import Page, page
+from steelyard.report.wording import counted
+from steelyard.stats.outliers import Policy
+from steelyard.store.reader import RunRecord
+
+TEMPLATES = Path(__file__).parent / "templates"
+_UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+def write(record: RunRecord, path: Path, *, outliers: Policy | None = None) -> Path:
+    """Write the report of a run. Raises StoreError when the record is damaged or the file not writable."""
+    return write_text(path, render(page(record, outliers=outliers)))
+
+
+def render(content: Page) -> str:
+    """The HTML of a report."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"counted": counted, "ticked": ticked}
+    scripts = [_bundle(), _text("report.js")]
+    return environment.get_template("report.html.j2").render(
+        page=content,
+        slots=list(slots(content.gallery.charts)),
+        data=inlined(_charts(content.gallery.charts)),
+        style=_inks(LIGHT)
+        + f"@media (prefers-color-scheme: dark) {{ {_inks(DARK)} }}\n"
+        + _text("report.css"),
+        scripts=scripts,
+        hashes=" ".join(f"'sha256-{_sha256(script)}'" for script in scripts),
+    )
+
+
+def ticked(text: str) -> Markup:
+    """Text in which `backticks` mean code."""
+    parts = (
+        f"<code>{escape(part)}</code>" if odd % 2 else escape(part)
+        for odd, part in enumerate(text.split("`"))
+    )
+    return Markup("".join(parts))  # noqa: S704 - every part was escaped just before
+
+
+def inlined(data: Any) -> str:
+    """JSON that may stand inside a `<script>` element, whatever texts it holds."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+
+
+def _charts(charts: Mapping[str, Chart]) -> dict[str, Any]:
+    """All charts and their tables; several charts share a table."""
+    tables = {name: _packed(rows) for chart in charts.values() for name, rows in chart.data.items()}
+    specs = {
+        key: {"title": chart.title, "wide": chart.wide, "narrow": chart.narrow, "uses": list(chart.data)}
+        for key, chart in charts.items()
+    }
+    return {"charts": specs, "tables": tables, "light": config(LIGHT), "dark": config(DARK)}
+
+
+def _packed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A table column by column; texts that come again and again stand once, with their places."""
+    return {name: _column([row[name] for row in rows]) for name in rows[0]} if rows else {}
+
+
+def _column(values: list[Any]) -> Any:
+    if not all(isinstance(value, str) for value in values):
+        return values
+    places = {text: place for place, text in enumerate(dict.fromkeys(values))}
+    if len(places) > len(values) // 2:
+        return values
+    return {"texts": list(places), "at": [places[value] for value in values]}
+
+
+def _inks(palette: Palette) -> str:
+    """The page's colours, the same as those of its charts."""
+    names = ("paper", "ink", "soft", "line", "accent", "good", "bad", "open")
+    return ":root { " + " ".join(f"--{name}: {getattr(palette, name)};" for name in names) + " }"
+
+
+@functools.cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; it takes a second to make and is always the same."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+def _text(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

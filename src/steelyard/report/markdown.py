@@ -1,0 +1,124 @@
+"""The report as Markdown, with its charts as SVG files in a folder beside it.
+
+Everything from a record is a stranger's, and not every Markdown viewer removes HTML: whatever a template
+prints is escaped, unless it was made `Raw` here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.report.charts.base import Chart
+from steelyard.report.charts.hosts import PANELS
+from steelyard.report.charts.theme import LIGHT, config
+from steelyard.report.files import write_text
+from steelyard.report.gallery import Gallery
+from steelyard.report.page import Page, page
+from steelyard.report.wording import counted
+from steelyard.report.xml import xml_data
+from steelyard.stats.outliers import Policy
+from steelyard.store.reader import RunRecord
+
+TEMPLATES = Path(__file__).parent / "templates"
+WIDTH = 760
+MOST_METRICS = 4
+_SPECIAL = re.compile(r"[\\`*\[\]#|~{}]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+
+_LIST = re.compile(r"^(\d+(?=[.)](?:\s|$))|)([-+>=.)])")  # what would begin a list, a quote or a heading
+
+
+class Raw(str):
+    """Markdown that is meant as it stands."""
+
+    __slots__ = ()
+
+
+def write(record: RunRecord, path: Path, *, outliers: Policy | None = None) -> Path:
+    """Write the report and its charts (in `<name>-charts`). Raises StoreError as `html.write`."""
+    content = page(record, outliers=outliers)
+    folder = path.with_name(f"{path.stem}-charts")
+    pictures: dict[str, list[tuple[str, str]]] = {}
+    for key, chart in _printed(content.gallery):
+        name = f"{key.replace('/', '-')}.svg"
+        drawn = svg(chart)
+        if drawn is None:
+            continue
+        write_text(folder / name, drawn)
+        pictures.setdefault(key.partition("/")[0], []).append((chart.title, f"{folder.name}/{name}"))
+    return write_text(path, render(content, pictures))
+
+
+def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
+    """The Markdown of a report; `pictures` by kind of chart: title and relative path."""
+    import jinja2
+
+    environment = jinja2.Environment(  # noqa: S701 - this is not HTML; `finalize` escapes for Markdown
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: value if isinstance(value, Raw) else escaped(str(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"counted": counted, "ticked": ticked, "fenced": fenced, "path": _path, "raw": Raw}
+    panels = [key for panel in PANELS if (key := panel.key) in pictures]
+    return environment.get_template("report.md.j2").render(page=content, pictures=pictures, panels=panels)
+
+
+def svg(chart: Chart) -> str | None:
+    """A chart as a picture on white; None when it cannot be drawn, which must not cost the report."""
+    import vl_convert
+
+    # vl-convert ends the whole process when the picture is no XML, so no such text may reach it.
+    spec = xml_data({**chart.wide, "width": WIDTH, "autosize": "pad", "datasets": dict(chart.data)})
+    try:
+        return str(vl_convert.vegalite_to_svg(spec, config={**config(LIGHT), "background": LIGHT.paper}))
+    except ValueError:
+        return None
+
+
+def escaped(text: str) -> str:
+    """One line of Markdown in which the text means nothing but itself, in a table as well."""
+    line = _SPECIAL.sub(lambda special: "\\" + special[0], " ".join(text.split()))
+    return _LIST.sub(r"\1\\\2", line.replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def ticked(text: str) -> Raw:
+    """Text in which `backticks` mean code."""
+    parts = text.split("`")
+    return Raw(
+        "".join(
+            f"`{part}`" if odd % 2 and part.strip() else escaped_part(part) for odd, part in enumerate(parts)
+        )
+    )
+
+
+def escaped_part(text: str) -> str:
+    """As `escaped`, but the blanks at both ends stay."""
+    inner = escaped(text)
+    return f"{' ' if text[:1].isspace() else ''}{inner}{' ' if inner and text[-1:].isspace() else ''}"
+
+
+def fenced(text: str) -> Raw:
+    """A block of code whose fence is longer than any run of backticks inside."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Raw(f"{fence}\n{text.rstrip()}\n{fence}")
+
+
+def _path(text: str) -> Raw:
+    """The place of a picture: the names are ours, the folder's blanks are not."""
+    return Raw("<" + text.replace("<", "%3C").replace(">", "%3E") + ">")
+
+
+def _printed(gallery: Gallery) -> Iterator[tuple[str, Chart]]:
+    """The charts worth printing: the first metrics, each parameter for them, all latencies, one trial."""
+    for key, chart in gallery.charts.items():
+        kind, number, *_ = key.split("/")
+        if int(number) < {
+            "distribution": MOST_METRICS,
+            "against": MOST_METRICS,
+            "percentiles": MOST_METRICS,
+        }.get(kind, 1):
+            yield key, chart

@@ -1,0 +1,72 @@
+"""A report before it has a format: all sections and charts of a run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from steelyard import __version__
+from steelyard.analysis.damage import readable
+from steelyard.analysis.requirements import judge
+from steelyard.analysis.summary import summarise_run
+from steelyard.report.gallery import Gallery, gallery
+from steelyard.report.sections.method import method
+from steelyard.report.sections.needs import Need, needs
+from steelyard.report.sections.outcome import Outcome, outcome
+from steelyard.report.sections.place import Place, place
+from steelyard.report.sections.plan import Plan, plan
+from steelyard.report.sections.results import Results, results
+from steelyard.report.sections.trouble import Trouble, trouble
+from steelyard.stats.outliers import Policy
+from steelyard.store.reader import RunRecord
+
+FILES = (
+    ("experiment.yaml", "the experiment as it was run"),
+    ("design.json", "cells, metrics, requirements, order, seed"),
+    ("environment.json", "the machine, as it was found when the run began"),
+    ("journal.ndjson", "everything that happened, in order; the truth that all else is made from"),
+    ("trials/<n>/", "the commands, the output, the figures and the telemetry of each trial"),
+    ("derived/", "reports and exports; can be deleted and made again"),
+)
+
+
+class Page(NamedTuple):
+    """The whole report of a run; what the templates see."""
+
+    title: str
+    run: str
+    outcome: Outcome
+    plan: Plan
+    place: Place
+    results: Results
+    gallery: Gallery
+    needs: list[Need]
+    trouble: Trouble
+    method: list[str]
+    files: tuple[tuple[str, str], ...]
+    versions: list[tuple[str, str]]
+
+
+def page(record: RunRecord, *, outliers: Policy | None = None) -> Page:
+    """Gather the report of a run. Raises StoreError when its record is damaged."""
+    summary = summarise_run(record, outliers=outliers)
+    judged = judge(record, summary)
+    with readable(record.id):
+        return Page(
+            title=summary.title,
+            run=record.id,
+            outcome=outcome(record, summary, judged),
+            plan=plan(record, summary),
+            place=place(record),
+            results=results(summary),
+            gallery=gallery(record, summary),
+            needs=needs(judged),
+            trouble=trouble(record, summary),
+            method=method(summary),
+            files=FILES,
+            versions=_versions(record),
+        )
+
+
+def _versions(record: RunRecord) -> list[tuple[str, str]]:
+    measured = record.journal[0].get("version", "unknown") if record.journal else "unknown"
+    return [("Measured by Steelyard", str(measured)), ("Reported by Steelyard", __version__)]

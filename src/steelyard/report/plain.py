@@ -1,0 +1,102 @@
+"""A run's results as plain data for JSON; figures in base units."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from steelyard.analysis.requirements import Judged
+from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, Tally
+
+if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
+    from steelyard.analysis.compare import RunComparison
+
+SCHEMA = 1
+
+
+def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
+    """Everything that the summary and the requirements say. `schema` grows when a key changes its meaning."""
+    return {
+        "schema": SCHEMA,
+        "run": summary.run,
+        "experiment": summary.title,
+        "outliers": summary.outliers,
+        "sequential": summary.sequential,
+        "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
+        "cells": [_cell(cell) for cell in summary.cells],
+        "requirements": [_requirement(one) for one in judged],
+    }
+
+
+def plain_comparison(comparison: RunComparison) -> dict[str, Any]:
+    """Everything that a comparison says; ratios are plain numbers, differences in base units."""
+    worst = comparison.worst()
+    return {
+        "schema": SCHEMA,
+        "a": comparison.a,
+        "b": comparison.b,
+        "worst": None if worst is None else str(worst),
+        "compared": [
+            {
+                "cell": dict(one.cell.parameters),
+                "metric": one.metric.name,
+                "unit": one.metric.unit,
+                "verdict": str(one.verdict),
+                "note": one.judged.note,
+                "adjusted_p": one.judged.adjusted_p,
+                **dataclasses.asdict(one.judged.comparison),
+            }
+            for one in comparison.compared
+        ],
+        "only_a": [dict(cell.parameters) for cell in comparison.only_a],
+        "only_b": [dict(cell.parameters) for cell in comparison.only_b],
+        "not_compared": list(comparison.left_out),
+        "notes": list(comparison.notes),
+    }
+
+
+def _cell(cell: CellSummary) -> dict[str, Any]:
+    return {
+        "cell": cell.cell.key,
+        "parameters": dict(cell.cell.parameters),
+        "n": cell.n,
+        "metrics": {name: _metric(one) for name, one in cell.metrics.items()},
+        "failed": [_tally(tally) for tally in cell.failed],
+        "marked": [_tally(tally) for tally in cell.marked],
+    }
+
+
+def _metric(one: CellMetric) -> dict[str, Any]:
+    if one.summary is None:
+        return {"reason": one.reason, "median_of_marked": one.marked}
+    warning = one.independence.warning if one.independence else ""
+    return {
+        **dataclasses.asdict(one.summary),
+        "trials": list(one.trials),
+        "values": list(one.values),
+        "set_aside": list(one.dropped),
+        "warning": warning,
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    return {"what": tally.what, "reasons": list(tally.reasons), "trials": list(tally.trials)}
+
+
+def _requirement(one: Judged) -> dict[str, Any]:
+    return {
+        "text": one.requirement.text,
+        "where": one.where,
+        "verdict": str(one.verdict),
+        "cells": [
+            {
+                "cell": ruling.cell.key,
+                "verdict": str(ruling.verdict),
+                "value": ruling.value,
+                "interval": None if ruling.interval is None else dataclasses.asdict(ruling.interval),
+                "note": ruling.note,
+            }
+            for ruling in one.rulings
+        ],
+    }

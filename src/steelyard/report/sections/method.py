@@ -1,0 +1,72 @@
+"""How the figures were made, in sentences that a reader needs to trust or doubt them."""
+
+from __future__ import annotations
+
+from steelyard.analysis.summary import RunSummary
+from steelyard.report.wording import counted
+from steelyard.stats.interval import median_ranks
+
+_POLICIES = {
+    "none": "No outliers were set aside: the median and its interval hardly feel them.",
+    "tukey": "Outliers by Tukey's fences were set aside: what lies more than 1.5 interquartile ranges outside"
+    " the quartiles of its cell.",
+    "mad": "Outliers by the median absolute deviation were set aside: what has a modified z-score over 3.5 in"
+    " its cell.",
+    "extremes": "The highest and the lowest value of each cell were set aside, from three values on.",
+}
+HOW_TO_READ = (
+    "How to read an interval. `2.05 GiB/s [1.96, 2.11]` says: half of the trials of this cell reach 2.05"
+    " GiB/s or more, and the true middle, which we would find with endless trials, lies between 1.96 and"
+    " 2.11. Of twenty intervals made in this way about one misses it. It is the middle that lies there, not"
+    " the next trial: single trials scatter more widely, as the dots show. Cells whose intervals lie far"
+    " apart differ; where intervals overlap nothing is proven, and `steelyard compare` tests it between"
+    " two runs. An interval knows nothing of what stayed the same during the whole run: of another disk,"
+    " another day, another machine."
+)
+
+
+def method(summary: RunSummary) -> list[str]:
+    """Paragraphs."""
+    return [
+        HOW_TO_READ,
+        _intervals(summary),
+        _outliers(summary),
+        *([_sequential(summary)] if summary.sequential else []),
+        "Trials that failed, that fell back to something else than was asked, or that were disturbed by"
+        " something beside the workload are shown and never pooled with the others. Percentiles of latency"
+        " over several trials come from their merged histograms; percentiles are never averaged.",
+    ]
+
+
+def _intervals(summary: RunSummary) -> str:
+    sizes = sorted({cell.n for cell in summary.cells if cell.n})
+    achieved = [
+        f"{100 * ranks.confidence:.1f} % for n={size}" for size in sizes[:6] if (ranks := median_ranks(size))
+    ]
+    text = (
+        "Intervals are those of the median by order statistics, exact whatever the distribution; their steps"
+        " are coarse, so they hold more than the 95 % that they promise"
+    )
+    text += f" ({', '.join(achieved)})." if achieved else "."
+    return text + (
+        " They exist from six trials on. With fewer, `no 95 % interval, n=3` is printed instead: three values"
+        " simply cannot say between which bounds the median lies with 95 % confidence, and a number in that"
+        " place would be made up."
+    )
+
+
+def _outliers(summary: RunSummary) -> str:
+    found = [one.summary for cell in summary.cells for one in cell.metrics.values() if one.summary]
+    dropped, total = sum(one.dropped for one in found), sum(one.n_total for one in found)
+    text = _POLICIES.get(summary.outliers, f"Outlier policy: {summary.outliers}.")
+    if summary.outliers == "none":
+        return text
+    return f"{text} That were {dropped} of {counted(total, 'value')}; the charts still show them."
+
+
+def _sequential(summary: RunSummary) -> str:
+    return (
+        f"The number of repetitions was decided by the results: {summary.sequential}. Asking after every"
+        " repetition favours samples that look calm by luck, so these intervals hold the median a little less"
+        " often than others: 94 to 96 % was measured in simulation."
+    )

@@ -1,0 +1,55 @@
+"""The requirements: each with its verdict in every cell, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steelyard.analysis.requirements import Judged, Ruling, Verdict
+from steelyard.model.metric import Metric
+from steelyard.report.numbers import show_interval
+from steelyard.report.wording import in_short
+
+MOST_ROWS = 100
+_ORDER = (Verdict.NOT_MET, Verdict.MISSING, Verdict.UNDECIDED, Verdict.MET)
+
+
+class Row(NamedTuple):
+    """A requirement in one cell; `value` is what it was decided by, with its interval."""
+
+    cell: str
+    verdict: Verdict
+    value: str
+    note: str
+
+
+class Need(NamedTuple):
+    """A requirement. `left_out` counts the cells beyond those shown."""
+
+    text: str
+    where: str
+    over: str
+    verdict: Verdict
+    short: str
+    rows: list[Row]
+    left_out: int
+
+
+def needs(judged: Sequence[Judged]) -> list[Need]:
+    """All requirements in the order of the file."""
+    return [_need(one) for one in judged]
+
+
+def _need(one: Judged) -> Need:
+    ordered = sorted(one.rulings, key=lambda ruling: _ORDER.index(ruling.verdict))
+    rows = [_row(ruling, one.metric) for ruling in ordered[:MOST_ROWS]]
+    left_out = max(0, len(ordered) - MOST_ROWS)
+    return Need(one.requirement.text, one.where, one.over, one.verdict, in_short(one), rows, left_out)
+
+
+def _row(ruling: Ruling, metric: Metric | None) -> Row:
+    value = ""
+    if ruling.value is not None:
+        unit = metric.unit if metric else "1"
+        value = " ".join(show_interval(ruling.value, ruling.interval, unit)).rstrip()
+    return Row(ruling.cell.key, ruling.verdict, value, ruling.note)

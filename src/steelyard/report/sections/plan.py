@@ -1,0 +1,103 @@
+"""What was tested: the plan as it was recorded, and the commands that it came to."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from steelyard.analysis.axes import axes
+from steelyard.analysis.summary import RunSummary
+from steelyard.errors import StoreError
+from steelyard.report.wording import counted, listed
+from steelyard.store.reader import RunRecord
+
+MOST_LEVELS = 20
+_ORDERS = {
+    "blocked": "every cell once in random order, then all again, so that slow drift falls on all alike",
+    "random": "all repetitions of all cells in one random order",
+    "as-written": "a cell with all its repetitions, then the next",
+}
+
+
+class Plan(NamedTuple):
+    """`facts` and `parameters` are pairs of name and text; `commands` are those of one trial."""
+
+    about: str
+    facts: list[tuple[str, str]]
+    parameters: list[tuple[str, str]]
+    metrics: list[tuple[str, str]]
+    commands: list[str]
+    experiment: str
+
+
+def plan(record: RunRecord, summary: RunSummary) -> Plan:
+    """The plan of a run."""
+    design = record.design
+    return Plan(
+        str(design.get("about", "")),
+        [(name, text) for name, text in _facts(design, summary) if text],
+        [(axis.name, listed(axis.levels, MOST_LEVELS)) for axis in axes(summary).values()],
+        [(metric.name, _meaning(metric)) for metric in record.metrics.values()],
+        _commands(record),
+        record.experiment_text,
+    )
+
+
+def _facts(design: Mapping[str, Any], summary: RunSummary) -> list[tuple[str, str]]:
+    order = str(design.get("order", ""))
+    return [
+        ("Size", f"{counted(len(summary.cells), 'cell')} x {_repetitions(design.get('repeat') or {})}"),
+        ("Order", f"{order}: {_ORDERS[order]}" if order in _ORDERS else order),
+        ("Seed", str(design.get("seed", ""))),
+        ("Stop rule", summary.sequential),
+        ("Workload", _workloads(design.get("workload"))),
+        ("Before each trial", ", ".join(map(_step, design.get("before_each") or ()))),
+        ("Covers", ", ".join(map(str, design.get("covers") or ()))),
+        ("Tags", _pairs(design.get("tags") or {})),
+    ]
+
+
+def _repetitions(repeat: Mapping[str, Any]) -> str:
+    least, most = repeat.get("at_least"), repeat.get("at_most")
+    return f"{least} repetitions" if least == most else f"{least} to {most} repetitions"
+
+
+def _workloads(entries: Any) -> str:
+    entries = entries if isinstance(entries, list) else [entries] if entries else []
+    return "; ".join(
+        f"{entry.get('use', '')}: {_pairs(entry.get('options') or {})}"
+        if isinstance(entry, dict)
+        else str(entry)
+        for entry in entries
+    )
+
+
+def _step(step: Any) -> str:
+    if not isinstance(step, dict):
+        return str(step)
+    return ", ".join(name if value is True else f"{name} {value}" for name, value in step.items())
+
+
+def _pairs(mapping: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in mapping.items())
+
+
+def _meaning(metric: Any) -> str:
+    better = "" if metric.better == "none" else f"{metric.better} is better"
+    return "; ".join(
+        part for part in (metric.about, better, metric.kind if metric.kind != "scalar" else "") if part
+    )
+
+
+def _commands(record: RunRecord) -> list[str]:
+    """The commands of the first trial whose record tells them, rather of one that went well."""
+    for trial in sorted(record.trials, key=lambda trial: trial.result.status != "ok")[:5]:
+        try:
+            phases = record.trial_document(trial.number).get("phases", [])
+            found = [shlex.join(map(str, phase["argv"])) for phase in phases]
+        except (StoreError, LookupError, TypeError, AttributeError):
+            continue
+        if found:
+            return found
+    return []

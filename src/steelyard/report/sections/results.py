@@ -1,0 +1,118 @@
+"""The result tables: medians of all metrics, and every statistic of each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from steelyard.analysis.summary import CellMetric, RunSummary
+from steelyard.model.metric import Metric
+from steelyard.report.numbers import scale_for, show_interval
+from steelyard.report.wording import levels_of, marks_of
+
+MOST_ROWS = 1000
+
+
+class Figure(NamedTuple):
+    """One place in the table: the median, its interval or why there is none."""
+
+    median: str
+    interval: str
+    note: str
+
+
+class Line(NamedTuple):
+    """A cell's row. `cell` has one text per parameter; `marks` say what does not count."""
+
+    cell: list[str]
+    n: int
+    figures: list[Figure]
+    marks: str
+
+
+class Statistics(NamedTuple):
+    """Every statistic of a metric: a head and rows of text."""
+
+    metric: str
+    about: str
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+class Results(NamedTuple):
+    """`left_out` counts the cells beyond those shown."""
+
+    metrics: list[Metric]
+    lines: list[Line]
+    statistics: list[Statistics]
+    left_out: int
+
+    @property
+    def marked(self) -> bool:
+        """Whether any cell has trials that do not count."""
+        return any(line.marks for line in self.lines)
+
+
+def results(summary: RunSummary) -> Results:
+    """All cells of the design in order, up to 1000."""
+    cells = summary.cells[:MOST_ROWS]
+    lines = [
+        Line(
+            levels_of(cell.cell),
+            cell.n,
+            [figure(cell.metrics[metric.name]) for metric in summary.metrics],
+            "; ".join(marks_of(cell)),
+        )
+        for cell in cells
+    ]
+    statistics = [_statistics(summary, metric) for metric in summary.metrics]
+    known = [table for table in statistics if table.rows]
+    return Results(list(summary.metrics), lines, known, len(summary.cells) - len(cells))
+
+
+def figure(one: CellMetric) -> Figure:
+    """A median with its interval, or the reason why one of them is missing."""
+    if one.summary is None and one.marked is not None:
+        return Figure(f"({show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason)
+    if one.summary is None:
+        return Figure("–", "", one.reason)
+    median, interval = show_interval(one.summary.median, one.summary.interval, one.metric.unit)
+    return Figure(median, interval, one.summary.interval_reason)
+
+
+HEAD = (
+    "cell",
+    "n",
+    "median",
+    "95 % interval",
+    "mean",
+    "standard deviation",
+    "lowest",
+    "highest",
+    "set aside",
+)
+
+
+def _statistics(summary: RunSummary, metric: Metric) -> Statistics:
+    found = [cell.metrics[metric.name] for cell in summary.cells[:MOST_ROWS]]
+    rows = [
+        (cell.cell.key, *_statistic(one))
+        for cell, one in zip(summary.cells, found, strict=False)
+        if one.summary
+    ]
+    return Statistics(metric.name, metric.about, HEAD, rows)
+
+
+def _statistic(one: CellMetric) -> tuple[str, ...]:
+    summary = one.summary
+    if summary is None:
+        return ()
+    shown = figure(one)
+    scale = scale_for([summary.median], one.metric.unit)
+    plain = (summary.mean, summary.sd, summary.minimum, summary.maximum)
+    return (
+        str(summary.n),
+        shown.median,
+        shown.interval or shown.note,
+        *("–" if value is None else scale.text(value) for value in plain),
+        str(summary.dropped),
+    )

@@ -1,0 +1,116 @@
+"""The result of a run on a terminal: plain lines, also when they are piped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.analysis.requirements import Judged
+from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary
+from steelyard.model.metric import Metric
+from steelyard.report.columns import GAP, aligned, printable, shortened, width
+from steelyard.report.sections.outcome import doubts
+from steelyard.report.sections.results import figure
+from steelyard.report.wording import counted, in_short, levels_of, listed, marks_of
+
+NO_INTERVAL = "[–]"
+WIDEST_MARKS = 44
+ADVICE = "     run it when the machine is quiet, or count disturbed trials with --disturbed include"
+
+
+def result_lines(
+    summary: RunSummary, judged: Sequence[Judged], *, columns: int = 100, most: int | None = None
+) -> list[str]:
+    """The table of cells, the requirements, what failed, and what to doubt.
+
+    As many of the primary metrics are shown as fit into `columns`, at least one; `most` limits the cells.
+    """
+    lines = table_lines(summary, columns=columns, most=most)
+    blocks = [lines, requirement_lines(judged), trouble_lines(summary), _notes(summary)]
+    return [printable(line) for block in blocks for line in block]
+
+
+def table_lines(summary: RunSummary, *, columns: int = 100, most: int | None = None) -> list[str]:
+    """The table alone, with its footnotes."""
+    cells = summary.cells[:most]
+    names = _names(cells)
+    marks = [shortened(printable("; ".join(marks_of(cell))), WIDEST_MARKS) for cell in cells]
+    room = columns - width(names[0]) - max(map(width, marks), default=0) - 3 * len(GAP) - 4
+    shown = _fitting(cells, summary.primary, room)
+    head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
+    rows = [
+        [name, str(cell.n), *(_text(cell.metrics[metric.name]) for metric in shown), mark]
+        for name, cell, mark in zip(names, cells, marks, strict=True)
+    ]
+    return [*aligned([head, *rows], right={1}), *_footnotes(summary, cells, shown)]
+
+
+def requirement_lines(judged: Sequence[Judged]) -> list[str]:
+    """`require  write_bandwidth.median >= 200 MiB/s  met in 4 of 4 cells`."""
+    rows = []
+    for one in judged:
+        where = f" where {one.where}" if one.where else ""
+        rows.append(["require", printable(one.requirement.text + where), printable(in_short(one))])
+    return aligned(rows) if rows else []
+
+
+def trouble_lines(summary: RunSummary) -> list[str]:
+    """`2 trials failed: crashed (trials 7, 12)`, by category."""
+    found: dict[str, list[int]] = {}
+    for cell in summary.cells:
+        for tally in cell.failed:
+            found.setdefault(printable(tally.what), []).extend(tally.trials)
+    return [
+        f"{counted(len(numbers), 'trial')} failed: {what} (trial {listed(sorted(numbers), 6)})"
+        for what, numbers in found.items()
+    ]
+
+
+def _names(cells: Sequence[CellSummary]) -> list[str]:
+    """The cells' names with their parameters below each other."""
+    rows = [[printable(level) for level in levels_of(cell.cell)] for cell in cells]
+    return aligned(rows) if len({len(row) for row in rows}) == 1 else [GAP.join(row) for row in rows] or [""]
+
+
+def _fitting(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int) -> list[Metric]:
+    shown: list[Metric] = []
+    for metric in metrics:
+        texts = [_head(metric), *(_text(cell.metrics[metric.name]) for cell in cells)]
+        room -= max(map(width, texts)) + len(GAP)
+        if shown and room < 0:
+            break
+        shown.append(metric)
+    return shown
+
+
+def _head(metric: Metric) -> str:
+    return f"{printable(metric.name)}  median [95 %]"
+
+
+def _text(one: CellMetric) -> str:
+    """`2.05 GiB/s [1.96, 2.11]`; `(2.05 GiB/s)` where only marked trials have figures."""
+    shown = figure(one)
+    return shown.median if one.summary is None else f"{shown.median} {shown.interval or NO_INTERVAL}"
+
+
+def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
+    found = [one for cell in cells for metric in shown if (one := cell.metrics[metric.name])]
+    without = [one.summary.interval_reason for one in found if one.summary and not one.summary.interval]
+    nothing = [one.reason for one in found if one.summary is None and one.marked is None]
+    marked = [one.reason for one in found if one.marked is not None]
+    notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
+    notes += [f"–  {printable(reason)}" for reason in dict.fromkeys(nothing)]
+    notes += [f"( )  median of marked trials, no result: {printable(why)}" for why in dict.fromkeys(marked)]
+    notes += [ADVICE] if marked else []
+    if len(cells) < len(summary.cells):
+        notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
+    return notes
+
+
+def _notes(summary: RunSummary) -> list[str]:
+    notes = [f"repetitions {summary.sequential}"] if summary.sequential else []
+    dropped = sum(
+        one.summary.dropped for cell in summary.cells for one in cell.metrics.values() if one.summary
+    )
+    if summary.outliers != "none":
+        notes.append(f"outliers: {summary.outliers} set aside {counted(dropped, 'value')}")
+    return notes + [printable(doubt) for doubt in doubts(summary)]

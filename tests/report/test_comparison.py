@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from steelyard.analysis.compare import compare_runs
+from steelyard.model.metric import Metric
+from steelyard.report.comparison import comparison_lines
+
+RATE = Metric("rate", "B/s", "higher")
+SHIFT = Metric("shift", "s", "none")
+
+
+def at(rate, shift=0.0):
+    return lambda cell, repetition, rng: {"rate": rate * (1 + repetition / 1000), "shift": shift + repetition}
+
+
+def test_each_metric_has_a_table_with_change_and_verdict(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE, SHIFT], "repetitions": 9}
+    before, after = build(**plan, figures=at(2**30)), build(**plan, figures=at(2**30 * 0.9, -5.0))
+    found = comparison_lines(compare_runs(before, after, metrics=["rate", "shift"]))
+    assert found[0].split() == ["a", before.id, "(the", "baseline)"]
+    assert found[3] == "rate, higher is better"
+    assert found[4].split("  ")[0] == "cell"
+    assert "1.00 GiB/s  0.904 GiB/s  -10.0 % [-10.4, -9.64]  worse" in found[5]
+    # A difference where a value is not above zero: no ratio can be had.
+    assert "-5.00 s [-9.00, -1.00]" in found[9]
+    assert found[11] == "2 comparisons: 1 worse, 1 different (Holm's correction at 5 %)"
+
+
+def test_a_run_against_itself(build):
+    record = build(parameters={"a": [1, 2]}, metrics=[RATE], figures=at(1e9))
+    assert comparison_lines(compare_runs(record, record))[-1].startswith(
+        "2 comparisons: 2 no detectable difference"
+    )
+
+
+def test_too_few_trials_say_how_few(build):
+    record = build(parameters={"a": [1]}, metrics=[RATE], figures=at(1e9), repetitions=3)
+    text = "\n".join(comparison_lines(compare_runs(record, record)))
+    assert "+0.00 %" in text
+    assert "too few trials: n=3 against n=3" in text
+
+
+def test_what_was_not_compared_is_told(build):
+    plan = {"metrics": [RATE], "figures": at(1e9)}
+    before, after = build(**plan, parameters={"a": [1]}), build(**plan, parameters={"a": [2]})
+    assert comparison_lines(compare_runs(before, after))[3:] == [
+        "nothing to compare",
+        "only in a: a=1",
+        "only in b: a=2",
+    ]
+
+
+def test_a_hostile_record_cannot_move_the_cursor(hostile):
+    assert all(line.isprintable() for line in comparison_lines(compare_runs(hostile, hostile)))

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.report import markdown
+from steelyard.report.markdown import escaped, fenced
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_report_and_its_charts_are_written_beside_each_other(rich, tmp_path):
+    path = markdown.write(rich, tmp_path / "a b.md")
+    text = path.read_text()
+    pictures = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
+    assert {name.split("/")[1].split("-")[0] for name in pictures} == {
+        "distribution",
+        "against",
+        "percentiles",
+        "cpu",
+        "disk",
+    }
+    for name in pictures:
+        assert ElementTree.parse(tmp_path / name).getroot().tag == f"{SVG}svg"
+    assert {p.name for p in (tmp_path / "a b-charts").iterdir()} == {name.split("/")[1] for name in pictures}
+
+
+def test_the_sections_are_those_of_the_html_report(rich, tmp_path):
+    headings = re.findall(r"^## (.*)$", markdown.write(rich, tmp_path / "a.md").read_text(), re.MULTILINE)
+    assert headings == [
+        "Result in short", "What was tested", "Where it was measured", "Results", "Requirements", "Latency",
+        "Telemetry of a trial", "Disturbed and failed trials", "How the figures were made",
+        "Files and versions",
+    ]  # fmt: skip
+
+
+def test_every_table_has_as_many_cells_in_each_row(rich, tmp_path):
+    lines = markdown.write(rich, tmp_path / "a.md").read_text().splitlines()
+    tables, previous = 0, ""
+    for line in lines:
+        if line.startswith("|") and previous.startswith("|"):
+            assert line.count("|") == previous.count("|"), (previous, line)
+        tables += line.startswith("| ---") or line.startswith("| ---:")
+        previous = line
+    assert tables == 7
+
+
+def test_charts_show_as_many_marks_as_there_are_trials_and_cells(rich, tmp_path):
+    markdown.write(rich, tmp_path / "a.md")
+    root = ElementTree.parse(tmp_path / "a-charts" / "distribution-0.svg").getroot()
+
+    def marks(name):
+        (group,) = [g for g in root.iter(f"{SVG}g") if f"{name}_marks" in g.get("class", "")]
+        return len(list(group.iter(f"{SVG}path"))) + len(list(group.iter(f"{SVG}line")))
+
+    assert marks("trials") == 47
+    assert marks("intervals") == marks("medians") == 6
+
+
+def test_a_stranger_can_add_no_tag(hostile, tmp_path):
+    text = markdown.write(hostile, tmp_path / "a.md").read_text(encoding="utf-8")
+    outside = re.sub(r"^(`{3,})\n.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "<img" not in outside
+    assert "&lt;img src=x" in outside
+    for path in (tmp_path / "a-charts").iterdir():
+        tags = {element.tag.removeprefix(SVG) for element in ElementTree.parse(path).iter()}
+        assert tags <= {"svg", "g", "path", "text", "line", "rect", "defs", "clipPath"}
+
+
+def test_a_fence_is_longer_than_what_it_holds():
+    assert fenced("a\n````\nb") == "`````\na\n````\nb\n`````"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("write_bandwidth", "write_bandwidth"),
+        ("_all_", r"\_all\_"),
+        ("a | b", r"a \| b"),
+        ("# no heading", r"\# no heading"),
+        ("- no list", r"\- no list"),
+        ("1. no list", r"1\. no list"),
+        ("1.25 ms", "1.25 ms"),
+        ("-1.25", r"\-1.25"),
+        ("two\nlines", "two lines"),
+        ("<b> & `c`", r"&lt;b> &amp; \`c\`"),
+    ],
+)
+def test_text_means_only_itself(text, expected):
+    assert escaped(text) == expected
+
+
+@given(text=st.text())
+def test_escaped_text_is_one_line_without_tags(text):
+    found = escaped(text)
+    assert "<" not in found
+    assert len(found.splitlines()) <= 1
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`|*]", found.replace("\\\\", ""))

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import pytest
+
+from steelyard.analysis.requirements import judge
+from steelyard.analysis.summary import summarise_run
+from steelyard.model.metric import Metric
+from steelyard.report.columns import width
+from steelyard.report.table import result_lines, table_lines
+
+RATE = Metric("rate", "B/s", "higher")
+TIME = Metric("time", "s", "lower")
+
+
+def figures(cell, repetition, rng):
+    """Scattered, and without any drift."""
+    step = repetition * 5 % 7
+    return {"rate": 2**30 + step * 2**25, "time": 0.0024 + step / 1e4}
+
+
+def lines(record, **options):
+    summary = summarise_run(record)
+    return result_lines(summary, judge(record, summary), **options)
+
+
+def test_the_table_looks_as_the_design_has_it(build):
+    record = build(
+        parameters={"outstanding": [1, 64], "files": [1]},
+        metrics=[RATE, TIME],
+        figures=figures,
+        repetitions=7,
+        marks={("outstanding=64 files=1", 1): ("disturbed", "foreign CPU load 0.3 cores (stress-ng)")},
+        require=["rate.median >= 200 MiB/s"],
+    )
+    mark = "1 disturbed: foreign CPU load"
+    assert lines(record, columns=140) == [
+        "cell                     n  rate  median [95 %]      time  median [95 %]   marks",
+        "outstanding=1   files=1  7  1.09 GiB/s [1.00, 1.19]  2.70 ms [2.40, 3.00]",
+        f"outstanding=64  files=1  6  1.08 GiB/s [1.00, 1.19]  2.65 ms [2.40, 3.00]  {mark}",
+        "require  rate.median >= 200 MiB/s  met in 2 of 2 cells",
+    ]
+
+
+def test_a_narrow_terminal_shows_fewer_metrics_but_one(build):
+    record = build(parameters={"a": [1]}, metrics=[RATE, TIME], figures=figures)
+    summary = summarise_run(record)
+    assert "time" not in table_lines(summary, columns=50)[0]
+    assert "time" in table_lines(summary, columns=80)[0]
+    assert "rate" in table_lines(summary, columns=10)[0]
+    assert all(width(line) <= 80 for line in table_lines(summary, columns=80))
+
+
+def test_few_trials_have_a_footnote_instead_of_an_interval(build):
+    record = build(parameters={"a": [1]}, metrics=[RATE], figures=figures, repetitions=3)
+    assert lines(record) == [
+        "cell  n  rate  median [95 %]",
+        "a=1   3  1.09 GiB/s [–]",
+        "[–]  no 95 % interval, n=3",
+    ]
+
+
+def test_cells_without_figures_say_why(build):
+    record = build(
+        parameters={"a": [1, 2]},
+        metrics=[RATE],
+        figures=figures,
+        repetitions=6,
+        failures={("a=2", n): ("crashed", "boom") for n in range(1, 7)},
+    )
+    found = lines(record)
+    assert found[2] == "a=2   0  –                        6 failed: crashed"
+    assert found[3] == "–  no trial counts: 6 failed"
+    assert found[4] == "6 trials failed: crashed (trial 2, 4, 6, 8, 10, 12)"
+
+
+def test_marked_trials_alone_are_shown_in_brackets_and_are_no_result(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=[RATE],
+        figures=figures,
+        repetitions=3,
+        marks={("a=1", n): ("disturbed", "foreign CPU load 0.5 cores") for n in (1, 2, 3)},
+        require=["rate.median >= 1 B/s"],
+    )
+    assert lines(record)[1:] == [
+        "a=1   0  (1.09 GiB/s)         3 disturbed: foreign CPU load",
+        "( )  median of marked trials, no result: no trial counts: 3 marked",
+        "     run it when the machine is quiet, or count disturbed trials with --disturbed include",
+        "require  rate.median >= 1 B/s  missing in 1 of 1 cell (a=1)",
+    ]
+
+
+def test_requirements_say_where_they_are_not_met(build):
+    record = build(
+        parameters={"a": [1, 2]},
+        metrics=[RATE],
+        figures=lambda cell, *_: {"rate": cell.parameters["a"] * 2.0**30},
+        require=["rate.median >= 1.5 GiB/s", ("rate > 9 GiB/s", "a > 5")],
+    )
+    assert lines(record)[-2:] == [
+        "require  rate.median >= 1.5 GiB/s    not met in 1 of 2 cells (a=1), met in 1",
+        "require  rate > 9 GiB/s where a > 5  missing: its `where` picks no cell",
+    ]
+
+
+def test_sequential_stops_outliers_and_drift_are_told(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=[RATE],
+        figures=lambda cell, repetition, rng: {"rate": float(repetition)},
+        repetitions=12,
+        until={"metric": "rate", "within": "5%"},
+        outliers="tukey",
+    )
+    text = "\n".join(lines(record))
+    assert "repetitions stopped at precision: sequential" in text
+    assert "outliers: tukey set aside 0 values" in text
+    assert "rate: repetitions are not independent in a=1." in text
+
+
+def test_many_cells_can_be_cut_short(build):
+    record = build(parameters={"a": list(range(30))}, metrics=[RATE], figures=figures)
+    found = table_lines(summarise_run(record), most=3)
+    assert len(found) == 5
+    assert found[-1] == "… and 27 more cells"
+
+
+def test_no_parameters_and_no_metrics_are_fine(build):
+    assert "-     6  1.11 GiB/s [1.03, 1.19]" in lines(build(parameters={}, metrics=[RATE], figures=figures))
+    assert lines(build(parameters={}, metrics=[], figures=lambda *_: {}))[:2] == ["cell  n", "-     6"]
+
+
+@pytest.mark.parametrize("columns", [1, 60, 200])
+def test_a_hostile_record_cannot_move_the_cursor(hostile, columns):
+    assert all(line.isprintable() for line in lines(hostile, columns=columns))
