@@ -1,0 +1,126 @@
+"""What Python programs and notebooks use; `steelyard/__init__.py` hands these names on."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steelyard.analysis.summary import RunSummary, summarise_run
+from steelyard.controller import sitting
+from steelyard.controller.observer import Observer
+from steelyard.controller.sitting import Choices
+from steelyard.model.experiment import Experiment
+from steelyard.sites.base import Site
+from steelyard.spec.change import dump
+from steelyard.spec.load import check
+from steelyard.spec.load import load as load_file
+from steelyard.store.layout import RunFolder, Store
+from steelyard.store.reader import RunRecord
+from steelyard.units import show
+
+
+class Run:
+    """A run that was made: its figures, its report, its record. In a notebook it shows as a table."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.record = RunRecord(folder)
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.record.id
+
+    @property
+    def summary(self) -> RunSummary:
+        """The statistics of every cell and metric."""
+        return summarise_run(self.record)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per trial: parameters, repetition, status, marks, metrics in base units.
+
+        `pandas.DataFrame(run.rows())` makes a frame of it.
+        """
+        return [
+            {
+                **trial.result.trial.cell.parameters,
+                "repetition": trial.result.trial.repetition,
+                "status": trial.result.status,
+                "marks": "; ".join(mark.reason for mark in trial.marks),
+                **trial.result.metrics,
+            }
+            for trial in self.record.trials
+        ]
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the HTML report; by default into the run's own folder. Raises StoreError."""
+        from steelyard.report import html as page
+
+        return page.write(self.record, Path(path) if path else self.record.folder.derived / "report.html")
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {len(self.record.trials)} trials>"
+
+    def _repr_html_(self) -> str:
+        """Medians with their intervals, one row per cell."""
+        names = [metric.name for metric in self.record.metrics.values() if metric.kind == "scalar"]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("cell", "n", *names))
+        rows = []
+        for cell in self.summary.cells:
+            figures = (self._figure(cell.metrics.get(name)) for name in names)
+            texts = (cell.cell.key, str(cell.n), *figures)
+            rows.append("".join(f"<td>{html.escape(text)}</td>" for text in texts))
+        return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+    @staticmethod
+    def _figure(found: Any) -> str:
+        if found is None or found.summary is None:
+            return "–"
+        unit, interval = found.metric.unit, found.summary.interval
+        ends = f" [{show(interval.low, unit)}, {show(interval.high, unit)}]" if interval else ""
+        return show(found.summary.median, unit) + ends
+
+
+def run(
+    experiment: Experiment | Mapping[str, Any] | str | Path,
+    *,
+    store: str | Path | None = None,
+    site: str | Site | None = None,
+    scratch: str | Path | None = None,
+    beside: bool = False,
+    observer: Observer | None = None,
+) -> Run:
+    """Run an experiment: an `Experiment`, the same as a mapping, or the path of a file.
+
+    Blocks until it has ended. Raises SpecError with all problems, Interrupted, SteelyardError.
+    """
+    chosen, text, origin = _experiment(experiment)
+    where = Store.chosen(str(store) if store else None)
+    choices = Choices(site, Path(scratch) if scratch else None, beside)
+    return Run(sitting.start(chosen, text, where, choices=choices, observer=observer, origin=origin))
+
+
+def resume(run: str = "last", *, store: str | Path | None = None, observer: Observer | None = None) -> Run:
+    """Go on with a run that was interrupted. Raises as `run`."""
+    where = Store.chosen(str(store) if store else None)
+    return Run(sitting.resume(where.find(run), where, observer=observer))
+
+
+def load(run: str, *, store: str | Path | None = None) -> Run:
+    """A run from the store, by id, by a part of it, or `last`. Raises UnknownName."""
+    return Run(Store.chosen(str(store) if store else None).find(run))
+
+
+def last(*, store: str | Path | None = None) -> Run:
+    """The newest run of the store. Raises UnknownName when there is none."""
+    return load("last", store=store)
+
+
+def _experiment(given: Experiment | Mapping[str, Any] | str | Path) -> tuple[Experiment, str, Path | None]:
+    if isinstance(given, str | Path):
+        experiment, text = load_file(Path(given))
+        return experiment, text, Path(given).absolute().parent
+    experiment = given if isinstance(given, Experiment) else Experiment(**given)
+    check(experiment)
+    return experiment, dump(experiment.as_file()), None

@@ -1,0 +1,99 @@
+"""The group of all commands. A command's module is imported when it is called; help needs none of them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from steelyard import __version__
+from steelyard.errors import SteelyardError, did_you_mean
+
+COMMANDS = {
+    "run": "Run an experiment file, or a bare command: run -- ./prog --n '{1,2,4}'",
+    "plan": "Show what a file would run, and what the machine lacks",
+    "init": "Write a commented experiment file for your command",
+    "resume": "Go on with a run that was interrupted",
+    "extend": "Add levels or repetitions to a finished run",
+    "list": "List the runs in the store",
+    "show": "Show the results of a run",
+    "compare": "Compare two runs, cell by cell",
+    "report": "Write a self-contained HTML (or Markdown) report",
+    "export": "Export a run as CSV, Parquet, JSON or JUnit",
+    "rm": "Remove runs from the store",
+    "clean": "End and remove whatever dead runs left behind",
+    "catalog": "List workloads, sites and what they cover",
+    "doctor": "Say what is poor about this machine for measuring",
+    "install": "Install what workloads need",
+    "schema": "Print the JSON Schema of experiment files",
+    "completion": "Print the tab completion script for your shell",
+}
+
+
+class LazyGroup(click.Group):
+    """Finds a command in `steelyard.cli.<name>`, as the object `command` there."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of a user's day."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"steelyard.cli.{cmd_name}")
+        found: click.Command = module.command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with "did you mean"."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            hint = did_you_mean(name, COMMANDS) or "; `steelyard --help` lists all"
+            if name.endswith((".yaml", ".yml")):
+                hint = f"; did you mean `steelyard run {name}`?"
+            raise click.UsageError(f"no such command '{name}'{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="steelyard %(version)s")
+def group() -> None:
+    """Reproducible experiments on HPC and cloud data infrastructure.
+
+    \b
+    steelyard run -- sleep '{0.1,0.2}'      measure a command, no file needed
+    steelyard init > mine.yaml              a first experiment file
+    steelyard run mine.yaml                 run it
+    steelyard report last                   read the result
+
+    Exit codes: 0 fine, 1 a requirement was not met, 2 the file or the command is wrong,
+    3 the run could not be carried out, 130 interrupted.
+    """
+
+
+def run(words: Sequence[str] | None = None) -> int:
+    """Run the command line, or the given words; the exit code."""
+    try:
+        outcome = group.main(words, prog_name="steelyard", standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except SteelyardError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone, as in `steelyard list | head`
+        return 0
+    return outcome if isinstance(outcome, int) else 0

@@ -1,0 +1,26 @@
+"""`steelyard clean`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import store_option
+
+
+@click.command()
+@store_option
+def command(store: str | None) -> int:
+    """End the processes and remove the scratch directories that dead runs left behind.
+
+    Safe at any time: runs that live are not touched, and records are kept.
+    """
+    from steelyard.controller.clean import clean
+    from steelyard.store.layout import Store
+
+    found = clean(Store.chosen(store))
+    for path in found.removed:
+        click.echo(f"removed {path}")
+    for text in found.kept:
+        click.echo(f"kept {text}", err=True)
+    click.echo(f"{found.ended} processes ended, {len(found.removed)} scratch directories removed")
+    return 3 if found.kept else 0

@@ -1,0 +1,70 @@
+"""`steelyard doctor`"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import click
+
+from steelyard.cli.options import json_option, print_json, store_option
+
+_COLOURS = {"bad": "red", "warning": "yellow", "info": "cyan"}
+
+
+@click.command()
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data would go")
+@store_option
+@json_option
+def command(scratch: str | None, store: str | None, as_json: bool) -> int:
+    """Say what is poor about this machine, and about the scratch directory, for measuring.
+
+    \b
+    steelyard doctor
+    steelyard doctor --scratch /mnt/nvme
+
+    Nothing is changed. Findings are sorted: what would mislead, what scatters results, what is good to know.
+    """
+    import asyncio
+
+    from steelyard.store.layout import Store
+
+    chosen = scratch or os.environ.get("STEELYARD_SCRATCH") or Store.chosen(store).scratch
+    where = PurePosixPath(Path(chosen).absolute())
+    found = asyncio.run(_found(where))
+    if as_json:
+        print_json(found)
+        return 0
+    click.echo(f"scratch {where}: {_described(found['scratch'])}")
+    for note in found["advice"]:
+        _print(note)
+    if not any(note["severity"] != "info" for note in found["advice"]):
+        click.echo("nothing here would mislead you")
+    return 0
+
+
+def _print(note: dict[str, Any]) -> None:
+    click.echo(click.style(f"{note['severity']:8}", fg=_COLOURS[note["severity"]]) + note["what"])
+    click.echo(f"         {note['why']}")
+    if note["what_to_do"]:
+        click.echo(f"         → {note['what_to_do']}")
+
+
+def _described(system: dict[str, Any]) -> str:
+    from steelyard.units import show
+
+    free = f"{show(system['free'], 'B')} free"
+    return f"{system['type']} on {system['device']}, {free}" if "type" in system else free
+
+
+async def _found(where: PurePosixPath) -> dict[str, Any]:
+    from steelyard.controller.environment import gather
+    from steelyard.plugins import names
+    from steelyard.remote.local import LocalHost
+    from steelyard.remote.token import Token
+    from steelyard.spec.bind import workload_class
+
+    needs = {tool for name in names("workloads") for tool in workload_class(name).needs}
+    async with LocalHost.open(Token.mine("doctor"), Path(os.devnull)) as host:
+        return await gather(host, sorted(needs, key=lambda tool: tool.name), where, None)

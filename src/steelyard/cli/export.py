@@ -1,0 +1,40 @@
+"""`steelyard export`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.cli.options import found_run, run_argument, store_option
+
+_ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
+
+
+@click.command()
+@run_argument()
+@click.option("--as", "form", type=click.Choice(list(_ENDINGS)), required=True)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
+@store_option
+def command(run: str, form: str, output: str | None, store: str | None) -> int:
+    """Export RUN for other programs, and print the file's path.
+
+    \b
+    steelyard export last --as csv -o result.csv       one row per trial and metric
+    steelyard export last --as parquet                 the same, with types
+    steelyard export last --as json                    the whole summary
+    steelyard export last --as junit                   requirements as test cases, for CI
+    """
+    from steelyard.report import export
+    from steelyard.store.reader import RunRecord
+
+    record = RunRecord(found_run(store, run))
+    path = Path(output) if output else record.folder.derived / f"{record.id}.{_ENDINGS[form]}"
+    writers = {
+        "csv": export.write_csv,
+        "parquet": export.write_parquet,
+        "json": export.write_json,
+        "junit": export.write_junit,
+    }
+    click.echo(writers[form](record, path))
+    return 0

@@ -1,0 +1,70 @@
+"""`steelyard extend`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.cli.options import found_run, json_option, run_argument, store_option
+from steelyard.errors import UsageError
+
+
+@click.command()
+@run_argument()
+@click.option(
+    "-p", "--level", "levels", multiple=True, metavar="NAME=A,B", help="Levels to add; may be repeated"
+)
+@click.option(
+    "--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, more than before"
+)
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
+@click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
+@click.option("-q", "--quiet", is_flag=True, help="No progress")
+@store_option
+@json_option
+def command(
+    run: str,
+    levels: tuple[str, ...],
+    repeat: int | None,
+    scratch: str | None,
+    beside: bool,
+    quiet: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Add levels or repetitions to RUN, and measure only what is new.
+
+    \b
+    steelyard extend last -p outstanding=128,256
+    steelyard extend last --repeat 12
+
+    What was measured is kept. The new trials come later than the old ones, so compare with care what lies
+    far apart in time; the journal says when each trial was made.
+    """
+    from steelyard.cli.finish import finish
+    from steelyard.cli.progress import observer
+    from steelyard.controller.sitting import Choices, extend
+    from steelyard.store.layout import Store
+
+    if not levels and repeat is None:
+        raise UsageError("what shall be added?", hint="for example: -p outstanding=128, or --repeat 12")
+    folder = found_run(store, run)
+    extend(
+        folder,
+        Store.chosen(store),
+        levels=dict(_level(text) for text in levels),
+        repeat=repeat,
+        choices=Choices(None, Path(scratch) if scratch else None, beside),
+        observer=observer(quiet=quiet or as_json),
+    )
+    return finish(folder, as_json=as_json, undecided="fail")
+
+
+def _level(text: str) -> tuple[str, list[int | float | str]]:
+    from steelyard.cli.bare import number_or_text
+
+    name, equals, values = text.partition("=")
+    if not (name and equals and values):
+        raise UsageError(f"'{text}' is not NAME=LEVEL,LEVEL", hint="for example: -p outstanding=128,256")
+    return name, [number_or_text(value) for value in values.split(",")]

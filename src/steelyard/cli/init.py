@@ -1,0 +1,100 @@
+"""`steelyard init`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.errors import UsageError
+
+TEMPLATE = """\
+# An experiment: what to measure, how often, and what must come out.
+# `steelyard plan {file}` shows what would run, `steelyard run {file}` runs it.
+experiment: {title}
+about: What question does this answer?
+
+parameters:                        # one cell for each combination of levels
+{parameters}
+# where: threads <= 4              # keep only some combinations
+
+workload:
+  use: command                     # `steelyard catalog` lists benchmarks that need no command
+  run: {run}
+  # metrics:                       # beside wall, user, system and peak_memory, figures in its output:
+  #   rate: {{regex: 'rate: ([\\d.]+)', unit: MiB/s, better: higher}}
+  #   score: {{json: results[0].score, better: higher}}
+
+# before_each: [sync, drop_caches, {{settle: 1s}}, {{warm_up: 1}}]
+repeat: 6                          # fewer give no 95 % interval; or stop when it is precise:
+# repeat: {{at_least: 6, at_most: 20, until: {{metric: wall.median, within: 5%}}, budget: 30min}}
+order: blocked                     # blocked | random | as-written
+# timeout: 5min
+# require:
+#   - wall.median <= 2 s
+"""
+
+
+@click.command()
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here, not to stdout"
+)
+@click.option("-f", "--force", is_flag=True, help="Replace FILE if it is there")
+def command(words: tuple[str, ...], output: str | None, force: bool) -> int:
+    """Write a commented experiment file for your command.
+
+    \b
+    steelyard init > mine.yaml
+    steelyard init -o solver.yaml -- ./solver --threads '{1,2,4}'
+    """
+    text = template(words or ("sleep", "{0.1,0.2}"), output or "FILE")
+    if output is None:
+        click.echo(text, nl=False)
+        return 0
+    if Path(output).exists() and not force:
+        raise UsageError(f"{output} is there already", hint="--force replaces it")
+    Path(output).write_text(text, encoding="utf-8")
+    click.echo(f"wrote {output}; `steelyard plan {output}` shows what it would run", err=True)
+    return 0
+
+
+def template(words: tuple[str, ...], file: str) -> str:
+    """The text of a first experiment that runs the words."""
+    from steelyard.cli.bare import experiment_of
+    from steelyard.spec.change import dump, from_tree
+
+    tree = experiment_of(words)
+    parameters = dump(tree["parameters"]) if "parameters" in tree else ""
+    lines = [f"  {line}" for line in _flat(parameters)] or ["#  threads: [1, 2, 4]"]
+    head = "parameters:" if parameters else "# parameters:"
+    run = ", ".join(_quoted(word) for word in tree["workload"]["run"])
+    text = TEMPLATE.format(
+        file=file, title=tree["experiment"], parameters="\n".join(lines), run=f"[{run}]"
+    ).replace("parameters:", head, 1)
+    from_tree(_read_back(text))
+    return text
+
+
+def _read_back(text: str) -> dict[str, object]:
+    """What we wrote, read as a stranger's file: a template that cannot be run would be a poor start."""
+    from steelyard.spec.source import read
+
+    found: dict[str, object] = read(text, "the template").value
+    return found
+
+
+def _flat(block: str) -> list[str]:
+    """`name:` and its `- level` lines as `name: [level, level]`."""
+    found: list[str] = []
+    for line in block.splitlines():
+        if line.startswith("- "):
+            found[-1] = found[-1].removesuffix("]") + (", " if "[" in found[-1] else " [") + line[2:] + "]"
+        else:
+            found.append(line)
+    return found
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

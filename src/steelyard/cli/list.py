@@ -1,0 +1,44 @@
+"""`steelyard list`"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import click
+
+from steelyard.cli.options import json_option, print_json, store_option
+
+
+@click.command()
+@click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="How many")
+@click.option("--all", "every", is_flag=True, help="All runs")
+@store_option
+@json_option
+def command(newest: int, every: bool, store: str | None, as_json: bool) -> int:
+    """List the runs in the store, newest last.
+
+    \b
+    steelyard list
+    steelyard list --all --json
+    """
+    from steelyard.store.layout import Store
+    from steelyard.store.reader import glance
+
+    where = Store.chosen(store)
+    folders = where.all()
+    shown = [glance(folder) for folder in (folders if every else folders[-newest:])]
+    if as_json:
+        print_json([dataclasses.asdict(run) for run in shown])
+        return 0
+    if not shown:
+        click.echo(f"no runs in {where.root}; `steelyard run FILE` makes one", err=True)
+        return 0
+    width = max(len(run.run) for run in shown)
+    for run in shown:
+        started = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started)) if run.started else "-"
+        failed = f", {run.failed} failed" if run.failed else ""
+        click.echo(f"{run.run:{width}}  {started}  {run.state:11}  {run.trials} trials{failed}")
+    if len(shown) < len(folders):
+        click.echo(f"and {len(folders) - len(shown)} older ones; --all shows them", err=True)
+    return 0

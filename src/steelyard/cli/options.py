@@ -1,0 +1,57 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from steelyard.store.layout import RunFolder, Store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class RunName(click.ParamType[str]):
+    """A run: its id or a part of it, a path, or `last`. Completes from the store."""
+
+    name = "run"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The ids that begin so, newest first, and `last`."""
+        ids = [run.id for run in reversed(Store.chosen(ctx.params.get("store")).all())]
+        return [CompletionItem(name) for name in ("last", *ids) if name.startswith(incomplete)]
+
+
+def store_option(function: Function) -> Function:
+    """`--store DIR`."""
+    text = "Where records lie  [default: $STEELYARD_STORE or ./steelyard-runs]"
+    option = click.option("--store", metavar="DIR", type=click.Path(file_okay=False), help=text)
+    return option(function)
+
+
+def json_option(function: Function) -> Function:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines")(function)
+
+
+def run_argument(name: str = "run", **more: Any) -> Callable[[Function], Function]:
+    """A run's name as an argument."""
+    return click.argument(name, type=RunName(), **more)
+
+
+def found_run(store: str | None, name: str) -> RunFolder:
+    """The run of a name; `last` is printed resolved. Raises UnknownName."""
+    folder = Store.chosen(store).find(name)
+    if name == "last":
+        click.echo(f"last is {folder.id}", err=True)
+    return folder
+
+
+def print_json(content: Any) -> None:
+    """JSON for machines, one document."""
+    click.echo(json.dumps(content, indent=1, ensure_ascii=False, default=str))

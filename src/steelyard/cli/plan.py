@@ -1,0 +1,111 @@
+"""`steelyard plan`"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.units import show, show_span
+
+if TYPE_CHECKING:
+    from steelyard.controller.preview import Preview
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data would go")
+@store_option
+@json_option
+def command(file: str, scratch: str | None, store: str | None, as_json: bool) -> int:
+    """Show what FILE would run: cells, order, time, disk, commands, and what the machine lacks.
+
+    \b
+    steelyard plan examples/ska.yaml
+
+    Nothing is run. All problems of the file are listed at once.
+    """
+    from steelyard.controller.preview import preview
+    from steelyard.spec.load import load
+    from steelyard.store.layout import Store
+
+    experiment, _ = load(Path(file))
+    where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or Store.chosen(store).scratch).absolute()
+    seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
+    cores = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    found = preview(experiment, seed, where, cores, memory)
+    if as_json:
+        print_json(_document(found))
+    else:
+        click.echo("\n".join(_lines(experiment, found, where)))
+    return 0
+
+
+def _lines(experiment: Any, found: Preview, scratch: Path) -> list[str]:
+    least, most = found.trials
+    per_cell = experiment.repeat.at_least, experiment.repeat.at_most
+    each = f"{per_cell[0]}" if per_cell[0] == per_cell[1] else f"{per_cell[0]} to {per_cell[1]}"
+    count = f"{least}" if least == most else f"{least} to {most}"
+    seed = f"seed {found.seed}" if experiment.seed is not None else "seed drawn at the start"
+    return [
+        f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
+        f"{len(found.cells)} cells x {each} repetitions = {count} trials, {found.order} order, {seed}",
+        f"time     {_time(found)}",
+        f"disk     {_disk(found, scratch)}",
+        *_cell_lines(found),
+        "commands of one trial:",
+        *(f"  {name:12} {shown(command_)}" for name, command_ in found.commands),
+        *_lacks(found),
+    ]
+
+
+def _time(found: Preview) -> str:
+    if found.seconds is None:
+        return "unknown: the workload's options do not tell how long it takes"
+    low, high = found.seconds
+    return f"about {show_span(low)}" if low == high else f"about {show_span(low)} to {show_span(high)}"
+
+
+def _disk(found: Preview, scratch: Path) -> str:
+    return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "next to nothing"
+
+
+def _cell_lines(found: Preview) -> list[str]:
+    shown_cells = [f"  {cell.key}" for cell in found.cells[:12]]
+    more = len(found.cells) - len(shown_cells)
+    return ["cells:", *shown_cells, *([f"  … and {more} more (--json lists all)"] if more > 0 else [])]
+
+
+def shown(command_: Any) -> str:
+    """A command as one would type it."""
+    env = " ".join(f"{name}={shlex.quote(value)}" for name, value in command_.env.items())
+    line = " ".join(filter(None, (env, shlex.join(command_.argv))))
+    return line + (f"  <<< {len(command_.stdin)} characters of input" if command_.stdin else "")
+
+
+def _lacks(found: Preview) -> list[str]:
+    if not found.lacks:
+        return []
+    names = ", ".join(tool.name for tool in found.lacks)
+    return [
+        f"this machine lacks {names}; `steelyard install {' '.join(t.name for t in found.lacks)}` brings it"
+    ]
+
+
+def _document(found: Preview) -> dict[str, Any]:
+    return {
+        "cells": [dict(cell.parameters) for cell in found.cells],
+        "trials": found.trials,
+        "order": found.order,
+        "seed": found.seed,
+        "seconds": found.seconds,
+        "disk": found.disk,
+        "commands": [{"phase": name, "argv": command_.argv} for name, command_ in found.commands],
+        "lacks": [tool.name for tool in found.lacks],
+    }

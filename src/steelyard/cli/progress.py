@@ -1,0 +1,126 @@
+"""Show a run while it goes on: a bar on a terminal, plain lines elsewhere, nothing with --quiet."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
+
+from steelyard.controller.observer import Observer
+from steelyard.controller.observer import Progress as State
+from steelyard.model.trial import Result, Trial
+from steelyard.store.layout import RunFolder
+from steelyard.units import show_span
+
+
+def observer(*, quiet: bool) -> Observer:
+    """The observer that suits where standard error goes."""
+    if quiet:
+        return Quiet()
+    return Bar() if sys.stderr.isatty() else Lines()
+
+
+class Quiet(Observer):
+    """Says only what must be known."""
+
+    def warned(self, text: str) -> None:
+        """Warnings are never hidden."""
+        print(f"warning: {text}", file=sys.stderr)
+
+
+class Lines(Quiet):
+    """A line for the start, for each trial, and for the end."""
+
+    def started(self, folder: RunFolder, progress: State, seed: int) -> None:
+        """Which run it is and how much there is to do."""
+        print(headline(folder, progress, seed), file=sys.stderr)
+
+    def trial_ended(self, result: Result, message: str, progress: State) -> None:
+        """How a trial ended, and what is left."""
+        left = f", {show_span(progress.left)} left" if progress.left else ""
+        how = _how(result, message)
+        count = f"{progress.done} of {_amount(progress)}{left}"
+        print(f"{named(result.trial)}  {how}  ({count})", file=sys.stderr, flush=True)
+
+    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+        """Anything but a complete run is told."""
+        if state != "complete":
+            print(f"run {folder.id} {state}: {reason}", file=sys.stderr)
+
+
+class Bar(Lines):
+    """One line that moves, with what failed or was marked above it."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.fields[what]}", table_column=Column(ratio=2, no_wrap=True)),
+            BarColumn(bar_width=None, table_column=Column(ratio=2)),
+            TextColumn("{task.percentage:3.0f} %   {task.fields[left]}"),
+            console=self._console,
+            transient=True,
+            expand=True,
+        )
+        self._task: TaskID | None = None
+
+    def started(self, folder: RunFolder, progress: State, seed: int) -> None:
+        """The headline, and an empty bar."""
+        self._console.print(headline(folder, progress, seed), highlight=False)
+        self._task = self._bar.add_task("", total=progress.least, completed=progress.done, what="", left="")
+        self._bar.start()
+
+    def trial_started(self, trial: Trial, number: int, progress: State) -> None:
+        """Which trial is running."""
+        self._move(progress, named(trial))
+
+    def trial_ended(self, result: Result, message: str, progress: State) -> None:
+        """The bar moves; what went wrong stays above it."""
+        if result.status == "failed" or result.marks:
+            self._bar.console.print(
+                f"{named(result.trial)}  {_how(result, message)}", markup=False, highlight=False
+            )
+        self._move(progress, named(result.trial))
+
+    def warned(self, text: str) -> None:
+        """Above the bar."""
+        self._bar.console.print(f"warning: {text}", style="yellow", markup=False, highlight=False)
+
+    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+        """The bar goes."""
+        self._bar.stop()
+        super().ended(folder, state, reason)
+
+    def _move(self, progress: State, what: str) -> None:
+        if self._task is None:
+            return
+        left = f"{show_span(progress.left)} left" if progress.left is not None else ""
+        total = max(progress.least, progress.done)
+        self._bar.update(self._task, total=total, completed=progress.done, what=what, left=left)
+
+
+def headline(folder: RunFolder, progress: State, seed: int) -> str:
+    """Which run, how many trials, which seed."""
+    already = f", {progress.done} of them done before" if progress.done else ""
+    return f"run {folder.id} · {_amount(progress)} trials{already} · seed {seed}"
+
+
+def named(trial: Trial) -> str:
+    """A trial as people call it: `outstanding=64 files=1   repetition 7`."""
+    cell = "" if trial.cell.key == "-" else f"{trial.cell.key}   "
+    return f"{cell}repetition {trial.repetition}"
+
+
+def _amount(progress: State) -> str:
+    if progress.most == progress.least:
+        return str(progress.least)
+    return f"{progress.least} to {progress.most}"
+
+
+def _how(result: Result, message: str) -> str:
+    if result.status == "failed":
+        return f"FAILED ({result.category}): {message}"
+    if result.marks:
+        return "ok, marked: " + "; ".join(mark.reason for mark in result.marks)
+    return "ok"

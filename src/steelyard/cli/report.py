@@ -1,0 +1,37 @@
+"""`steelyard report`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.cli.options import found_run, run_argument, store_option
+
+
+@click.command()
+@run_argument()
+@click.option("--as", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
+@click.option(
+    "--outliers", type=click.Choice(["none", "tukey", "mad", "extremes"]), help="Instead of the file's policy"
+)
+@store_option
+def command(run: str, form: str, output: str | None, outliers: str | None, store: str | None) -> int:
+    """Write the report of RUN and print its path.
+
+    \b
+    steelyard report last
+    steelyard report last --as markdown -o result.md
+
+    The HTML is one file that needs no network; Markdown comes with its charts as SVG beside it.
+    """
+    from steelyard.report import html, markdown
+    from steelyard.store.reader import RunRecord
+
+    record = RunRecord(found_run(store, run))
+    name = "report.html" if form == "html" else "report.md"
+    path = Path(output) if output else record.folder.derived / name
+    writer = html if form == "html" else markdown
+    click.echo(writer.write(record, path, outliers=outliers))
+    return 0

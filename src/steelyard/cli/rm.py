@@ -1,0 +1,37 @@
+"""`steelyard rm`"""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from steelyard.cli.options import run_argument, store_option
+from steelyard.errors import RunBusy
+
+
+@click.command()
+@run_argument("runs", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask")
+@store_option
+def command(runs: tuple[str, ...], yes: bool, store: str | None) -> int:
+    """Remove RUNS from the store, with all their records.
+
+    \b
+    steelyard rm last
+    steelyard rm --yes 20261120-184512-ska1-7f3a
+    """
+    from steelyard.store.layout import Store
+    from steelyard.store.writer import is_live
+
+    folders = [Store.chosen(store).find(name) for name in dict.fromkeys(runs)]
+    for folder in folders:
+        if is_live(folder):
+            raise RunBusy(f"run {folder.id} is still going on", hint="end it first: Ctrl-C where it runs")
+    names = ", ".join(folder.id for folder in folders)
+    if not yes:
+        click.confirm(f"remove {names} for good?", abort=True)
+    for folder in folders:
+        shutil.rmtree(folder.path)
+    click.echo(f"removed {names}")
+    return 0

@@ -1,0 +1,40 @@
+"""`steelyard show`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import found_run, json_option, run_argument, store_option
+
+
+@click.command()
+@run_argument()
+@click.option(
+    "--trial", type=click.IntRange(1), metavar="N", help="One trial: commands, exits, figures, files"
+)
+@click.option(
+    "--outliers", type=click.Choice(["none", "tukey", "mad", "extremes"]), help="Instead of the file's policy"
+)
+@store_option
+@json_option
+def command(run: str, trial: int | None, outliers: str | None, store: str | None, as_json: bool) -> int:
+    """Show the results of RUN: an id or its beginning, a path, or `last`.
+
+    \b
+    steelyard show last
+    steelyard show last --trial 7
+    steelyard show last --outliers mad
+    """
+    from steelyard.analysis.requirements import judge
+    from steelyard.analysis.summary import summarise_run
+    from steelyard.cli.finish import print_results
+    from steelyard.cli.options import print_json
+    from steelyard.store.reader import RunRecord
+
+    record = RunRecord(found_run(store, run))
+    if trial is not None:
+        print_json(record.trial_page(trial))
+        return 0
+    summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
+    print_results(summary, judge(record, summary), as_json=as_json)
+    return 0

@@ -1,0 +1,174 @@
+"""Public stand-ins for tests: a site and host that start nothing, and a workload that only sleeps.
+
+A plug-in of your own can be tested in milliseconds, through the real run, store and report::
+
+    from steelyard.testing import FakeSite, Said
+
+    def behave(command):
+        return Said(stdout="score: 42", wall=0.5)
+
+    run = steelyard.run(experiment, site=FakeSite(behave), store=tmp_path)
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from pydantic import Field
+
+from steelyard.errors import TrialFailure
+from steelyard.model.command import Command, Exit, Output, Place
+from steelyard.model.metric import Metric, Reading
+from steelyard.remote.base import Host, Process, Streams
+from steelyard.remote.token import Token
+from steelyard.sites.base import Site
+from steelyard.workloads.base import Options, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a fake program does: its output, its exit, how long it claims to take (seconds; nobody waits)."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = 0
+    signal: int | None = None
+    wall: float = 0.0
+    user: float = 0.0
+    peak_memory: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+Behaviour = Callable[[Command], Said]
+
+
+class FakeProcess:
+    """A program that has ended before it began."""
+
+    pid = 0
+
+    def __init__(self, said: Said) -> None:
+        self._said = said
+
+    async def wait(self) -> Exit:
+        """At once."""
+        said = self._said
+        return Exit(said.code, said.signal, said.wall, said.user, 0.0, said.peak_memory, time.time())
+
+    async def kill(self, grace: float = 2.0) -> None:
+        """Nothing to end."""
+
+
+class FakeHost(Host):
+    """A host on which commands do what `behave` says. `files` is what can be read there.
+
+    Directories are real, because workloads and the run put files into them. `started` lists all commands.
+    """
+
+    def __init__(
+        self, behave: Behaviour, files: Mapping[str, str] | None = None, *, name: str = "fake"
+    ) -> None:
+        self.name, self.cores, self.memory = name, 4, 8 * 2**30
+        self.behave, self.files = behave, dict(files or {})
+        self.started: list[Command] = []
+
+    async def start(self, command: Command, streams: Streams, *, cwd: PurePosixPath) -> Process:
+        """Ask `behave`, and write what it says where the program would have."""
+        self.started.append(command)
+        try:
+            said = self.behave(command)
+        except FileNotFoundError as error:
+            raise TrialFailure("tool-missing", f"{command.argv[0]} is not on the fake host") from error
+        streams.stdout.write_text(said.stdout)
+        streams.stderr.write_text(said.stderr)
+        for file, content in said.files.items():
+            (streams.stdout.parent / "raw" / file).write_text(content)
+        return FakeProcess(said)
+
+    async def read(self, patterns: Iterable[str]) -> dict[str, str]:
+        """What of `files` is asked for by its exact name."""
+        return {path: self.files[path] for path in patterns if path in self.files}
+
+    async def capture(self, argv: tuple[str, ...], *, seconds: float = 10.0) -> str | None:
+        """Nothing."""
+        return None
+
+    async def which(self, program: str) -> str | None:
+        """Everything is there."""
+        return f"/usr/bin/{program}"
+
+    async def make_scratch(self, path: PurePosixPath) -> None:
+        """A real directory."""
+        Path(path).mkdir(parents=True)
+
+    async def remove_scratch(self, path: PurePosixPath) -> None:
+        """Removed for real."""
+        await self.remove_directory(path)
+
+    async def make_directory(self, path: PurePosixPath) -> None:
+        """A real directory."""
+        Path(path).mkdir(exist_ok=True)
+
+    async def remove_directory(self, path: PurePosixPath) -> None:
+        """Removed for real."""
+        shutil.rmtree(path, ignore_errors=True)
+
+    async def free_space(self, path: PurePosixPath) -> int:
+        """Plenty."""
+        return 2**40
+
+    async def sync(self) -> None:
+        """Nothing to write."""
+
+    async def drop_caches(self) -> bool:
+        """Allowed, and without effect."""
+        return True
+
+
+class FakeSite(Site):
+    """A site with one fake host, which can be looked at afterwards as `host`."""
+
+    def __init__(self, behave: Behaviour, files: Mapping[str, str] | None = None) -> None:
+        self.host = FakeHost(behave, files)
+
+    def lease(self, token: Token, log: Path) -> AbstractAsyncContextManager[Host]:
+        """The fake host."""
+        return self._lease()
+
+    @asynccontextmanager
+    async def _lease(self) -> AsyncIterator[Host]:
+        yield self.host
+
+
+class SleepOptions(Options):
+    """How long."""
+
+    seconds: float = Field(0.01, ge=0, le=60, description="How long it sleeps, in seconds")
+
+
+class SleepWorkload(Workload[SleepOptions]):
+    """Sleeps, and measures how long that took: the smallest workload, for tests of everything around it."""
+
+    options = SleepOptions
+    examples = ({"seconds": 0.01},)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """One time."""
+        return (Metric("slept", "s", "none", "elapsed time of the sleep", over_copies="max"),)
+
+    def command(self, place: Place) -> Command:
+        """sleep(1)."""
+        return Command(("sleep", f"{self.chosen.seconds:g}"))
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """The kernel's account of it."""
+        return Reading({"slept": output.exit.wall})
+
+    def seconds(self) -> float:
+        """As asked."""
+        return self.chosen.seconds

@@ -1,0 +1,247 @@
+"""Every command as a user types it: what it prints, where, and its exit code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli.app import COMMANDS, run
+
+# The machine that runs the tests is busy running them, so that disturbed trials have to count.
+SLEEPS = ("run", "-q", "--disturbed", "include", "--", "sleep", "{0.001,0.002}")
+FILE = """\
+experiment: nap
+parameters: {seconds: [0.001, 0.002]}
+workload: {use: command, run: [sleep, "${seconds}"]}
+require: [wall.median <= 5 s]
+disturbed: include
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "nap.yaml"
+    path.write_text(FILE)
+    return str(path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_a_first_sentence_and_an_example(command, steelyard):
+    said = steelyard(command, "--help")
+    assert said.code == 0
+    assert "Usage: steelyard" in said.out
+    if command not in ("clean",):
+        assert re.search(rf"^ *(\S+ .*)?steelyard {command}\b", said.out.partition("Usage:")[2], re.MULTILINE)
+
+
+def test_a_bare_command_is_measured(steelyard):
+    said = steelyard(*SLEEPS)
+    assert said.code == 0
+    assert "arg1=0.001" in said.out
+    assert Path(said.out.splitlines()[-1]).is_file()
+
+
+def test_unquoted_braces_get_a_hint(steelyard):
+    said = steelyard("run", "-q", "--repeat", "1", "--", "sleep", "0.001", "0.002")
+    assert "quote the braces" in said.err.lower()
+
+
+def test_the_report_comes_last_on_a_line_of_its_own(steelyard, file):
+    said = steelyard("run", file)
+    last = said.out.splitlines()[-1]
+    assert last.endswith("derived/report.html")
+    assert Path(last).is_file()
+    assert "met in 2 of 2 cells" in said.out
+
+
+def test_progress_goes_to_stderr_as_plain_lines_when_piped(steelyard, file):
+    said = steelyard("run", file)
+    assert "12 trials" in said.err
+    assert said.err.count("repetition") == 12
+    assert "\x1b" not in said.err + said.out
+
+
+def test_a_requirement_that_is_not_met_is_exit_code_1(steelyard, tmp_path):
+    (tmp_path / "x.yaml").write_text(FILE.replace("<= 5 s", "<= 1 us"))
+    assert steelyard("run", "-q", "x.yaml").code == 1
+
+
+def test_undecided_counts_as_it_is_told_to(steelyard, file):
+    assert steelyard("run", "-q", "--repeat", "2", file).code == 1
+    assert steelyard("run", "-q", "--repeat", "2", "--undecided", "pass", file).code == 0
+
+
+def test_mistakes_are_exit_code_2_and_nothing_is_run(steelyard, tmp_path):
+    (tmp_path / "x.yaml").write_text("experiment: x\nwrkload: 1\norder: sideways\n")
+    said = steelyard("run", "x.yaml")
+    assert said.code == 2
+    assert "x.yaml:2:1  unknown key 'wrkload'; did you mean 'workload'?" in said.err
+    assert said.err.rstrip().endswith("problems. Nothing was run.")
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run"], "what shall run?"),
+        (["run", "nowhere.yaml"], "cannot read nowhere.yaml"),
+        (["run", "nap.yaml", "--", "true"], "not both"),
+        (["run", "nap.yaml", "--site", "slrum"], "unknown site 'slrum'"),
+        (["rnu"], "did you mean 'run'?"),
+        (["nap.yaml"], "did you mean `steelyard run nap.yaml`?"),
+        (["show", "nothing"], "unknown run 'nothing'"),
+        (["resume", "last"], "no runs in"),
+        (["catalog", "fioo"], "did you mean 'fio'?"),
+        (["extend", "last"], "what shall be added?"),
+        (["run", "--", "echo", "{1,1}"], "stands in it twice"),
+    ],
+)
+def test_a_wrong_command_says_what_to_do(steelyard, file, words, says):
+    said = steelyard(*words)
+    assert said.code == 2
+    assert says in said.err
+    assert "Traceback" not in said.err
+
+
+def test_plan_shows_everything_and_runs_nothing(steelyard, file, tmp_path):
+    said = steelyard("plan", file)
+    assert said.code == 0
+    assert "2 cells x 6 repetitions = 12 trials, blocked order" in said.out
+    assert re.search(r"run +RAW=RAW sleep 0.001", said.out)
+    assert not (tmp_path / "store").exists()
+    assert steelyard("plan", "--json", file).document["trials"] == [12, 12]
+
+
+def test_list_and_show(steelyard):
+    assert "no runs" in steelyard("list").err
+    steelyard(*SLEEPS)
+    listed = steelyard("list", "--json").document
+    assert [(run["state"], run["trials"], run["failed"]) for run in listed] == [("complete", 12, 0)]
+    assert listed[0]["run"] in steelyard("list").out
+    shown = steelyard("show", "last")
+    assert "arg1=0.001" in shown.out
+    assert listed[0]["run"] in shown.err
+    assert steelyard("show", "last", "--json").document["run"] == listed[0]["run"]
+
+
+def test_compare_with_itself_detects_no_difference(steelyard):
+    steelyard(*SLEEPS)
+    said = steelyard("compare", "last", "last", "--fail-on", "worse")
+    assert said.code == 0
+    assert "no detectable difference" in said.out
+    assert " worse" not in said.out.replace("--fail-on worse", "")
+
+
+def test_compare_finds_what_is_worse(steelyard):
+    steelyard("run", "-q", "--disturbed", "include", "--repeat", "8", "--", "sleep", "0.001")
+    steelyard("run", "-q", "--disturbed", "include", "--repeat", "8", "--", "sleep", "0.1")
+    first, second = (run["run"] for run in steelyard("list", "--json").document)
+    said = steelyard("compare", first, second, "--metric", "wall", "--fail-on", "worse")
+    assert said.code == 1
+    assert re.search(r"8, 8 .* worse", said.out)
+
+
+def test_extend_measures_only_what_is_new(steelyard):
+    steelyard(*SLEEPS)
+    said = steelyard("extend", "last", "-q", "-p", "arg1=0.003")
+    assert said.code == 0
+    assert "arg1=0.003" in said.out
+    assert steelyard("list", "--json").document[0]["trials"] == 18
+    assert steelyard("extend", "last", "-q", "--repeat", "7").code == 0
+    assert steelyard("list", "--json").document[0]["trials"] == 21
+
+
+def test_resume_of_a_complete_run_changes_nothing(steelyard):
+    steelyard(*SLEEPS)
+    assert steelyard("resume", "-q", "last").code == 0
+    assert steelyard("list", "--json").document[0]["trials"] == 12
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "junit", "parquet"])
+def test_export(steelyard, file, tmp_path, form):
+    steelyard("run", "-q", file)
+    target = tmp_path / f"out.{form}"
+    said = steelyard("export", "last", "--as", form, "--output", str(target))
+    assert said.code == 0
+    assert target.stat().st_size > 100
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_report(steelyard, file, tmp_path, form):
+    steelyard("run", "-q", file)
+    said = steelyard("report", "last", "--as", form)
+    assert said.code == 0
+    assert "nap" in Path(said.out.splitlines()[-1]).read_text()
+
+
+def test_rm_removes_a_run(steelyard):
+    steelyard(*SLEEPS)
+    assert steelyard("rm", "--yes", "last").code == 0
+    assert steelyard("list", "--json").document == []
+
+
+def test_clean_has_nothing_to_do_on_a_good_day(steelyard):
+    steelyard(*SLEEPS)
+    assert "0 scratch directories removed" in steelyard("clean").out
+
+
+def test_catalog_lists_and_shows(steelyard):
+    assert re.search(r"^ska4 .*\[SKA4\]$", steelyard("catalog").out, re.MULTILINE)
+    page = steelyard("catalog", "ska1").out
+    assert "outstanding" in page
+    assert "write_bandwidth" in page
+    assert [entry["name"] for entry in steelyard("catalog", "--covers", "SKA9", "--json").document] == [
+        "ska9"
+    ]
+
+
+def test_init_writes_a_file_that_runs(steelyard, tmp_path):
+    said = steelyard("init", "-o", "mine.yaml", "--", "sleep", "{0.001,0.002}")
+    assert said.code == 0
+    assert steelyard("init", "-o", "mine.yaml").code == 2
+    assert steelyard("run", "-q", "--repeat", "1", "mine.yaml").code == 0
+
+
+def test_doctor_describes_the_scratch(steelyard):
+    said = steelyard("doctor", "--scratch", "/dev/shm")
+    assert said.code == 0
+    assert "tmpfs" in said.out
+
+
+def test_schema_is_a_schema(steelyard):
+    document = steelyard("schema").document
+    assert document["$schema"].startswith("https://json-schema.org/")
+    assert "parameters" in document["properties"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(steelyard, shell):
+    assert "_STEELYARD_COMPLETE" in steelyard("completion", shell).out
+
+
+def test_install_knows_what_is_needed(steelyard):
+    assert steelyard("install", "--dry-run", "fio").code in (0, 3)
+    assert "unknown tool 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
+
+
+def test_completion_completes_runs(steelyard, monkeypatch, capsys):
+    steelyard(*SLEEPS)
+    monkeypatch.setenv("_STEELYARD_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "steelyard show l")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    with pytest.raises(SystemExit):
+        run([])
+    assert "plain,last" in capsys.readouterr().out
+
+
+def test_a_closed_pipe_is_no_error(steelyard, tmp_path):
+    steelyard(*SLEEPS)
+    script = f"{sys.executable} -m steelyard schema | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
