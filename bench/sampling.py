@@ -1,0 +1,95 @@
+"""What host telemetry costs: the CPU time of a sample, as the run's own sampler takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.row import Row
+from bench.setting import Setting
+from steelyard.collectors.telemetry import Telemetry
+from steelyard.controller.watch import Sampler
+from steelyard.remote.local import LocalHost
+from steelyard.remote.token import Token
+
+SAMPLES = 60
+APART = 0.05
+MOST_SHARE = 0.0005
+
+
+class Sampled(NamedTuple):
+    """CPU seconds of a sample: in a tight loop, and some time apart; the latter also for plain reading.
+
+    `table` is how many seconds the table takes that is made of the samples after a trial.
+    """
+
+    tight: float
+    apart: float
+    reading: float
+    table: float
+
+
+def rows(setting: Setting) -> Iterator[Row]:
+    """CPU seconds of a sample are the share of a core at one sample a second.
+
+    A tight loop shows the work alone. Samples that lie apart also pay for waking up and for cold caches, the
+    more the idler the machine is; during a trial it is not.
+    """
+    folder = setting.folder("sampling")
+    found = [asyncio.run(_sampled(folder)) for _ in range(setting.turns)]
+    tight, apart, reading, table = zip(*found, strict=True)
+    what, beside = "telemetry at 1 Hz, share of a core", "reading the same files and no more"
+    yield Row("sampling", f"{what}: the work alone", "%", tight, limit=MOST_SHARE)
+    yield Row("sampling", f"{what}: with waking up", "%", apart, beside, reading, MOST_SHARE)
+    yield Row("sampling", f"the table of {SAMPLES} samples, after the trial", "s", table)
+
+
+async def _sampled(folder: Path) -> Sampled:
+    async with LocalHost.open(Token.mine("bench"), folder / "minder.log") as host:
+        hurried = Sampler(host, folder / "hurried.ndjson", 0.0)
+        tight = await _of_a_sample(hurried, 0.0)
+        sampler = Sampler(host, folder / "local.ndjson", APART)
+        apart = await _of_a_sample(sampler, APART)
+    hurried.finish()
+    began = time.perf_counter()
+    sampler.finish()
+    table = time.perf_counter() - began
+    return Sampled(tight, apart, plain_reading(), table)
+
+
+async def _of_a_sample(sampler: Sampler, apart: float) -> float:
+    """CPU seconds of this process for each sample; with no time apart the loop goes from one to the next."""
+    began = time.process_time()
+    async with _sampling(sampler):
+        for _ in range(1 if apart else SAMPLES):
+            await asyncio.sleep((SAMPLES - 0.5) * apart)
+    spent = time.process_time() - began
+    return spent / sampler.path.read_bytes().count(b"\n")
+
+
+@asynccontextmanager
+async def _sampling(sampler: Sampler) -> AsyncIterator[None]:
+    task = asyncio.create_task(sampler.sample())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def plain_reading() -> float:
+    """CPU seconds that opening, reading and closing the files takes, most of which is the kernel's part."""
+    spent = 0.0
+    for _ in range(SAMPLES):
+        time.sleep(APART)  # as cold as a sampler finds them
+        began = time.process_time()
+        for name in Telemetry.files:
+            with suppress(OSError), open(name, "rb", buffering=0) as file:  # noqa: PTH123 - the floor is low
+                file.read(1 << 20)
+        spent += time.process_time() - began
+    return spent / SAMPLES
