@@ -1,0 +1,58 @@
+# Two commands do everything: `make demo` and `make test`. Nothing is written outside this folder but packages
+# that apt installs (after asking) and uv's cache.
+SHELL := /bin/bash
+UV := .tools/bin/uv
+PY := .venv/bin/python
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full check bench lock format clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
+
+demo: ## Install what is needed, measure this machine's disk, write a report (under 4 minutes, 500 MB)
+	@scripts/demo
+
+test: .venv/.dev ## Run the test suite (at most 8 minutes)
+	$(PY) -m pytest -n 2 --dist loadgroup -m "not full" $(ARGS)
+
+test-full: .venv/.dev ## Run everything, with the proofs by simulation and the long fault tests
+	$(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+
+check: .venv/.dev ## Lint, types, formatting, the dependency rule
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check --quiet
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-cache
+
+bench: .venv/.dev ## Measure Steelyard itself against its peers; prints a table, writes bench/results/
+	$(PY) -m bench $(ARGS)
+
+format: .venv/.dev ## Format the code
+	.venv/bin/ruff check --fix --quiet || true
+	.venv/bin/ruff format
+
+lock: $(UV) ## Pin the newest versions of all dependencies
+	$(UV) pip compile pyproject.toml --universal --generate-hashes --upgrade --quiet \
+	  --custom-compile-command "make lock" -o requirements.lock
+	$(UV) pip compile pyproject.toml --group dev --constraint requirements.lock --universal --generate-hashes \
+	  --upgrade --quiet --custom-compile-command "make lock" -o requirements-dev.lock
+
+clean: ## Remove what the other targets made here, but no results
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(UV):
+	python3 -m venv .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv/bin/python: | $(UV)
+	$(UV) venv --quiet --allow-existing --python '>=3.11' .venv
+
+.venv/.run: requirements.lock pyproject.toml | .venv/bin/python
+	@test -e .venv/.dev || $(UV) pip sync --quiet --python .venv requirements.lock
+	@test -e .venv/.dev || $(UV) pip install --quiet --python .venv --no-deps --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock pyproject.toml | .venv/bin/python
+	$(UV) pip sync --quiet --python .venv requirements-dev.lock
+	$(UV) pip install --quiet --python .venv --no-deps --editable .
+	@touch $@
