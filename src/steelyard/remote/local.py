@@ -90,17 +90,22 @@ class LocalHost(Host):
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory that the minder removes should we die; see `Host`."""
-        parent = Path(path).parent
         try:
-            if not parent.exists():
-                parent.mkdir(parents=True, exist_ok=True)
-                self._parents.add(parent)
-            await self._lease.make_scratch(Path(path))
+            with suppress(FileNotFoundError):
+                return await self._make_under(Path(path).parent, Path(path))
+            # Another run has just removed the parent, which it found empty.
+            await self._make_under(Path(path).parent, Path(path))
         except OSError as error:
             hint = "name another directory with --scratch DIR or STEELYARD_SCRATCH"
             raise HostError(
                 f"cannot make the scratch directory {path}: {error.strerror}", hint=hint
             ) from error
+
+    async def _make_under(self, parent: Path, path: Path) -> None:
+        if not parent.exists():
+            parent.mkdir(parents=True, exist_ok=True)
+            self._parents.add(parent)
+        await self._lease.make_scratch(path)
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last; what cannot be removed stays on the minder's list, and `clean`'s."""
