@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.errors import StoreError, StoreFull
+from steelyard.errors import StoreError
+from steelyard.store.journal import write_failure
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,7 +66,7 @@ def write_parquet(rows: Iterable[Mapping[str, float]], path: Path) -> None:
         _sync(aside)
         aside.replace(path)
     except OSError as error:
-        raise _failed(path, error) from error
+        raise write_failure(path, error) from error
     finally:
         aside.unlink(missing_ok=True)
 
@@ -120,7 +121,7 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
 
 def _refused(path: Path, error: duckdb.Error) -> StoreError:
     if os.strerror(errno.ENOSPC) in str(error) or os.strerror(errno.EDQUOT) in str(error):
-        return _failed(path, OSError(errno.ENOSPC, ""))
+        return write_failure(path, OSError(errno.ENOSPC, ""))
     return StoreError(f"cannot write {path}: {_first_line(error)}")
 
 
@@ -136,10 +137,3 @@ def _literal(path: Path) -> str:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-
-
-def _failed(path: Path, error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "free some space, then `steelyard resume` goes on; what had finished is safe"
-        return StoreFull(f"no space left for {path}", hint=hint)
-    return StoreError(f"cannot write {path}: {error.strerror}")
