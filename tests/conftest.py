@@ -12,12 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 MARK = "STEELYARD_TEST_SESSION"
 TOKEN = b"\0STEELYARD_TOKEN="
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Machines that run tests are busy: how long an example takes says nothing.
+    settings.register_profile("steelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("steelyard")
     # Inherited by whatever the tests start, and by the workers of pytest-xdist.
     os.environ.setdefault(MARK, secrets.token_hex(8))
 

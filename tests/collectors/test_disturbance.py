@@ -337,11 +337,13 @@ def test_real_fio_alone_does_not_disturb_itself(job: str, tmp_path: Path, read: 
     if not shutil.which("fio"):
         pytest.skip("fio is not installed")
     fixed = ["--name=x", f"--directory={tmp_path}", "--size=64m", "--bs=4k", "--time_based", "--runtime=1"]
-    quiet = 0
+    passed, marked = 0, list[str]()
     for _ in range(15):
         found, evidence = measured(["fio", *fixed, *JOBS[job]], read)
-        assert evidence or not found, "nobody else was at work, and yet"
-        quiet += not evidence
-        if quiet == 3:
+        passed += not (evidence or found)
+        marked += found if not evidence else []
+        # A stranger that starts and ends within one window leaves no evidence; fio would be in every one.
+        assert len(marked) < 3, f"nobody else was at work in three windows, and yet: {marked}"
+        if passed == 3:
             return
-    pytest.skip(f"machine is not quiet: {quiet} of 15 windows were")
+    pytest.skip(f"machine is not quiet: {passed} of 15 windows were")
