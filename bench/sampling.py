@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.row import Row
 from bench.setting import Setting
 from steelyard.collectors.telemetry import Telemetry
-from steelyard.controller.watch import Sampler
+from steelyard.controller.sampler import Sampler
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
 
@@ -64,22 +64,11 @@ async def _sampled(folder: Path) -> Sampled:
 async def _of_a_sample(sampler: Sampler, apart: float) -> float:
     """CPU seconds of this process for each sample; with no time apart the loop goes from one to the next."""
     began = time.process_time()
-    async with _sampling(sampler):
+    async with sampler.sampling():
         for _ in range(1 if apart else SAMPLES):
             await asyncio.sleep((SAMPLES - 0.5) * apart)
     spent = time.process_time() - began
     return spent / sampler.path.read_bytes().count(b"\n")
-
-
-@asynccontextmanager
-async def _sampling(sampler: Sampler) -> AsyncIterator[None]:
-    task = asyncio.create_task(sampler.sample())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 def plain_reading() -> float:

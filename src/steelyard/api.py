@@ -86,7 +86,7 @@ def run(
     experiment: Experiment | Mapping[str, Any] | str | Path,
     *,
     store: str | Path | None = None,
-    site: str | Site | None = None,
+    site: str | Site[Any] | None = None,
     scratch: str | Path | None = None,
     beside: bool = False,
     observer: Observer | None = None,

@@ -12,6 +12,7 @@
     │   ├── StoreFull                  no space is left where the records lie
     │   └── RunBusy                    the run is being driven by another process just now
     ├── HostError             exit 3   a host, its scratch or its minder failed
+    │   └── HostLost                   a host does not answer any more
     ├── TrialFailure                   one trial failed; carries its category, never ends a run
     ├── ParseFailure                   a tool's output could not be understood (also a ValueError)
     └── Interrupted           exit 130 Ctrl-C or a signal ended the run; it can be resumed
@@ -84,6 +85,10 @@ class RunBusy(StoreError):
 
 class HostError(SteelyardError):
     """A host, its scratch directory or its minder failed."""
+
+
+class HostLost(HostError):
+    """A host does not answer any more; what ran there ends itself."""
 
 
 class TrialFailure(SteelyardError):

@@ -16,7 +16,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from pydantic import Field
@@ -26,7 +26,7 @@ from steelyard.model.command import Command, Exit, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.remote.base import Host, Process, Streams
 from steelyard.remote.token import Token
-from steelyard.sites.base import Site
+from steelyard.sites.base import Site, SiteOptions
 from steelyard.workloads.base import Options, Workload
 
 
@@ -52,13 +52,15 @@ class FakeProcess:
 
     pid = 0
 
-    def __init__(self, said: Said) -> None:
-        self._said = said
+    def __init__(self, said: Said, at: int | None = None) -> None:
+        self._said, self._at = said, at
 
     async def wait(self) -> Exit:
-        """At once."""
-        said = self._said
-        return Exit(said.code, said.signal, said.wall, said.user, 0.0, said.peak_memory, time.time())
+        """At once; one that was to begin at an instant says that it did."""
+        said, at = self._said, None if self._at is None else self._at / 1e9
+        started = time.time() if at is None else at
+        ended = Exit(said.code, said.signal, said.wall, said.user, 0.0, said.peak_memory, started)
+        return replace(ended, released=at)
 
     async def kill(self, grace: float = 2.0) -> None:
         """Nothing to end."""
@@ -71,13 +73,21 @@ class FakeHost(Host):
     """
 
     def __init__(
-        self, behave: Behaviour, files: Mapping[str, str] | None = None, *, name: str = "fake"
+        self,
+        behave: Behaviour,
+        files: Mapping[str, str] | None = None,
+        *,
+        name: str = "fake",
+        machine: str = "fake",
     ) -> None:
         self.name, self.cores, self.memory = name, 4, 8 * 2**30
+        self.address, self.machine, self.shares_files, self.facts = "127.0.0.1", machine, True, {}
         self.behave, self.files = behave, dict(files or {})
         self.started: list[Command] = []
 
-    async def start(self, command: Command, streams: Streams, *, cwd: PurePosixPath) -> Process:
+    async def start(
+        self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None
+    ) -> Process:
         """Ask `behave`, and write what it says where the program would have."""
         self.started.append(command)
         try:
@@ -88,7 +98,7 @@ class FakeHost(Host):
         streams.stderr.write_text(said.stderr)
         for file, content in said.files.items():
             (streams.stdout.parent / "raw" / file).write_text(content)
-        return FakeProcess(said)
+        return FakeProcess(said, at)
 
     async def read(self, patterns: Iterable[str]) -> dict[str, str]:
         """What of `files` is asked for by its exact name."""
@@ -101,6 +111,14 @@ class FakeHost(Host):
     async def which(self, program: str) -> str | None:
         """Everything is there."""
         return f"/usr/bin/{program}"
+
+    async def put(self, source: Path, target: PurePosixPath) -> None:
+        """Copied for real."""
+        _copy(source, Path(target))
+
+    async def get(self, source: PurePosixPath, target: Path) -> None:
+        """Copied for real."""
+        _copy(Path(source), target)
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """A real directory."""
@@ -130,19 +148,39 @@ class FakeHost(Host):
         return True
 
 
-class FakeSite(Site):
-    """A site with one fake host, which can be looked at afterwards as `host`."""
+class FakeSite(Site[SiteOptions]):
+    """A site with fake hosts, which can be looked at afterwards as `hosts`; `host` is the first."""
 
-    def __init__(self, behave: Behaviour, files: Mapping[str, str] | None = None) -> None:
-        self.host = FakeHost(behave, files)
+    def __init__(self, behave: Behaviour, files: Mapping[str, str] | None = None, *, hosts: int = 1) -> None:
+        super().__init__(SiteOptions())
+        names = ["fake"] if hosts == 1 else [f"fake-{n}" for n in range(hosts)]
+        self.hosts = [FakeHost(behave, files, name=name) for name in names]
 
-    def lease(self, token: Token, log: Path) -> AbstractAsyncContextManager[Host]:
-        """The fake host."""
-        return self._lease()
+    @property
+    def host(self) -> FakeHost:
+        """The only host, or the first."""
+        return self.hosts[0]
+
+    def size(self) -> int:
+        """As many as were made."""
+        return len(self.hosts)
+
+    def lease(
+        self, token: Token, log: Path, hosts: int | None
+    ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+        """The fake hosts."""
+        return self._lease(hosts)
 
     @asynccontextmanager
-    async def _lease(self) -> AsyncIterator[Host]:
-        yield self.host
+    async def _lease(self, hosts: int | None) -> AsyncIterator[tuple[Host, ...]]:
+        yield tuple(self.hosts[:hosts])
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(source, target)
 
 
 class SleepOptions(Options):

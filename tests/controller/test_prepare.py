@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from steelyard.api import Run
+from steelyard.controller.crew import Berth, Copy, Seat
 from steelyard.controller.prepare import Preparation
 from steelyard.model.experiment import Step
 from steelyard.remote.local import LocalHost
@@ -42,7 +43,7 @@ def prepared(
 ) -> tuple[dict[str, Any], list[str]]:
     """Carry out steps on this machine; the record of it and what could not be done."""
 
-    def folder(name: str) -> Path:
+    def folder(seat: str, name: str) -> Path:
         made = place / name
         made.mkdir(exist_ok=True)
         return made
@@ -52,7 +53,8 @@ def prepared(
             local.__class__ = host
             scratch = place / "scratch"
             scratch.mkdir()
-            preparation = Preparation(local, PurePosixPath(scratch), warm_up=warm_up, folder=folder)
+            berth = Berth(Copy(Seat("host", 0, local), 0, 0, 1), PurePosixPath(scratch))
+            preparation = Preparation([berth], warm_up=warm_up, folder=folder)
             return await preparation.carry_out(tuple(Step.model_validate(step) for step in steps))
 
     return asyncio.run(tell())
@@ -82,7 +84,7 @@ class Unprivileged(LocalHost):
 def test_caches_that_may_not_be_dropped_are_told(tmp_path: Path) -> None:
     record, warnings = prepared(tmp_path, {"drop_caches": True}, host=Unprivileged)
     assert record["cache"] == "as left"
-    assert warnings == ["drop_caches is not allowed on local; caches stay as they are"]
+    assert warnings == ["drop_caches is not allowed on local; caches stay as they are there"]
 
 
 def test_sync_writes_what_is_dirty(tmp_path: Path) -> None:
@@ -149,6 +151,6 @@ def test_what_could_not_be_done_is_warned_of_once(
 ) -> None:
     monkeypatch.setattr(LocalHost, "drop_caches", Unprivileged.drop_caches)
     run = measure("true", before_each=["sync", "drop_caches"], repeat=3)
-    assert told.warnings == ["drop_caches is not allowed on local; caches stay as they are"]
+    assert told.warnings == ["drop_caches is not allowed on local; caches stay as they are there"]
     assert run.record.warnings == told.warnings
     assert [run.record.trial_document(n)["prepared"]["cache"] for n in (1, 2, 3)] == ["as left"] * 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, json_option, run_argument, store_option
+from steelyard.cli.options import found_run, json_option, run_argument, site_option, store_option
 from steelyard.errors import UsageError
 
 
@@ -18,6 +18,7 @@ from steelyard.errors import UsageError
 @click.option(
     "--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, more than before"
 )
+@site_option("Where to measure; by default where the run began")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option("-q", "--quiet", is_flag=True, help="No progress")
@@ -27,6 +28,7 @@ def command(
     run: str,
     levels: tuple[str, ...],
     repeat: int | None,
+    site: str | None,
     scratch: str | None,
     beside: bool,
     quiet: bool,
@@ -55,7 +57,7 @@ def command(
         Store.chosen(store),
         levels=dict(_level(text) for text in levels),
         repeat=repeat,
-        choices=Choices(None, Path(scratch) if scratch else None, beside),
+        choices=Choices(site, Path(scratch) if scratch else None, beside),
         observer=observer(quiet=quiet or as_json),
     )
     return finish(folder, as_json=as_json, undecided="fail")

@@ -7,11 +7,14 @@ from typing import Any, Literal, cast
 
 import click
 
+from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import Judged, failed, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.cli.options import print_json
 from steelyard.errors import SteelyardError
-from steelyard.report.plain import plain_run
+from steelyard.report.findings import finding_lines
+from steelyard.report.heading import place
+from steelyard.report.plain import plain_derived, plain_run
 from steelyard.report.table import result_lines
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
@@ -24,7 +27,7 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     record = RunRecord(folder)
     summary = summarise_run(record)
     judged = judge(record, summary)
-    print_results(summary, judged, as_json=as_json)
+    print_results(record, summary, judged, as_json=as_json)
     report = _report(record)
     if report and not as_json:
         click.echo(report)
@@ -33,13 +36,19 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     return 1 if failed(judged, cast(Literal["fail", "pass"], undecided)) else 0
 
 
-def print_results(summary: RunSummary, judged: tuple[Judged, ...], *, as_json: bool) -> None:
-    """The table of a run, as wide as the terminal; or everything, for machines."""
+def print_results(
+    record: RunRecord, summary: RunSummary, judged: tuple[Judged, ...], *, as_json: bool
+) -> None:
+    """Where it was measured and the table, as wide as the terminal; or everything, for machines."""
     if as_json:
-        print_json(plain_run(summary, judged))
+        everything = plain_run(summary, judged) | {"derived": plain_derived(derive(record, summary))}
+        print_json({**everything, "site": record.site})
         return
+    if where := place(record):
+        click.echo(where)
     columns = shutil.get_terminal_size((110, 24)).columns
-    click.echo("\n".join(result_lines(summary, judged, columns=columns, most=MOST_CELLS)))
+    lines = result_lines(summary, judged, columns=columns, most=MOST_CELLS)
+    click.echo("\n".join([*lines, *finding_lines(derive(record, summary))]))
 
 
 def _report(record: RunRecord) -> Any:

@@ -27,6 +27,25 @@ class RunName(click.ParamType[str]):
         return [CompletionItem(name) for name in ("last", *ids) if name.startswith(incomplete)]
 
 
+class SiteName(click.ParamType[str]):
+    """A site, as `local:4`. Completes from the plug-ins and from `sites.yaml`."""
+
+    name = "site"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        from steelyard.spec.sites import site_names
+
+        return [CompletionItem(name) for name in site_names() if name.startswith(incomplete)]
+
+
+def site_option(text: str) -> Callable[[Function], Function]:
+    """`--site NAME`."""
+    return click.option("--site", metavar="NAME[:ARG]", type=SiteName(), help=text)
+
+
 def store_option(function: Function) -> Function:
     """`--store DIR`."""
     text = "Where records lie  [default: $STEELYARD_STORE or ./steelyard-runs]"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.options import json_option, print_json, site_option, store_option
 from steelyard.units import show, show_span
 
 if TYPE_CHECKING:
@@ -19,22 +19,26 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
+@site_option("Where it would run, as local:4; wins over the file's `site`")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data would go")
 @store_option
 @json_option
-def command(file: str, scratch: str | None, store: str | None, as_json: bool) -> int:
+def command(file: str, site: str | None, scratch: str | None, store: str | None, as_json: bool) -> int:
     """Show what FILE would run: cells, order, time, disk, commands, and what the machine lacks.
 
     \b
     steelyard plan examples/ska.yaml
+    steelyard plan examples/lockstep.yaml --site netns:4
 
     Nothing is run. All problems of the file are listed at once.
     """
     from steelyard.controller.preview import preview
+    from steelyard.controller.sitting import Choices, chosen_site
     from steelyard.spec.load import load
     from steelyard.store.layout import Store
 
     experiment, _ = load(Path(file))
+    named = chosen_site(Choices(site), experiment)
     where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or Store.chosen(store).scratch).absolute()
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     cores = len(os.sched_getaffinity(0))
@@ -43,11 +47,11 @@ def command(file: str, scratch: str | None, store: str | None, as_json: bool) ->
     if as_json:
         print_json(_document(found))
     else:
-        click.echo("\n".join(_lines(experiment, found, where)))
+        click.echo("\n".join(_lines(experiment, found, where, named.name)))
     return 0
 
 
-def _lines(experiment: Any, found: Preview, scratch: Path) -> list[str]:
+def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[str]:
     least, most = found.trials
     per_cell = experiment.repeat.at_least, experiment.repeat.at_most
     each = f"{per_cell[0]}" if per_cell[0] == per_cell[1] else f"{per_cell[0]} to {per_cell[1]}"
@@ -56,6 +60,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path) -> list[str]:
     return [
         f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
         f"{len(found.cells)} cells x {each} repetitions = {count} trials, {found.order} order, {seed}",
+        f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
         *_cell_lines(found),
@@ -63,6 +68,15 @@ def _lines(experiment: Any, found: Preview, scratch: Path) -> list[str]:
         *(f"  {name:12} {shown(command_)}" for name, command_ in found.commands),
         *_lacks(found),
     ]
+
+
+def _site(found: Preview, site: str) -> str:
+    count = "all its hosts" if found.hosts is None else f"{found.hosts} host{'s' if found.hosts != 1 else ''}"
+    low, high = found.idle or (0.0, 0.0)
+    if high <= 0:
+        return f"{site}, {count}"
+    hours = f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
+    return f"{site}, {count}; about {hours} node-hours idle, while cells run that need fewer"
 
 
 def _time(found: Preview) -> str:
@@ -104,6 +118,8 @@ def _document(found: Preview) -> dict[str, Any]:
         "trials": found.trials,
         "order": found.order,
         "seed": found.seed,
+        "hosts": found.hosts,
+        "idle_node_hours": found.idle,
         "seconds": found.seconds,
         "disk": found.disk,
         "commands": [{"phase": name, "argv": command_.argv} for name, command_ in found.commands],

@@ -11,7 +11,9 @@ from rich.table import Column
 from steelyard.controller.observer import Observer
 from steelyard.controller.observer import Progress as State
 from steelyard.model.trial import Result, Trial
+from steelyard.report.heading import place
 from steelyard.store.layout import RunFolder
+from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
 
 
@@ -101,9 +103,11 @@ class Bar(Lines):
 
 
 def headline(folder: RunFolder, progress: State, seed: int) -> str:
-    """Which run, how many trials, which seed."""
+    """Which run, how many trials, which seed; and on which hosts."""
     already = f", {progress.done} of them done before" if progress.done else ""
-    return f"run {folder.id} · {_amount(progress)} trials{already} · seed {seed}"
+    where = place(RunRecord(folder))
+    told = f"run {folder.id} · {_amount(progress)} trials{already} · seed {seed}"
+    return f"{told}\n{where}" if where else told
 
 
 def named(trial: Trial) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import json_option, store_option
+from steelyard.cli.options import json_option, site_option, store_option
 from steelyard.errors import UsageError
 
 PASS_OR_FAIL = click.Choice(["pass", "fail"])
@@ -26,7 +26,7 @@ class AfterDashes(click.Command):
 
 @click.command(cls=AfterDashes)
 @click.argument("file", required=False, type=click.Path(dir_okay=False))
-@click.option("--site", metavar="NAME", help="Where to run; wins over the file's `site`")
+@site_option("Where to run, as local:4 or ssh:hosts.yaml; wins over the file's `site`")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, for this run")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the order, for this run")
@@ -55,6 +55,7 @@ def command(
 
     \b
     steelyard run examples/hello.yaml
+    steelyard run examples/lockstep.yaml --site local:4
     steelyard run ska1.yaml --scratch /mnt/nvme --repeat 10
     steelyard run -- sleep '{0.1,0.2}'
     steelyard run -- ./solver --threads '{1..4}' --mesh '{small,large}'

@@ -36,5 +36,5 @@ def command(run: str, trial: int | None, outliers: str | None, store: str | None
         print_json(record.trial_page(trial))
         return 0
     summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
-    print_results(summary, judge(record, summary), as_json=as_json)
+    print_results(record, summary, judge(record, summary), as_json=as_json)
     return 0

@@ -45,7 +45,8 @@ def remove_scratch_of(folder: RunFolder, store: Store) -> None:
 
 def _scratch_of(folder: RunFolder, store: Store) -> list[Path]:
     """The directories that a run made for scratch, whether or not they are still there."""
-    named = [Path(str(line.get("path"))) for line in _history(folder) if line["kind"] == "scratch"]
+    near = [line for line in _history(folder) if line["kind"] == "scratch" and "host" not in line]
+    named = [Path(str(line.get("path"))) for line in near]  # hosts far away clean up by themselves
     every = dict.fromkeys([store.scratch.absolute() / folder.id, *named])
     return [path for path in every if path.name.endswith(folder.id)]
 

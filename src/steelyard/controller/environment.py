@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.collectors.environment import Environment, commands, file_system_under, variables
 from steelyard.controller.advice import advice
+from steelyard.controller.crew import Crew, machines
+from steelyard.controller.scratch import Scratches
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+
+
+async def gather_all(
+    crew: Crew, needs: Iterable[Tool], scratches: Scratches, origin: Path | None
+) -> dict[str, Any]:
+    """The environment of the first host, and under `hosts` what is known of each.
+
+    Hosts on one machine share its environment, which is gathered once.
+    """
+    tools, found = tuple(needs), dict[str, dict[str, Any]]()
+    for machine, (host, *_) in machines(crew.hosts).items():
+        found[machine] = await gather(host, tools, scratches.of(host).base, origin if not found else None)
+    first = found[crew.hosts[0].machine]
+    return {**first, "hosts": [_facts(host, crew, found, first) for host in crew.hosts]}
+
+
+def _facts(host: Host, crew: Crew, found: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": host.name,
+        "roles": crew.roles_of(host),
+        "address": host.address,
+        "cores": host.cores,
+        "memory": host.memory,
+        "machine": host.machine,
+        **host.facts,
+    }
+    environment = found[host.machine]
+    return facts if environment is first else {**facts, "environment": environment}
 
 
 async def gather(
@@ -28,14 +58,14 @@ async def gather(
         if said is not None:
             raw[name] = said
     found = dict(Environment().parse(raw))
-    real = PurePosixPath(os.path.realpath(scratch))
+    real = PurePosixPath(os.path.realpath(scratch)) if host.shares_files else scratch
     system = file_system_under(real, raw.get("/proc/self/mountinfo", ""))
     free = await host.free_space(scratch)
     notes = advice(found, system, free=free)
     return {
         **found,
         "host": host.name,
-        "variables_set": variables(os.environ),
+        "variables_set": variables(os.environ) if host.shares_files else [],
         "scratch": {"free": free, **(dataclasses.asdict(system) if system else {})},
         "advice": [dataclasses.asdict(note) for note in notes],
     }

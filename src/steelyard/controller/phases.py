@@ -1,44 +1,70 @@
-"""Run the phases of a workload on a host and read what they left behind."""
+"""Run the phases of a workload, each in all its copies at once, and read what they left behind."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.errors import ParseFailure, TrialFailure
-from steelyard.model.command import Command, Exit, Output, Phase, Place
-from steelyard.model.experiment import WorkloadUse
-from steelyard.model.metric import Mark, Reading
-from steelyard.remote.base import Host, Streams, finish
+from steelyard.controller.crew import Berth
+from steelyard.controller.evidence import judge, reading_of
+from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
+from steelyard.controller.merge import merged
+from steelyard.errors import HostLost, TrialFailure
+from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
+from steelyard.model.experiment import Start, WorkloadUse
+from steelyard.model.metric import Reading
+from steelyard.remote.base import Host, Process, Streams, finish
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
-MOST_READ = 64 * 1024 * 1024
-EVIDENCE = 1500
-FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC")
+COUNTED = ("crashed", "timed-out", "unreadable-output")
+"""Failures of a copy that a workload may count; all others are not its doing."""
+_SEED_STEP = 104_729
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A phase that ended: what it was, how it ended, and what it says (None when it is not measured)."""
+    """A copy that ended: which, what it was, how, what it says (None: not measured), or its failure."""
 
     name: str
+    host: Host
     command: Command
     exit: Exit
-    reading: Reading | None
+    reading: Reading | None = None
+    failure: TrialFailure | None = None
 
     def document(self) -> dict[str, Any]:
         """For `trial.json`. The environment that a command adds is ours, never the user's."""
         return {
-            "phase": self.name,
+            "copy": self.name,
+            "host": self.host.name,
             "argv": list(self.command.argv),
             "env": dict(self.command.env),
             "exit": dataclasses.asdict(self.exit),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEnded:
+    """A phase with all its copies. `reading` is that of the copies together; None when it is not measured."""
+
+    name: str
+    copies: tuple[Ended, ...]
+    reading: Reading | None = None
+    start: Punctuality | None = None
+
+    def documents(self) -> list[dict[str, Any]]:
+        """For `trial.json`: one entry a copy."""
+        return [{"phase": self.name, **copy.document()} for copy in self.copies]
+
+    def user_time(self, host_names: frozenset[str]) -> float:
+        """CPU seconds in user mode of the copies on these hosts."""
+        return sum(copy.exit.user for copy in self.copies if copy.host.name in host_names)
 
 
 def phase_names(workload: Workload[Any], host: Host) -> list[str]:
@@ -48,46 +74,182 @@ def phase_names(workload: Workload[Any], host: Host) -> list[str]:
 
 
 class PhaseRunner:
-    """Runs a workload in one place. `folder(name)` gives the place for a phase's output."""
+    """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy."""
 
-    def __init__(self, host: Host, folder: Callable[[str], Path], *, seed: int) -> None:
-        self.host, self._folder, self._seed = host, folder, seed
+    def __init__(
+        self, folder: Callable[[str, str], Path], *, seed: int, start: Start, lockstep: LockStep
+    ) -> None:
+        self._folder, self._seed, self._start, self._lockstep = folder, seed, start, lockstep
 
     async def run(
         self,
         use: WorkloadUse,
         workload: Workload[Any],
-        scratch: PurePosixPath,
+        berths: Sequence[Berth],
         *,
         prefix: str,
         limit: float | None,
-        tell: Callable[[Ended], None],
+        tell: Callable[[PhaseEnded], None],
+        to: Endpoint | None = None,
     ) -> None:
         """All phases in order; `tell` hears of each that ended. Raises TrialFailure when one fails."""
-        for name in phase_names(workload, self.host):
-            folder = self._folder(f"{prefix}{name}")
-            phase = self._phase(workload, name, scratch, folder)
-            patience = phase.timeout or use.timeout or limit
-            exit_ = await self._one(phase, folder, scratch, patience)
-            ended = Ended(folder.name, phase.command, exit_, None)
-            try:
-                _judge(phase, exit_, folder, patience)
-                if phase.measured and use.measured:
-                    reading = _reading(workload, phase, exit_, folder)
-                    ended = dataclasses.replace(ended, reading=reading)
-            finally:
-                tell(ended)  # also of one that failed, as evidence
+        for name in phase_names(workload, berths[0].host):
+            stage = _Stage(self, use, workload, f"{prefix}{name}", name, use.timeout or limit, to)
+            await self._together(stage, berths, tell)
 
-    def _phase(self, workload: Workload[Any], name: str, scratch: PurePosixPath, folder: Path) -> Phase:
-        raw = PurePosixPath(folder.absolute() / "raw")
-        place = Place(scratch, raw, self.host.cores, self.host.memory, self._seed)
-        return next(phase for phase in workload.phases(place) if phase.name == name)
+    async def _together(
+        self, stage: _Stage, berths: Sequence[Berth], tell: Callable[[PhaseEnded], None]
+    ) -> None:
+        instant = await self._instant(berths)
+        found: dict[str, Ended] = {}
+        reading = None
+        began = time.monotonic()
+        try:
+            await _all_or_none(stage.copy(berth, berths, instant, found) for berth in berths)
+            ended = [found[berth.copy.name] for berth in berths]
+            reading = stage.together(ended)
+        finally:
+            if instant and stage.ready_at is not None:
+                self._lockstep.ready(stage.ready_at - began)
+            # Also of one that failed, as evidence.
+            tell(PhaseEnded(stage.label, tuple(found.values()), reading, _start(instant, found)))
 
-    async def _one(self, phase: Phase, folder: Path, scratch: PurePosixPath, limit: float | None) -> Exit:
+    async def _instant(self, berths: Sequence[Berth]) -> Instant | None:
+        if len(berths) == 1 or not self._start.together:
+            return None
+        return await self._lockstep.instant(berths)
+
+    def place(self, berth: Berth, berths: Sequence[Berth], raw: PurePosixPath, to: Endpoint | None) -> Place:
+        """What a copy may know."""
+        host, number = berth.host, berth.copy.number
+        peers = dict.fromkeys(each.host.address for each in berths)
+        seed = (self._seed + number * _SEED_STEP) % 2**31
+        return Place(
+            berth.scratch,
+            raw,
+            host.cores,
+            host.memory,
+            seed,
+            number,
+            len(berths),
+            host.name,
+            host.address,
+            tuple(peers),
+            to,
+        )
+
+    def folder(self, berth: Berth, phase: str) -> Path:
+        """Where the output of a copy goes."""
+        return self._folder(berth.copy.seat.name, berth.copy.folder(phase))
+
+
+@dataclass
+class _Stage:
+    """One phase of a workload entry while it runs. `label` names it in the record, `name` in the workload."""
+
+    runner: PhaseRunner
+    use: WorkloadUse
+    workload: Workload[Any]
+    label: str
+    name: str
+    limit: float | None
+    to: Endpoint | None
+    ready_at: float | None = None
+
+    async def copy(
+        self,
+        berth: Berth,
+        berths: Sequence[Berth],
+        instant: Instant | None,
+        found: dict[str, Ended],
+    ) -> None:
+        """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
+        folder, host = self.runner.folder(berth, self.label), berth.host
+        raw = await _raw(berth, folder)
+        phase = self._phase(self.runner.place(berth, berths, raw, self.to))
+        limit = phase.timeout or self.limit
+        process = await self._started(berth, phase, folder, instant)
+        exit_, timed_out = await finish(process, limit)
+        if not host.shares_files:
+            await host.get(raw, folder / "raw")
+        ended = Ended(berth.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out))
+        try:
+            judge(phase, ended.exit, folder, limit)
+            if phase.measured and self.use.measured:
+                reading = reading_of(self.workload, phase, ended.exit, folder)
+                ended = dataclasses.replace(ended, reading=reading)
+        except TrialFailure as failure:
+            ended = dataclasses.replace(ended, failure=_named(failure, berth, berths))
+        found[ended.name] = ended
+        if ended.failure and not self._counts(ended.failure):
+            raise ended.failure
+
+    async def _started(self, berth: Berth, phase: Phase, folder: Path, instant: Instant | None) -> Process:
         streams = Streams(folder / "stdout", folder / "stderr", _stdin(phase.command, folder))
-        process = await self.host.start(phase.command, streams, cwd=scratch)
-        ended, timed_out = await finish(process, limit)
-        return dataclasses.replace(ended, timed_out=timed_out)
+        at = instant.on(berth.host) if instant else None
+        starting = berth.host.start(phase.command, streams, cwd=berth.scratch, at=at)
+        if instant is None:
+            return await starting
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN + max(0.0, instant.at / 1e9 - time.time())):
+                process = await starting
+        except TimeoutError:
+            raise HostLost(
+                f"{berth.host.name} was not ready for the common start within {ANSWER_WITHIN:g} s"
+            ) from None
+        self.ready_at = time.monotonic()
+        return process
+
+    def _phase(self, place: Place) -> Phase:
+        return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
+
+    def _counts(self, failure: TrialFailure) -> bool:
+        return self.workload.failures == "count" and failure.category in COUNTED
+
+    def together(self, ended: Sequence[Ended]) -> Reading | None:
+        """What the copies say together; None when nothing was measured.
+
+        Failures that only count must not be all there is: then the first is raised.
+        """
+        if failure := ended[0].failure if all(copy.failure for copy in ended) else None:
+            raise failure
+        readings = {copy.name: copy.reading for copy in ended if copy.reading}
+        if not readings:
+            return None
+        found = merged(self.workload.metrics(), readings)
+        if self.workload.failures == "trial":
+            return found
+        rates = [copy.reading.values.get("failure_rate", 0.0) if copy.reading else 1.0 for copy in ended]
+        return dataclasses.replace(found, values={**found.values, "failure_rate": sum(rates) / len(rates)})
+
+
+def _start(instant: Instant | None, found: Mapping[str, Ended]) -> Punctuality | None:
+    exits = {name: (copy.host, copy.exit) for name, copy in found.items()}
+    return punctuality(instant, exits) if instant and exits else None
+
+
+async def _all_or_none(copies: Any) -> None:
+    """Wait for all; should one fail, the others are ended, and its failure is raised."""
+    tasks = [asyncio.ensure_future(copy) for copy in copies]
+    if len(tasks) == 1:
+        await tasks[0]
+        return
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+async def _raw(berth: Berth, folder: Path) -> PurePosixPath:
+    """Where result files are written: into the record, or beside the scratch of a host that is far away."""
+    if berth.host.shares_files:
+        return PurePosixPath(folder.absolute() / "raw")
+    path = berth.scratch.with_name(f"{berth.scratch.name}.{folder.name}.raw")
+    await berth.host.make_directory(path)
+    return path
 
 
 def _stdin(command: Command, folder: Path) -> Path | None:
@@ -101,53 +263,8 @@ def _stdin(command: Command, folder: Path) -> Path | None:
     return path
 
 
-def _judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
-    if ended.timed_out:
-        raise TrialFailure("timed-out", f"{phase.name} did not end within {limit:g} s and was ended")
-    if ended.code != 0:
-        raise _crash(phase, ended, folder)
-
-
-def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
-    how = f"ended with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
-    said = tail(folder / "stderr") or tail(folder / "stdout")
-    category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
-    program = PurePosixPath(phase.command.argv[0]).name
-    return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; it said: {said}" if said else ""))
-
-
-def _reading(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path) -> Reading:
-    raw = {path.name: path for path in (folder / "raw").glob("*") if path.is_file()}
-    try:
-        output = Output(ended, _text(folder / "stdout"), _text(folder / "stderr"), raw)
-        reading = workload.parse(phase.name, output)
-        json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
-    except ParseFailure as failure:
-        raise TrialFailure("unreadable-output", f"{phase.name}: {failure.message}") from failure
-    except Exception as error:  # a plug-in's mistake costs a trial, never the run
-        reason = f"{phase.name}: its output could not be read: {type(error).__name__}: {error}"
-        raise TrialFailure("unreadable-output", reason) from error
-    if ended.leftovers:
-        left = Mark(
-            "disturbed", f"{ended.leftovers} processes were still running when {phase.name} had ended"
-        )
-        return dataclasses.replace(reading, marks=(*reading.marks, left))
-    return reading
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        content = file.read(MOST_READ + 1)
-    if len(content) > MOST_READ:
-        raise ParseFailure(f"{path.name} is larger than {MOST_READ >> 20} MiB")
-    return content.decode("utf-8", errors="replace")
-
-
-def tail(path: Path, most: int = EVIDENCE) -> str:
-    """The end of a text file, for evidence; empty when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - most))
-            return file.read(most).decode("utf-8", errors="replace").strip()
-    except OSError:
-        return ""
+def _named(failure: TrialFailure, berth: Berth, berths: Sequence[Berth]) -> TrialFailure:
+    if len(berths) == 1:
+        return failure
+    where = f"{berth.copy.name} on {berth.host.name}"
+    return TrialFailure(failure.category, f"{where}: {failure.message}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from pathlib import Path, PurePosixPath
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from steelyard.controller.crew import Berth, machines
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
 from steelyard.model.experiment import Step
@@ -17,20 +18,20 @@ _FILL_SECONDS_PER_MIB = 1.0
 
 
 class Preparation:
-    """Carries out `before_each` on a host.
+    """Carries out `before_each` on the hosts of a trial: what concerns a machine once on each.
 
-    `warm_up(times)` runs the workload unmeasured; `folder(name)` gives the place for a step's output.
+    `warm_up(times)` runs the workload unmeasured; `folder(seat, step)` gives the place for a step's output.
     """
 
     def __init__(
         self,
-        host: Host,
-        scratch: PurePosixPath,
+        berths: Sequence[Berth],
         *,
         warm_up: Callable[[int], Awaitable[None]],
-        folder: Callable[[str], Path],
+        folder: Callable[[str, str], Path],
     ) -> None:
-        self.host, self.scratch = host, scratch
+        self._berths = {berth.host.name: berth for berth in berths}.values()
+        self._machines = [hosts[0] for hosts in machines(berth.host for berth in berths).values()]
         self._warm_up, self._folder = warm_up, folder
 
     async def carry_out(self, steps: tuple[Step, ...]) -> tuple[dict[str, Any], list[str]]:
@@ -46,7 +47,7 @@ class Preparation:
     async def _step(self, step: Step, record: dict[str, Any], warnings: list[str]) -> None:
         match step.name:
             case "sync":
-                await self.host.sync()
+                await asyncio.gather(*(host.sync() for host in self._machines))
             case "drop_caches":
                 await self._drop_caches(record, warnings)
             case "settle":
@@ -55,42 +56,53 @@ class Preparation:
                 await self._warm_up(int(step.value))
                 record["cache"] = "warm"
             case "precondition":
-                await self._precondition(int(step.value))
+                fill = (self._precondition(berth, int(step.value)) for berth in self._berths)
+                await asyncio.gather(*fill)
 
     async def _drop_caches(self, record: dict[str, Any], warnings: list[str]) -> None:
         before = await self._cached()
-        if not await self.host.drop_caches():
-            warnings.append(f"drop_caches is not allowed on {self.host.name}; caches stay as they are")
+        dropped = await asyncio.gather(*(host.drop_caches() for host in self._machines))
+        refused = [host.name for host, done in zip(self._machines, dropped, strict=True) if not done]
+        if refused:
+            warnings.append(
+                f"drop_caches is not allowed on {', '.join(refused)}; caches stay as they are there"
+            )
             return
         record |= {"cache": "cold", "cached_before": before, "cached_after": await self._cached()}
 
     async def _cached(self) -> int | None:
-        """Bytes in the page cache, to verify that dropping it did something."""
-        text = (await self.host.read(["/proc/meminfo"])).get("/proc/meminfo", "")
-        for line in text.splitlines():
-            name, _, rest = line.partition(":")
-            if name == "Cached":
-                return int(rest.split()[0]) * 1024
-        return None
+        """Bytes in the page caches of all machines, to verify that dropping them did something."""
+        found = await asyncio.gather(*(_cached(host) for host in self._machines))
+        return None if None in found else sum(size or 0 for size in found)
 
-    async def _precondition(self, size: int) -> None:
+    async def _precondition(self, berth: Berth, size: int) -> None:
         """Write so much in order and delete it, so that a drive's write cache and free blocks are used up.
 
         The idea is that of workload-independent preconditioning in the SNIA Solid State Storage
         Performance Test Specification, section 3.
         """
         mebibytes = max(1, size >> 20)
-        target = f"{self.scratch}/precondition"
+        target = f"{berth.scratch}/precondition"
         argv = ("dd", "if=/dev/zero", f"of={target}", "bs=1M", f"count={mebibytes}", "conv=fsync")
-        await self._small(Command(argv), "precondition", mebibytes * _FILL_SECONDS_PER_MIB + 60)
-        await self._small(Command(("rm", "-f", target)), "precondition-remove", 60)
+        await self._small(berth, Command(argv), "precondition", mebibytes * _FILL_SECONDS_PER_MIB + 60)
+        await self._small(berth, Command(("rm", "-f", target)), "precondition-remove", 60)
 
-    async def _small(self, command: Command, name: str, seconds: float) -> None:
-        folder = self._folder(name)
+    async def _small(self, berth: Berth, command: Command, name: str, seconds: float) -> None:
+        folder = self._folder(berth.copy.seat.name, name)
         streams = Streams(folder / "stdout", folder / "stderr")
-        process = await self.host.start(command, streams, cwd=self.scratch)
+        process = await berth.host.start(command, streams, cwd=berth.scratch)
         exit_, timed_out = await finish(process, seconds)
         if timed_out or exit_.code != 0:
             reason = (folder / "stderr").read_text(errors="replace")[-300:].strip()
             category = "disk-full" if "No space left" in reason else "host-failed"
-            raise TrialFailure(category, f"before_each {name}: {reason or 'took too long'}")
+            where = f"before_each {name} on {berth.host.name}"
+            raise TrialFailure(category, f"{where}: {reason or 'took too long'}")
+
+
+async def _cached(host: Host) -> int | None:
+    text = (await host.read(["/proc/meminfo"])).get("/proc/meminfo", "")
+    for line in text.splitlines():
+        name, _, rest = line.partition(":")
+        if name == "Cached":
+            return int(rest.split()[0]) * 1024
+    return None

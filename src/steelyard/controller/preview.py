@@ -7,10 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from steelyard.design import Design, Results
 from steelyard.model.command import Command, Place
-from steelyard.model.experiment import Experiment
+from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bound_all, workload_class
+from steelyard.spec.placing import Placing, hosts_used, placing
 from steelyard.tools.find import missing
 
 TRIED = 200
@@ -19,7 +21,11 @@ TRIED = 200
 @dataclass(frozen=True, slots=True)
 class Preview:
     """Numbers of cells and trials (at least, at most); seconds (at least, at most; None when the options do
-    not tell); bytes in the scratch directory at the worst; the commands of one trial; what is missing."""
+    not tell); bytes in the scratch directories of a host at the worst; the commands of one trial; what is missing.
+
+    `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most) in
+    which a host of the largest cell waits while a smaller cell is measured; None when that cannot be told.
+    """
 
     cells: tuple[Cell, ...]
     trials: tuple[int, int]
@@ -28,6 +34,8 @@ class Preview:
     seconds: tuple[float, float] | None
     disk: int
     commands: tuple[tuple[str, Command], ...]
+    hosts: int | None
+    idle: tuple[float, float] | None
     lacks: tuple[Tool, ...]
 
 
@@ -38,14 +46,17 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
     needs = [tool for use in experiment.workload for tool in workload_class(use.use).needs]
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
+    seconds = _seconds(experiment, sample, least, most)
     return Preview(
         design.cells,
         (least, most),
         experiment.order,
         seed,
-        _seconds(experiment, sample, least, most),
-        max((_disk(experiment, cell) for cell in sample), default=0),
+        seconds,
+        max((_disk(experiment, cell, cores) for cell in sample), default=0),
         tuple(_commands(experiment, design.cells[0], place)),
+        needed(experiment.claims),
+        _idle(experiment, sample, seconds),
         tuple(missing(needs)),
     )
 
@@ -61,14 +72,37 @@ def _seconds(
     return each * least, each * most
 
 
-def _disk(experiment: Experiment, cell: Cell) -> int:
+def _idle(
+    experiment: Experiment, sample: tuple[Cell, ...], seconds: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """All hosts of the largest cell are held for the whole run."""
+    used = [hosts_used(experiment, cell) for cell in sample]
+    if seconds is None or None in used or not used:
+        return None
+    busy = [count or 0 for count in used]
+    mean = max(busy) - sum(busy) / len(busy)
+    return seconds[0] * mean / 3600, seconds[1] * mean / 3600
+
+
+def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
     filled = (int(step.value) for step in experiment.before_each if step.name == "precondition")
-    return max(sum(workload.disk() for _, workload in bound_all(experiment, cell)), max(filled, default=0))
+    used = 0
+    for use, workload in bound_all(experiment, cell):
+        copies = placing(use, cell.parameters, experiment).copies
+        used += workload.disk() * (cores if copies == "cores" else copies)
+    return max(used, max(filled, default=0))
 
 
 def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[str, Command]]:
     return [
-        (f"{use.phase}-{phase.name}" if use.phase else phase.name, phase.command)
+        (_label(use, phase.name, placing(use, cell.parameters, experiment)), phase.command)
         for use, workload in bound_all(experiment, cell)
         for phase in workload.phases(place)
     ]
+
+
+def _label(use: WorkloadUse, phase: str, where: Placing) -> str:
+    """Which phase, and where and how often it is not just once on the only host."""
+    name = f"{use.phase}-{phase}" if use.phase else phase
+    copies = f" x {where.copies}" if where.copies != 1 else ""
+    return f"{name} on {where.on}{copies}" if use.on or copies else name

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
+from steelyard.controller.crew import Berth, Copy
 from steelyard.errors import HostError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Trial
@@ -18,7 +20,8 @@ from steelyard.workloads.base import Workload
 class Scratch:
     """The scratch directories of a run on a host. `base` is where `directory: scratch` leads.
 
-    `note` is told of each directory before it is made, so that `clean` can find it whatever happens.
+    `alone` says that no other host of the run has the same files. `note` is told of each directory before it
+    is made, so that `clean` can find it whatever happens.
     """
 
     def __init__(
@@ -27,26 +30,18 @@ class Scratch:
         base: PurePosixPath,
         run: str,
         experiment: Experiment,
-        note: Callable[[PurePosixPath], None],
+        note: Callable[[Host, PurePosixPath], None],
+        *,
+        alone: bool = True,
     ) -> None:
         self.host, self.base, self.run, self._note = host, base, run, note
         self._keep = experiment.reset == "keep"
+        self._alone = alone
         self._made: list[PurePosixPath] = []
-
-    @asynccontextmanager
-    async def of(self, workload: Workload[Any], trial: Trial, number: int) -> AsyncIterator[PurePosixPath]:
-        """A directory for a workload in a trial: empty, unless `reset: keep` gives the cell its old one."""
-        path = await self._root(workload) / self._name(trial, number)
-        await self.host.make_directory(path)
-        try:
-            yield path
-        finally:
-            if not self._keep:
-                await self.host.remove_directory(path)
 
     async def open(self) -> None:
         """Make the directory that most workloads use, so that a wrong place is told before any trial."""
-        await self._make(self.base / self.run)
+        await self._make(self._within(self.base))
 
     async def close(self) -> None:
         """Remove everything, as far as possible. Raises what went wrong first."""
@@ -60,20 +55,79 @@ class Scratch:
         if wrong:
             raise wrong[0]
 
+    async def enter(self, workload: Workload[Any], trial: Trial, number: int, copy: Copy) -> Berth:
+        """A directory for a copy in a trial: empty, unless `reset: keep` gives the cell its old one."""
+        path = await self._root(workload) / self._name(trial, number, copy)
+        await self.host.make_directory(path)
+        return Berth(copy, path)
+
+    async def leave(self, berth: Berth) -> None:
+        """The trial has ended."""
+        if not self._keep:
+            await self.host.remove_directory(berth.scratch)
+
     async def _root(self, workload: Workload[Any]) -> PurePosixPath:
         named = workload.directory()
-        parent = self.base if named == "scratch" else PurePosixPath(named)
-        path = parent / self.run if named == "scratch" else parent / f"steelyard-{self.run}"
-        return await self._make(path)
+        if named == "scratch":
+            return await self._make(self._within(self.base))
+        return await self._make(PurePosixPath(named) / f"steelyard-{self._own()}")
+
+    def _within(self, base: PurePosixPath) -> PurePosixPath:
+        return base / self._own()
+
+    def _own(self) -> str:
+        """The directory's name begins with the host where others see it too, and ends with the run's id."""
+        return self.run if self._alone else f"{self.host.name}-{self.run}"
 
     async def _make(self, path: PurePosixPath) -> PurePosixPath:
         if path not in self._made:
-            self._note(path)
+            self._note(self.host, path)
             await self.host.make_scratch(path)
             self._made.append(path)
         return path
 
-    def _name(self, trial: Trial, number: int) -> str:
+    def _name(self, trial: Trial, number: int, copy: Copy) -> str:
+        local = f".{copy.local}" if copy.of_host > 1 else ""
         if not self._keep:
-            return f"t{number}"
-        return f"cell-{hashlib.sha256(trial.cell.key.encode()).hexdigest()[:12]}"
+            return f"t{number}{local}"
+        return f"cell-{hashlib.sha256(trial.cell.key.encode()).hexdigest()[:12]}{local}"
+
+
+class Scratches:
+    """Those of all hosts of a run."""
+
+    def __init__(self, scratches: Iterable[Scratch]) -> None:
+        self._of: Mapping[str, Scratch] = {scratch.host.name: scratch for scratch in scratches}
+
+    def of(self, host: Host) -> Scratch:
+        """That of one host."""
+        return self._of[host.name]
+
+    async def open(self) -> None:
+        """All at once. Raises HostError."""
+        await asyncio.gather(*(scratch.open() for scratch in self._of.values()))
+
+    async def close(self) -> None:
+        """All, as far as possible. Raises what went wrong first."""
+        found = await asyncio.gather(
+            *(scratch.close() for scratch in self._of.values()), return_exceptions=True
+        )
+        if wrong := next((each for each in found if isinstance(each, BaseException)), None):
+            raise wrong
+
+    @asynccontextmanager
+    async def berths(
+        self, workload: Workload[Any], trial: Trial, number: int, copies: Sequence[Copy]
+    ) -> AsyncIterator[tuple[Berth, ...]]:
+        """A directory for each copy, for as long as the block lasts."""
+        entered = await asyncio.gather(
+            *(self.of(copy.seat.host).enter(workload, trial, number, copy) for copy in copies)
+        )
+        try:
+            yield tuple(entered)
+        finally:
+            left = await asyncio.gather(
+                *(self.of(berth.host).leave(berth) for berth in entered), return_exceptions=True
+            )
+            if wrong := next((each for each in left if isinstance(each, BaseException)), None):
+                raise wrong

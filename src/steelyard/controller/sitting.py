@@ -11,17 +11,18 @@ import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard import __version__
 from steelyard.controller.clean import remove_scratch_of
-from steelyard.controller.environment import gather
+from steelyard.controller.crew import Crew
+from steelyard.controller.environment import gather_all
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
-from steelyard.controller.scratch import Scratch
+from steelyard.controller.scratch import Scratch, Scratches
 from steelyard.controller.study import Study
 from steelyard.controller.trial import TrialRunner
 from steelyard.controller.turn import Turn
@@ -30,20 +31,24 @@ from steelyard.design import Design, Results
 from steelyard.errors import Interrupted, SteelyardError, UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.requirement import Requirement
+from steelyard.model.roles import assigned, needed
 from steelyard.model.trial import Scalar
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import sweep
 from steelyard.remote.token import Token
-from steelyard.sites.base import Site, find_site
+from steelyard.sites.base import Site
 from steelyard.spec.bind import workload_class
 from steelyard.spec.change import extended
 from steelyard.spec.check import declared_metrics
 from steelyard.spec.load import checked_source
+from steelyard.spec.sites import NamedSite, resolve
 from steelyard.spec.source import read
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import RunWriter
 
+FAR_SCRATCH = PurePosixPath("/var/tmp/steelyard")  # noqa: S108 - its directories are made 0700, and marked
+"""Where test data go on a host far away that names no place: on its disk, unlike /tmp on many."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
@@ -55,7 +60,7 @@ class Choices:
     on this machine but run beside it, each trial marked as disturbed.
     """
 
-    site: str | Site | None = None
+    site: str | Site[Any] | None = None
     scratch: Path | None = None
     beside: bool = False
 
@@ -74,15 +79,15 @@ def start(
     Raises Interrupted when a signal ended it, SteelyardError when it could not be carried out; either way
     what had finished is in the store.
     """
-    _site(choices or Choices(), experiment)
+    site = chosen_site(choices, experiment)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     with RunWriter(folder) as writer:
         design = Design(experiment, seed)
         writer.text(folder.experiment, text.rstrip("\n"))
         writer.document(folder.design, _described(experiment, design))
-        sitting = Sitting(experiment, design, Results(), writer, store, choices, observer, origin)
-        facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed}
+        sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, origin)
+        facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         complete(sitting.hold("run-started", 1, **facts))
     return folder
 
@@ -133,7 +138,8 @@ def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: O
     results = Results(result for result in record.results if result.category != "store-full")
     design = Design(experiment, record.seed)
     writer.document(folder.design, _described(experiment, design))
-    sitting = Sitting(experiment, design, results, writer, store, choices, observer, None)
+    site = chosen_site(choices, experiment, record.site)
+    sitting = Sitting(experiment, design, results, writer, store, site, choices, observer, None)
     complete(sitting.hold("run-resumed", record.last_number + 1))
 
 
@@ -147,12 +153,13 @@ class Sitting:
         results: Results,
         writer: RunWriter,
         store: Store,
+        site: NamedSite,
         choices: Choices | None,
         observer: Observer | None,
         origin: Path | None,
     ) -> None:
         self.experiment, self.design, self.results, self.writer = experiment, design, results, writer
-        self.store, self.choices, self.origin = store, choices or Choices(), origin
+        self.store, self.site, self.choices, self.origin = store, site, choices or Choices(), origin
         self.observer = observer or Observer()
 
     async def hold(self, opening: str, first_number: int, **facts: Any) -> None:
@@ -188,32 +195,39 @@ class Sitting:
         async with AsyncExitStack() as scope:
             sweep()
             turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
-            site = _site(self.choices, self.experiment)
             log = self.writer.folder.minder_log
-            host = await scope.enter_async_context(site.lease(token, log))
-            scratch = Scratch(host, self._scratch_base(), token.run, self.experiment, self._note_scratch)
-            scope.push_async_callback(scratch.close)
-            await scratch.open()
-            watch = Watch(host, self.writer.folder, self.experiment.telemetry, turn, self._warn)
-            runner = TrialRunner(self.experiment, host, self.writer, scratch, watch, self.design.seed)
-            await self._environment(host, scratch)
+            hosts = await scope.enter_async_context(self._hosts(token, log))
+            crew = Crew.of(self.experiment.claims, hosts)
+            scratches = Scratches(self._scratch(host, token.run, len(hosts) == 1) for host in crew.hosts)
+            scope.push_async_callback(scratches.close)
+            await scratches.open()
+            watch = Watch(crew.hosts, self.writer.folder, self.experiment.telemetry, turn, self._warn)
+            runner = TrialRunner(self.experiment, crew, self.writer, scratches, watch, self.design.seed)
+            await self._environment(crew, scratches)
             yield Study(self.experiment, self.design, self.results, runner, self.writer, self.observer)
+
+    def _hosts(self, token: Token, log: Path) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+        """Hosts of the site for all roles."""
+        return self.site.site.lease(token, log, needed(self.experiment.claims))
+
+    def _scratch(self, host: Host, run: str, alone: bool) -> Scratch:
+        chosen = self.choices.scratch or os.environ.get("STEELYARD_SCRATCH")
+        near = PurePosixPath(Path(chosen or self.store.scratch).absolute())
+        base = near if chosen or host.shares_files else host.scratch_base() or FAR_SCRATCH
+        return Scratch(host, base, run, self.experiment, self._note_scratch, alone=alone)
 
     def _warn(self, text: str) -> None:
         self.writer.journal.write("warning", text=text)
         self.observer.warned(text)
 
-    def _note_scratch(self, path: PurePosixPath) -> None:
-        self.writer.journal.write("scratch", sync=True, path=str(path))
+    def _note_scratch(self, host: Host, path: PurePosixPath) -> None:
+        facts = {} if host.shares_files else {"host": host.name}
+        self.writer.journal.write("scratch", sync=True, path=str(path), **facts)
 
-    def _scratch_base(self) -> PurePosixPath:
-        chosen = self.choices.scratch or os.environ.get("STEELYARD_SCRATCH") or self.store.scratch
-        return PurePosixPath(Path(chosen).absolute())
-
-    async def _environment(self, host: Host, scratch: Scratch) -> None:
+    async def _environment(self, crew: Crew, scratches: Scratches) -> None:
         needs = [tool for use in self.experiment.workload for tool in workload_class(use.use).needs]
-        found = await gather(host, needs, scratch.base, self.origin)
-        self.writer.document(self.writer.folder.environment, found)
+        found = await gather_all(crew, needs, scratches, self.origin)
+        self.writer.document(self.writer.folder.environment, {"site": self.site.name, **found})
 
 
 @contextmanager
@@ -242,10 +256,17 @@ def _interruptible() -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def _site(choices: Choices, experiment: Experiment) -> Site:
-    """Where to run; the caller's word wins over the file's. Raises UnknownName."""
-    chosen = choices.site or experiment.site or "local"
-    return chosen if isinstance(chosen, Site) else find_site(chosen)
+def chosen_site(choices: Choices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
+    """Where to run: the caller's word wins over `before`, where the run began, and that over the file's.
+
+    Raises UnknownName, and UsageError when it cannot fill the roles: before anything is started or paid for.
+    """
+    chosen = (choices.site if choices else None) or before or experiment.site or "local"
+    named = NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
+    there = named.site.size()
+    if there is not None:
+        assigned(experiment.claims, range(there))
+    return named
 
 
 def _described(experiment: Experiment, design: Design) -> dict[str, Any]:

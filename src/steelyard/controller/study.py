@@ -92,6 +92,8 @@ class Study:
             "done": len(self.results) + (not again),
             "failed": self.failed + (result.status == "failed" and not again),
         }
+        if result.on:
+            line |= {"copies": result.copies, "on": list(result.on)}
         if account.failure:
             line |= {"category": account.failure.category, "message": account.failure.message}
         if account.facts:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from steelyard.controller.phases import Ended, PhaseRunner
+from steelyard.controller.crew import Berth, Crew
+from steelyard.controller.lockstep import LockStep
+from steelyard.controller.phases import PhaseEnded, PhaseRunner
 from steelyard.controller.prepare import Preparation
-from steelyard.controller.scratch import Scratch
+from steelyard.controller.scratch import Scratches
 from steelyard.controller.watch import Watch
 from steelyard.errors import HostError, StoreFull, TrialFailure
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment, Start, WorkloadUse
 from steelyard.model.metric import Mark
 from steelyard.model.trial import Result, Trial
-from steelyard.remote.base import Host
 from steelyard.remote.lease import MinderError
 from steelyard.spec.bind import bound_all
+from steelyard.spec.placing import placing
 from steelyard.store.writer import RunWriter
+from steelyard.workloads.base import Workload
 
-ROLE = "host-0"
 LITTLE = 128 * 1024
 
 
@@ -30,7 +34,7 @@ LITTLE = 128 * 1024
 class Account:
     """What is known of a trial so far; whatever happens, this much is recorded."""
 
-    ended: list[Ended] = field(default_factory=list)
+    ended: list[PhaseEnded] = field(default_factory=list)
     prepared: Mapping[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
@@ -38,10 +42,29 @@ class Account:
     marks: list[Mark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     failure: TrialFailure | None = None
+    copies: int = 1
+    on: tuple[str, ...] = ()
 
-    def take(self, ended: Ended, prefix: str) -> None:
-        """Add what a phase said."""
+    def of_copies(self) -> dict[str, dict[str, float]]:
+        """What each copy said by itself, where there were several."""
+        several = [phase for phase in self.ended if len(phase.copies) > 1]
+        return {
+            f"{phase.name} {copy.name}": dict(copy.reading.values)
+            for phase in several
+            for copy in phase.copies
+            if copy.reading
+        }
+
+    def user_time(self, hosts: frozenset[str]) -> float:
+        """CPU seconds in user mode of all that ran on these hosts."""
+        return sum(phase.user_time(hosts) for phase in self.ended)
+
+    def take(self, ended: PhaseEnded, prefix: str, start: Start) -> None:
+        """Add what a phase said, and how its copies began."""
         self.ended.append(ended)
+        if ended.start:
+            self.facts[f"{ended.name}_start"] = ended.start.facts()
+            self.marks += ended.start.marks(start)
         if ended.reading:
             self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
             self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}
@@ -50,16 +73,27 @@ class Account:
 
 
 class TrialRunner:
-    """Executes trials on one host and writes their records."""
+    """Executes trials on the hosts of a run and writes their records."""
 
     def __init__(
-        self, experiment: Experiment, host: Host, writer: RunWriter, scratch: Scratch, watch: Watch, seed: int
+        self,
+        experiment: Experiment,
+        crew: Crew,
+        writer: RunWriter,
+        scratches: Scratches,
+        watch: Watch,
+        seed: int,
     ) -> None:
-        self.experiment, self.host, self.writer = experiment, host, writer
-        self.scratch, self.watch, self.seed = scratch, watch, seed
+        self.experiment, self.crew, self.writer = experiment, crew, writer
+        self.scratches, self.watch, self.seed = scratches, watch, seed
+        self._lockstep = LockStep()
 
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, Account]:
-        """Run a trial and record it. A failure of the trial is a result, never raised."""
+        """Run a trial and record it. A failure of the trial is a result, never raised.
+
+        Raises HostLost when a host cannot be reached before the trial begins: then no trial can be made.
+        """
+        await asyncio.gather(*(host.check() for host in self.crew.hosts))
         began = time.monotonic()
         account = Account()
         self.writer.journal.write(
@@ -88,25 +122,46 @@ class TrialRunner:
     async def _live(self, trial: Trial, number: int, account: Account) -> None:
         workloads = bound_all(self.experiment, trial.cell)
         async with AsyncExitStack() as scope:
-            places = [
-                await scope.enter_async_context(self.scratch.of(w, trial, number)) for _, w in workloads
+            berths = [
+                await scope.enter_async_context(self._berths(use, workload, trial, number))
+                for use, workload in workloads
             ]
-            runner = PhaseRunner(self.host, self._folder(number), seed=self._seed_of(trial))
+            self._count(account, berths)
+            runner = PhaseRunner(
+                self._folder(number),
+                seed=self._seed_of(trial),
+                start=self.experiment.start,
+                lockstep=self._lockstep,
+            )
 
             async def all_phases(prefix: str) -> None:
-                for (use, workload), place in zip(workloads, places, strict=True):
+                for (use, workload), places in zip(workloads, berths, strict=True):
                     limit = self.experiment.timeout
                     name = prefix + (f"{use.phase}-" if use.phase else "")
                     tell = _no_account if prefix else self._taker(use, account)
-                    await runner.run(use, workload, place, prefix=name, limit=limit, tell=tell)
+                    await runner.run(use, workload, places, prefix=name, limit=limit, tell=tell)
 
-            await self._prepare(places[0], number, account, all_phases)
+            await self._prepare([b for places in berths for b in places], number, account, all_phases)
             told = [workload.seconds() for _, workload in workloads]
             expected = None if None in told else sum(seconds or 0.0 for seconds in told)
             watch = self.watch.over(number, trial.cell.key, expected)
             watched = await scope.enter_async_context(watch)
             await all_phases("")
-            self._judge(account, await watched.marks(sum(ended.exit.user for ended in account.ended)))
+            self._judge(account, await watched.marks(account.user_time))
+
+    def _berths(
+        self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int
+    ) -> AbstractAsyncContextManager[tuple[Berth, ...]]:
+        copies = self.crew.copies(placing(use, trial.cell.parameters, self.experiment))
+        return self.scratches.berths(workload, trial, number, copies)
+
+    def _count(self, account: Account, berths: Sequence[Sequence[Berth]]) -> None:
+        """The copies of the measured workload, and their hosts, where it is more than one."""
+        uses = zip(self.experiment.workload, berths, strict=True)
+        measured = max((of for use, of in uses if use.measured), key=len, default=())
+        if len(measured) > 1 or len(self.crew.hosts) > 1:
+            account.copies = max(1, len(measured))
+            account.on = tuple(dict.fromkeys(berth.host.name for berth in measured))
 
     def _judge(self, account: Account, marks: list[Mark]) -> None:
         """Disturbed trials do not count, unless the file says that they do; then that is a warning."""
@@ -118,21 +173,22 @@ class TrialRunner:
                 "some trials were disturbed and count all the same, as 'disturbed: include' asks"
             )
 
-    def _taker(self, use: WorkloadUse, account: Account) -> Callable[[Ended], None]:
-        return lambda ended: account.take(ended, self.experiment.metric_prefix(use))
+    def _taker(self, use: WorkloadUse, account: Account) -> Callable[[PhaseEnded], None]:
+        prefix = self.experiment.metric_prefix(use)
+        return lambda ended: account.take(ended, prefix, self.experiment.start)
 
-    async def _prepare(self, place: PurePosixPath, number: int, account: Account, all_phases: Any) -> None:
+    async def _prepare(self, berths: Sequence[Berth], number: int, account: Account, all_phases: Any) -> None:
         async def warm_up(times: int) -> None:
             for turn in range(1, times + 1):
                 await all_phases(f"warm-up-{turn}-")
 
         if self.experiment.before_each:
-            steps = Preparation(self.host, place, warm_up=warm_up, folder=self._folder(number))
+            steps = Preparation(berths, warm_up=warm_up, folder=self._folder(number))
             account.prepared, account.warnings = await steps.carry_out(self.experiment.before_each)
 
-    def _folder(self, number: int) -> Any:
-        def make(phase: str) -> Path:
-            return self.writer.phase_folder(number, ROLE, phase)
+    def _folder(self, number: int) -> Callable[[str, str], Path]:
+        def make(seat: str, phase: str) -> Path:
+            return self.writer.phase_folder(number, seat, phase)
 
         return make
 
@@ -144,9 +200,15 @@ class TrialRunner:
         """A crash may have a cause that the tool did not name: a full store or test directory."""
         if failure.category not in ("crashed", "unreadable-output", "disk-full"):
             return failure
-        for path, category in ((self.writer.folder.path, "store-full"), (self.scratch.base, "disk-full")):
-            if await self.host.free_space(PurePosixPath(path)) < LITTLE:
-                return TrialFailure(category, f"no space left in {path}; {failure.message}")
+        if shutil.disk_usage(self.writer.folder.path).free < LITTLE:
+            return TrialFailure(
+                "store-full", f"no space left in {self.writer.folder.path}; {failure.message}"
+            )
+        for host in self.crew.hosts:
+            base = self.scratches.of(host).base
+            if await host.free_space(base) < LITTLE:
+                where = f"{base} on {host.name}" if len(self.crew.hosts) > 1 else f"{base}"
+                return TrialFailure("disk-full", f"no space left in {where}; {failure.message}")
         return failure
 
     def _record(self, result: Result, account: Account, number: int) -> None:
@@ -157,28 +219,29 @@ class TrialRunner:
             "parameters": dict(result.trial.cell.parameters),
             "repetition": result.trial.repetition,
             "prepared": dict(account.prepared),
-            "phases": [ended.document() for ended in account.ended],
+            "phases": [document for ended in account.ended for document in ended.documents()],
         }
         try:
             self.writer.directory(folder)
             self.writer.document(folder / "trial.json", document)
             if account.metrics or account.histograms:
                 bins = {name: {str(k): n for k, n in b.items()} for name, b in account.histograms.items()}
-                content = {"values": account.metrics, "histograms": bins}
+                content = {"values": account.metrics, "histograms": bins, "copies": account.of_copies()}
                 self.writer.document(folder / "metrics.json", content, sync=bool(bins))
         except StoreFull as error:
             account.warnings.append(f"trial {number}: {error.message}")
 
 
-def _no_account(_: Ended) -> None:
+def _no_account(_: PhaseEnded) -> None:
     """What warms up is not measured."""
 
 
 def _result(trial: Trial, account: Account, seconds: float) -> Result:
-    failure = account.failure
+    failure, marks = account.failure, tuple(account.marks)
+    who = {"copies": account.copies, "on": account.on}
     if failure:
-        return Result(trial, "failed", seconds, {}, tuple(account.marks), failure.category)  # type: ignore[arg-type]
-    return Result(trial, "ok", seconds, dict(account.metrics), tuple(account.marks))
+        return Result(trial, "failed", seconds, {}, marks, failure.category, **who)  # type: ignore[arg-type]
+    return Result(trial, "ok", seconds, dict(account.metrics), marks, **who)  # type: ignore[arg-type]
 
 
 def _stable(text: str) -> int:

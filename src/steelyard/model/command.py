@@ -37,12 +37,23 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a service answers. `facts` is what else a client must know (`path: /data`), never a secret."""
+
+    address: str
+    port: int
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a copy of a workload runs, as far as it may know.
 
     `scratch`: its own empty directory on the host, removed after the trial. `raw`: where result files of
     the tool belong; they are kept. `seed`: for the tool's own random numbers, the same in each resume.
-    `cores`, `memory` (bytes): of the host.
+    `cores`, `memory` (bytes): of the host. `copy` counts from 0 over all hosts, `copies` is how many there
+    are altogether. `host` and `address` are the host's own, `peers` the addresses of all hosts of the
+    workload in order. `to` is the service it talks to, where it talks to one.
     """
 
     scratch: PurePosixPath
@@ -52,6 +63,10 @@ class Place:
     seed: int
     copy: int = 0
     copies: int = 1
+    host: str = "local"
+    address: str = "127.0.0.1"
+    peers: tuple[str, ...] = ()
+    to: Endpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +74,8 @@ class Exit:
     """How a process ended. Times in seconds, `peak_memory` (largest process of the tree) in bytes.
 
     `signal` is set when a signal ended it, `code` otherwise. `leftovers` counts the processes it left
-    running, which were ended. `started` is wall-clock time.
+    running, which were ended. `started` is when it began, by its host's wall clock; `released` when it was
+    let go, where it waited for an instant. `peak_memory` is None on a host that cannot tell.
     """
 
     code: int | None
@@ -67,10 +83,11 @@ class Exit:
     wall: float
     user: float
     system: float
-    peak_memory: int
+    peak_memory: int | None
     started: float
     leftovers: int = 0
     timed_out: bool = False
+    released: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,21 +25,17 @@ from steelyard.errors import UsageError
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.levels import Levels, Sample
 from steelyard.model.requirement import Requirement
+from steelyard.model.roles import DEFAULT_ROLE, Claim
 from steelyard.model.trial import FailureCategory
 from steelyard.units import Duration, Share, Size
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 TITLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 RESERVED = {
-    "roles": "many hosts",
-    "services": "data services",
     "timeline": "events on a timeline",
-    "start": "a start in lock step",
     "find": "the search for a limit",
     "limits": "quotas",
-    "prices": "cost per performance",
 }
-RESERVED_IN_WORKLOAD = ("on", "to", "copies")
 
 
 class Part(BaseModel):
@@ -52,7 +48,8 @@ def _widened_workload(value: object) -> object:
     """Options stand beside Steelyard's own keys in the file; they are parted here."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    own = {key: value[key] for key in ("use", "phase", "measured", "timeout") if key in value}
+    keys = ("use", "phase", "measured", "timeout", "on", "to", "copies")
+    own = {key: value[key] for key in keys if key in value}
     rest = {key: item for key, item in value.items() if key not in own}
     return {**own, "options": rest}
 
@@ -70,7 +67,61 @@ class WorkloadUse(Part):
     )
     measured: StrictBool = Field(True, description="false: it prepares, and its figures are not kept")
     timeout: Duration | None = Field(None, description="How long one phase may take, for example 5min")
+    on: str | None = Field(None, description="Which hosts run it: a role, or some of it, as client[:4]")
+    to: str | None = Field(None, description="The service it talks to, by its name under `services`")
+    copies: StrictInt | str = Field(
+        1, description="Simultaneous instances on each host: a number, or `cores` for one per core"
+    )
     options: dict[str, Any] = Field(default_factory=dict)
+
+    def settings(self) -> dict[str, Any]:
+        """What may hold `${…}` beside the options."""
+        return {key: value for key in ("on", "copies") if (value := getattr(self, key)) is not None}
+
+
+class Role(Part):
+    """A named group of hosts."""
+
+    hosts: Annotated[StrictInt, Field(ge=1, le=100_000)] | Literal["all"] = Field(
+        description="How many hosts of the site, or `all` that no other role takes"
+    )
+    shares: str | None = Field(None, description="The role whose hosts it uses, instead of hosts of its own")
+
+
+class Start(Part):
+    """How the copies of a workload begin."""
+
+    together: StrictBool = Field(True, description="At one agreed instant, on all hosts")
+    skew: Duration | None = Field(
+        None, description="The most by which their starts may differ; a trial beyond it is marked disturbed"
+    )
+
+
+class ServiceUse(Part):
+    """One entry of `services`: what is deployed before measuring, and where."""
+
+    use: str = Field(description="The service's name; `steelyard catalog` lists them")
+    on: str = Field(description="Which hosts it runs on: a role, or some of it")
+    keep: Literal["trial", "run"] = Field("run", description="How long it lives")
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+def _widened_service(value: object) -> object:
+    if not isinstance(value, dict) or "options" in value:
+        return value
+    own = {key: value[key] for key in ("use", "on", "keep") if key in value}
+    return {**own, "options": {key: item for key, item in value.items() if key not in own}}
+
+
+class Prices(Part):
+    """What an hour of a machine costs, by its type; the source and date make it a fact."""
+
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="By its ISO 4217 code")
+    per_hour: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        description="Price of an hour by machine type or host name"
+    )
+    source: str = Field("", description="Where the prices are from")
+    date: str = Field("", description="Of which day they are, as 2015-08-01")
 
 
 class Until(Part):
@@ -241,6 +292,15 @@ class Experiment(Part):
     experiment: str = Field(description="Its name, which becomes part of the run's id")
     about: str = Field("", description="One or more sentences for the report")
     parameters: dict[str, Annotated[Levels, _widened("levels")]] = Field(default_factory=dict)
+    roles: dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")], Annotated[Role, _widened("hosts")]
+    ] = Field(default_factory=dict, description="Named groups of the site's hosts, with how many each takes")
+    services: dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")],
+        Annotated[ServiceUse, BeforeValidator(_widened_service)],
+    ] = Field(default_factory=dict, description="What is deployed before measuring, by a name of yours")
+    start: Start = Field(default_factory=Start)
+    prices: Prices | None = None
     zip: tuple[tuple[str, ...], ...] = Field((), description="Parameters whose levels go in step")
     sample: Sample | None = Field(None, description="How parameters given by `between` are drawn")
     where: str | bool | None = Field(None, description="Keep only cells for which this is true")
@@ -305,6 +365,12 @@ class Experiment(Part):
         if len(value) > 1 and (None in names or len(set(names)) < len(names)):
             raise ValueError("several entries need 'phase: NAME' each, and no name twice")
         return value
+
+    @property
+    def claims(self) -> dict[str, Claim]:
+        """The roles as hosts are given out to them; without `roles` one takes every host of the site."""
+        named = {name: Claim(role.hosts, role.shares) for name, role in self.roles.items()}
+        return named or {DEFAULT_ROLE: Claim("all")}
 
     def metric_prefix(self, use: WorkloadUse) -> str:
         """What tells the metrics of one measured phase from another's; empty when there is only one."""

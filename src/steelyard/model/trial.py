@@ -53,7 +53,9 @@ class Result:
     """What the design and the statistics need of a finished trial.
 
     `metrics` hold scalars in base units. `marks` non-empty: kept, shown, never pooled. `seconds`: how long
-    the trial took altogether, preparation included.
+    the trial took altogether, preparation included. `copies` counts the simultaneous instances of the
+    measured workload over all hosts, `on` names those hosts; empty where the record does not say, which then
+    means one copy on one host.
     """
 
     trial: Trial
@@ -62,6 +64,8 @@ class Result:
     metrics: Mapping[str, float] = field(default_factory=dict)
     marks: tuple[Any, ...] = ()
     category: FailureCategory | None = None
+    copies: int = 1
+    on: tuple[str, ...] = ()
 
     @property
     def poolable(self) -> bool:

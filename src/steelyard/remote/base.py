@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from steelyard.model.command import Command, Exit
 
@@ -17,6 +17,13 @@ class Streams(NamedTuple):
     stdout: Path
     stderr: Path
     stdin: Path | None = None
+
+
+class Clock(NamedTuple):
+    """How a host's wall clock stands to the controller's: `offset` seconds ahead, give or take `within`."""
+
+    offset: float
+    within: float
 
 
 class Process(Protocol):
@@ -36,13 +43,28 @@ class Process(Protocol):
 class Host(ABC):
     """One machine, or a stand-in for one.
 
-    `name` is how records call it; `cores` and `memory` (bytes) are what a process there may use.
-    Methods raise HostError, and TrialFailure with category `tool-missing` when a program is not there.
+    - `name` is how records call it, unique in its lease: letters, digits, dots, dashes.
+    - `address` is where the other hosts of the lease reach it.
+    - `cores` and `memory` (bytes) are what a process there may use.
+    - `machine` tells machines apart: hosts with the same one share a kernel, and so its clock and its load.
+    - `facts` go into the record as they are: its type, its price, how to cut it off.
+    - `shares_files`: a path of the controller's names the same file there (a result written there is here).
+
+    Methods raise HostError that names the host; HostLost, a HostError, when it does not answer any more; and
+    TrialFailure with category `tool-missing` when a program is not there.
     """
 
     name: str
+    address: str
     cores: int
     memory: int
+    machine: str
+    shares_files: bool
+    facts: Mapping[str, Any]
+
+    def scratch_base(self) -> PurePosixPath | None:
+        """Where its site wants test data to go; None where the run's own choice holds."""
+        return None
 
     def own_processes(self) -> frozenset[int]:
         """Ids of our long-lived processes there; they and all below them are no foreign load."""
@@ -53,8 +75,31 @@ class Host(ABC):
         return 0.0
 
     @abstractmethod
-    async def start(self, command: Command, streams: Streams, *, cwd: PurePosixPath) -> Process:
-        """Start a program; `cwd` holds where the command names none."""
+    async def start(
+        self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None
+    ) -> Process:
+        """Start a program; `cwd` holds where the command names none.
+
+        With `at` it begins at this instant, in ns of the host's wall clock; this returns when it waits for
+        it, and how punctual it was is in its exit (`released`, `started`).
+        Output is in `streams` at the latest when `wait` returns.
+        """
+
+    async def clock(self) -> Clock:
+        """How its wall clock stands to ours; exact where the clock is the same."""
+        return Clock(0.0, 0.0)
+
+    async def check(self) -> None:
+        """Make sure that it answers, reaching for it again where it was lost. Raises HostLost."""
+        return  # this machine does
+
+    @abstractmethod
+    async def put(self, source: Path, target: PurePosixPath) -> None:
+        """Copy a file of the controller's, or a folder with everything in it, to a path there."""
+
+    @abstractmethod
+    async def get(self, source: PurePosixPath, target: Path) -> None:
+        """Copy a file there, or a folder with everything in it, to a path of the controller's."""
 
     @abstractmethod
     async def read(self, patterns: Iterable[str]) -> dict[str, str]:

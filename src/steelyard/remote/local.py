@@ -19,15 +19,19 @@ from steelyard.remote.lease import Lease, StartError
 from steelyard.remote.minder.scratch import remove_scratch
 from steelyard.remote.token import Token
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_READ = 1 << 20
 _NOT_A_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
 
 
 class LocalHost(Host):
-    """This machine."""
+    """This machine, or a part of it: `prefix` are words before each command that lead there, such as nsenter."""
 
-    def __init__(self, lease: Lease, name: str = "local") -> None:
-        self.name, self._lease = name, lease
+    def __init__(
+        self, lease: Lease, name: str = "local", address: str = "127.0.0.1", prefix: tuple[str, ...] = ()
+    ) -> None:
+        self.name, self.address, self._lease, self._prefix = name, address, lease, prefix
+        self.machine, self.shares_files, self.facts = _content(BOOT_ID).strip(), True, {}
         self._parents: set[Path] = set()  # directories that we made, and remove when they are empty
         self.cores = len(os.sched_getaffinity(0))
         self.memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -47,11 +51,13 @@ class LocalHost(Host):
         """The controller's; the minder's is too little to matter."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
-    async def start(self, command: Command, streams: Streams, *, cwd: PurePosixPath) -> Process:
+    async def start(
+        self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None
+    ) -> Process:
         """Start a program; see `Host`."""
         try:
             return await self._lease.start(
-                command.argv,
+                (*self._prefix, *command.argv),
                 env={**os.environ, **command.env},
                 cwd=str(command.cwd or cwd),
                 stdin=streams.stdin,
@@ -83,6 +89,23 @@ class LocalHost(Host):
         finally:
             os.close(said)
         return text if ended.code == 0 and not timed_out else None
+
+    async def put(self, source: Path, target: PurePosixPath) -> None:
+        """Copy to a path of this machine."""
+        await asyncio.to_thread(self._copy, source, Path(target))
+
+    async def get(self, source: PurePosixPath, target: Path) -> None:
+        """Copy from a path of this machine."""
+        await asyncio.to_thread(self._copy, Path(source), target)
+
+    def _copy(self, source: Path, target: Path) -> None:
+        try:
+            if source.is_dir():
+                shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(source, target)
+        except OSError as error:
+            raise HostError(f"cannot copy {source} to {target} on {self.name}: {error}") from error
 
     async def which(self, program: str) -> str | None:
         """Where a program lies on PATH."""

@@ -1,27 +1,68 @@
-"""The kind `site`: where hosts come from."""
+"""The kind `site`: where hosts come from.
+
+A site is named on the command line or in a file as `NAME` or `NAME:ARGUMENT` (`local:4`,
+`ssh:alice@node1,alice@node2`), or as an entry of `sites.yaml`, which gives its options by name. The file name
+beside this one is the plug-in's name.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from steelyard.plugins import find
+from pydantic import BaseModel, ConfigDict
+
 from steelyard.remote.base import Host
 from steelyard.remote.token import Token
 
+Capability = Literal["root", "shared-files", "cut-network"]
 
-class Site(ABC):
-    """Base of all sites."""
+
+class SiteOptions(BaseModel):
+    """Typed options of a site. Unknown keys are errors. Every field has a description with its unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+OptionsT = TypeVar("OptionsT", bound=SiteOptions)
+
+
+class Site(ABC, Generic[OptionsT]):
+    """Base of all sites. The subclass's docstring says where its hosts come from, and how to set it up.
+
+    It sets `options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
+    machine. `chosen` are the validated options.
+    """
+
+    options: ClassVar[type[SiteOptions]] = SiteOptions
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, chosen: OptionsT) -> None:
+        self.chosen = chosen
+
+    @classmethod
+    def shorthand(cls, argument: str) -> Mapping[str, Any]:
+        """Options from what stands after the colon of `NAME:ARGUMENT`. Raises UsageError, with an example."""
+        raise NotImplementedError
 
     @abstractmethod
-    def lease(self, token: Token, log: Path) -> AbstractAsyncContextManager[Host]:
-        """A host for as long as the block lasts. Whatever the run started on it is gone afterwards.
+    def size(self) -> int | None:
+        """How many hosts there are to lease; None when that is only known later, or as many as asked."""
 
-        `token` marks everything that is started; `log` takes what goes wrong in the machinery itself.
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done on its hosts that not every site allows."""
+        return frozenset()
+
+    @abstractmethod
+    def lease(
+        self, token: Token, log: Path, hosts: int | None
+    ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+        """So many hosts (all there are for None) for as long as the block lasts, always in the same order.
+
+        Whatever the run started on them is gone afterwards, also when the controller was killed. `token`
+        marks everything that is started; `log` takes what goes wrong in the machinery itself. Raises HostError that
+        names each host that could not be had, and why, and what to do.
         """
-
-
-def find_site(name: str) -> Site:
-    """The site of a name. Raises UnknownName."""
-    return find("sites", name, Site)()  # type: ignore[type-abstract]

@@ -1,19 +1,65 @@
-"""This machine."""
+"""This machine, once or as several hosts."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from pydantic import Field
+
+from steelyard.errors import UsageError
 from steelyard.remote.base import Host
+from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
-from steelyard.sites.base import Site
+from steelyard.sites.base import Capability, Site, SiteOptions
+
+MOST = 250
 
 
-class Local(Site):
-    """One host: the machine that the controller runs on."""
+class LocalOptions(SiteOptions):
+    """How many hosts this machine plays."""
 
-    def lease(self, token: Token, log: Path) -> AbstractAsyncContextManager[Host]:
-        """This machine, with a minder of its own."""
-        return LocalHost.open(token, log)
+    hosts: int = Field(1, ge=1, le=MOST, description="Hosts, each with a loopback address of its own")
+
+
+class Local(Site[LocalOptions]):
+    """The machine that the controller runs on.
+
+    `local:4` makes four hosts of it, so that a cluster fits on a laptop: their addresses are 127.0.0.1 to
+    127.0.0.4, and each has a scratch directory of its own. They share cores, memory and disk, so figures of
+    one are not those of a machine by itself.
+    """
+
+    options = LocalOptions
+
+    @classmethod
+    def shorthand(cls, argument: str) -> Mapping[str, Any]:
+        """`local:4` is four hosts."""
+        if not argument.isascii() or not argument.isdigit():
+            raise UsageError(
+                f"local:{argument:.40}: what follows the colon is a number of hosts, as in local:4"
+            )
+        return {"hosts": int(argument)}
+
+    def size(self) -> int:
+        """As many as were asked for."""
+        return self.chosen.hosts
+
+    def capabilities(self) -> frozenset[Capability]:
+        """One file system, of course."""
+        return frozenset({"shared-files"})
+
+    def lease(
+        self, token: Token, log: Path, hosts: int | None
+    ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+        """This machine, with one minder for all of its hosts."""
+        return self._lease(token, log, hosts or self.chosen.hosts)
+
+    @asynccontextmanager
+    async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
+        async with Lease.open(token, log=log) as lease:
+            names = ["local"] if self.chosen.hosts == 1 else [f"local-{n}" for n in range(hosts)]
+            yield tuple(LocalHost(lease, name, f"127.0.0.{n}") for n, name in enumerate(names, 1))

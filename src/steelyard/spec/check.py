@@ -16,6 +16,7 @@ from steelyard.model.metric import Metric
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bound, bound_options, workload_class
+from steelyard.spec.placing import PlacingChecker
 from steelyard.spec.sentences import Fault, Path, faults
 
 MOST_CELLS_TRIED = 1000
@@ -35,12 +36,16 @@ class Checker:
         self.named = "parameters" not in broken
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
+        self.placing = PlacingChecker(experiment)
 
     def faults(self) -> Iterator[Fault]:
         """All faults, in no particular order."""
         found = list(self._space())
         yield from found
         yield from self._conditions()
+        if self.broken.isdisjoint({"roles", "services"}):
+            yield from self.placing.roles()
+            yield from self.placing.services()
         if not found and self.named:
             yield from self._make_cells()
         if "workload" in self.broken:
@@ -100,7 +105,7 @@ class Checker:
             return
         open_options = {key: value for key, value in use.options.items() if key not in kind.verbatim}
         try:
-            named = list(names_in(open_options))
+            named = [*names_in(open_options), *self.placing.names(use, ())]
         except ExpressionError as error:
             yield Fault((*path, *error.path), f"{error.message}")
             return
@@ -110,6 +115,18 @@ class Checker:
         sound = not unknown and not self.guessed and bool(self.cells)
         tried = self._tried() if sound else (self._any_cell({name for _, name in named}),)
         yield from self._options(use, path, tried, sound=sound)
+        if self.broken.isdisjoint({"roles", "services"}):
+            yield from self.placing.workload(use, path)
+            yield from self._places(use, path) if sound else ()
+
+    def _places(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
+        """Each key's first fault over the cells."""
+        seen: set[Path] = set()
+        for cell in self._tried():
+            for fault in self.placing.in_cell(use, path, cell):
+                if fault.path not in seen:
+                    seen.add(fault.path)
+                    yield fault
 
     def _options(
         self, use: WorkloadUse, path: Path, tried: Iterable[Cell], *, sound: bool

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import did_you_mean
-from steelyard.model.experiment import RESERVED, RESERVED_IN_WORKLOAD
+from steelyard.model.experiment import RESERVED
 
 Path = tuple[str | int, ...]
 _KINDS = {
@@ -77,8 +77,6 @@ def unknown_key(name: str, allowed: Iterable[str]) -> str:
     """What to say of a key that does not exist, or not yet."""
     if name in RESERVED:
         return f"'{name}' is reserved for {RESERVED[name]}, which this version does not have; remove it"
-    if name in RESERVED_IN_WORKLOAD:
-        return f"'{name}' is reserved for many hosts, which this version does not have; remove it"
     choices = tuple(allowed)
     hint = did_you_mean(name, choices)
     if not hint and choices:

@@ -130,6 +130,12 @@ class RunRecord:
             return int(self.journal[0]["seed"])
 
     @property
+    def site(self) -> str | None:
+        """The site that the run began on, as it was named; None in records from before there were several."""
+        with _sound(self.folder.journal):
+            return self.journal[0].get("site")
+
+    @property
     def last_number(self) -> int:
         """The highest number that any trial was given; 0 before the first."""
         with _sound(self.folder.journal):
@@ -235,6 +241,8 @@ def _trial(line: Mapping[str, Any]) -> TrialRecord:
         {name: float(value) for name, value in line.get("metrics", {}).items()},
         tuple(Mark(**mark) for mark in line.get("marks", ())),
         line.get("category"),
+        int(line.get("copies", 1)),
+        tuple(map(str, line.get("on", ()))),
     )
     return TrialRecord(
         int(line["trial"]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -40,7 +40,10 @@ class Workload(ABC, Generic[OptionsT]):
     - `needs`: the tools that must be on the host;
     - `covers`: ids of published requirements (`SKA1`);
     - `examples`: option mappings that are valid and quick, for the catalogue and the contract tests;
-    - `verbatim`: options in which `${…}` is left alone, as in a shell script.
+    - `verbatim`: options in which `${…}` is left alone, as in a shell script;
+    - `talks_to`: the services that it can be pointed at with `to:` (then `Place.to` is set), empty if none;
+    - `failures`: what a copy that fails costs, where several run: the `trial`, or it is a `count`, the metric
+      `failure_rate`, as long as one copy succeeds.
 
     `chosen` are the validated options, `levels` the parameters of the cell by name.
     """
@@ -50,6 +53,8 @@ class Workload(ABC, Generic[OptionsT]):
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     verbatim: ClassVar[frozenset[str]] = frozenset()
+    talks_to: ClassVar[frozenset[str]] = frozenset()
+    failures: ClassVar[Literal["trial", "count"]] = "trial"
 
     def __init__(self, chosen: OptionsT, levels: Mapping[str, Scalar] | None = None) -> None:
         self.chosen = chosen

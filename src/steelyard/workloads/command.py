@@ -151,7 +151,7 @@ class CommandWorkload(Workload[CommandOptions]):
         """Times and memory from the kernel, the rest from the output."""
         ended = output.exit
         own = {"wall": ended.wall, "user": ended.user, "system": ended.system}
-        values = {**own, "peak_memory": float(ended.peak_memory)}
+        values = {**own} if ended.peak_memory is None else {**own, "peak_memory": float(ended.peak_memory)}
         for name, entry in self.chosen.metrics.items():
             source = Source(name, entry.source, entry.json_path, entry.regex)
             values[name] = figure(source, output) * scale(entry.unit)[0]

@@ -1,0 +1,71 @@
+"""What a phase left behind: how it ended, and what its output says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.errors import ParseFailure, TrialFailure
+from steelyard.model.command import Exit, Output, Phase
+from steelyard.model.metric import Mark, Reading
+from steelyard.workloads.base import Workload
+
+MOST_READ = 64 * 1024 * 1024
+EVIDENCE = 1500
+FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC")
+
+
+def judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
+    """Raises TrialFailure for a phase that did not end well; `limit` is how many seconds it had."""
+    if ended.timed_out:
+        raise TrialFailure("timed-out", f"{phase.name} did not end within {limit:g} s and was ended")
+    if ended.code != 0:
+        raise _crash(phase, ended, folder)
+
+
+def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
+    how = f"ended with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
+    said = tail(folder / "stderr") or tail(folder / "stdout")
+    category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
+    program = PurePosixPath(phase.command.argv[0]).name
+    return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; it said: {said}" if said else ""))
+
+
+def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path) -> Reading:
+    """What the output in a folder says. Raises TrialFailure when it cannot be read."""
+    raw = {path.name: path for path in (folder / "raw").glob("*") if path.is_file()}
+    try:
+        output = Output(ended, _text(folder / "stdout"), _text(folder / "stderr"), raw)
+        reading = workload.parse(phase.name, output)
+        json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
+    except ParseFailure as failure:
+        raise TrialFailure("unreadable-output", f"{phase.name}: {failure.message}") from failure
+    except Exception as error:  # a plug-in's mistake costs a trial, never the run
+        reason = f"{phase.name}: its output could not be read: {type(error).__name__}: {error}"
+        raise TrialFailure("unreadable-output", reason) from error
+    if ended.leftovers:
+        left = Mark(
+            "disturbed", f"{ended.leftovers} processes were still running when {phase.name} had ended"
+        )
+        return dataclasses.replace(reading, marks=(*reading.marks, left))
+    return reading
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MOST_READ + 1)
+    if len(content) > MOST_READ:
+        raise ParseFailure(f"{path.name} is larger than {MOST_READ >> 20} MiB")
+    return content.decode("utf-8", errors="replace")
+
+
+def tail(path: Path, most: int = EVIDENCE) -> str:
+    """The end of a text file, for evidence; empty when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - most))
+            return file.read(most).decode("utf-8", errors="replace").strip()
+    except OSError:
+        return ""

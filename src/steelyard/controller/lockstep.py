@@ -1,0 +1,131 @@
+"""A start in lock step: one instant for all copies on all hosts, and how punctual they were.
+
+Before each trial every host's clock is compared with ours (several round trips, the best counts: Cristian,
+"Probabilistic clock synchronization", Distributed Computing 3, 1989). Then an instant is set that lies as far
+ahead as making all copies ready takes; each host waits for it by its own clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.controller.crew import Berth
+from steelyard.errors import HostLost
+from steelyard.model.command import Exit
+from steelyard.model.experiment import Start
+from steelyard.model.metric import Mark
+from steelyard.remote.base import Clock, Host
+from steelyard.units import show
+
+ANSWER_WITHIN = 10.0
+"""Seconds in which each host must tell its time, and be ready for the instant once that has come."""
+_LEAD_FIRST, _LEAD_LEAST, _LEAD_MOST = 0.3, 0.05, 30.0
+_LEAD_OF_A_COPY = 0.02
+_SPARE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """The agreed instant (ns of our wall clock), and how the hosts' clocks stand to ours."""
+
+    at: int
+    clocks: Mapping[str, Clock]
+
+    def on(self, host: Host) -> int:
+        """The instant by a host's own clock, in ns."""
+        return self.at + round(self.clocks[host.name].offset * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuality:
+    """How a start went: times in seconds after the agreed instant, by copy; `within` is the clocks' doubt."""
+
+    released: Mapping[str, float]
+    started: Mapping[str, float]
+    within: float
+
+    @property
+    def skew(self) -> float:
+        """Seconds from the first program's start to the last one's."""
+        return _spread(self.started)
+
+    def facts(self) -> dict[str, Any]:
+        """For the record."""
+        return {
+            "skew": _spread(self.started),
+            "release_skew": _spread(self.released),
+            "clocks_within": self.within,
+            "started": dict(self.started),
+            "released": dict(self.released),
+        }
+
+    def marks(self, wanted: Start) -> list[Mark]:
+        """Disturbed, where the skew is more than the file allows."""
+        if wanted.skew is None or self.skew <= wanted.skew:
+            return []
+        last = max(self.started, key=self.started.__getitem__)
+        return [
+            Mark(
+                "disturbed",
+                f"start skew {show(self.skew, 's')} is more than {show(wanted.skew, 's')}; "
+                f"{last} was the last",
+            )
+        ]
+
+
+class LockStep:
+    """Sets the instants of a run, with as much lead as starting has been seen to take."""
+
+    def __init__(self) -> None:
+        self._took: float | None = None
+
+    async def instant(self, berths: Sequence[Berth]) -> Instant:
+        """Agree on when these copies begin. Raises HostLost that names a host which does not answer."""
+        hosts = list({berth.host.name: berth.host for berth in berths}.values())
+        clocks = await asyncio.gather(*(_clock(host) for host in hosts))
+        lead = self._lead(berths) + 2 * max(clock.within for clock in clocks)
+        named = {host.name: clock for host, clock in zip(hosts, clocks, strict=True)}
+        return Instant(time.time_ns() + round(lead * 1e9), named)
+
+    def ready(self, took: float) -> None:
+        """Learn how long, in seconds, it took until all copies waited for their instant."""
+        self._took = took
+
+    def _lead(self, berths: Iterable[Berth]) -> float:
+        count = max(len(of) for of in _by_machine(berths).values())
+        guess = _LEAD_FIRST + count * _LEAD_OF_A_COPY
+        lead = guess if self._took is None else _SPARE * self._took
+        return min(max(lead, _LEAD_LEAST), _LEAD_MOST)
+
+
+def punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]) -> Punctuality:
+    """How punctual the copies were, by what their hosts saw, in the time of our clock."""
+    released, started = {}, {}
+    for name, (host, exit_) in exits.items():
+        shift = instant.at / 1e9 + instant.clocks[host.name].offset
+        started[name] = exit_.started - shift
+        released[name] = (exit_.released if exit_.released is not None else exit_.started) - shift
+    return Punctuality(released, started, max(clock.within for clock in instant.clocks.values()))
+
+
+async def _clock(host: Host) -> Clock:
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN):
+            return await host.clock()
+    except TimeoutError:
+        raise HostLost(f"{host.name} did not tell its time within {ANSWER_WITHIN:g} s") from None
+
+
+def _by_machine(berths: Iterable[Berth]) -> dict[str, list[Berth]]:
+    found: dict[str, list[Berth]] = {}
+    for berth in berths:
+        found.setdefault(berth.host.machine, []).append(berth)
+    return found
+
+
+def _spread(times: Mapping[str, float]) -> float:
+    return max(times.values()) - min(times.values()) if times else 0.0

@@ -1,0 +1,72 @@
+"""How the figures of simultaneous copies become those of a trial."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from steelyard.model.metric import Mark, Metric, OverCopies, Reading
+from steelyard.stats.histogram import Histogram
+
+OVER: Mapping[OverCopies, Callable[[Sequence[float]], float]] = {
+    "sum": sum,
+    "median": statistics.median,
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+}
+
+
+def merged(metrics: Iterable[Metric], readings: Mapping[str, Reading]) -> Reading:
+    """One reading from those of all copies, which are named.
+
+    Each scalar becomes one as its metric says; one that a copy lacks is left out: a sum of some is no sum.
+    Histograms are added up, and quantiles taken from the sum: an average of percentiles would be none.
+    """
+    if len(readings) == 1:
+        return next(iter(readings.values()))
+    declared = list(metrics)
+    bins = {m.name: found for m in declared if (found := _bins(m.name, readings))}
+    values = {m.name: value for m in declared if (value := _value(m, readings, bins)) is not None}
+    facts = {name: dict(reading.facts) for name, reading in readings.items() if reading.facts}
+    return Reading(values, bins, _marks(readings), facts)
+
+
+def over_copies(name: str, how: OverCopies, readings: Mapping[str, Reading]) -> float | None:
+    """A scalar over all copies in a way of the asker's; None when a copy lacks it."""
+    values = [reading.values[name] for reading in readings.values() if name in reading.values]
+    return OVER[how](values) if values and len(values) == len(readings) else None
+
+
+def _value(
+    metric: Metric, readings: Mapping[str, Reading], bins: Mapping[str, Mapping[float, int]]
+) -> float | None:
+    if metric.kind != "scalar":
+        return None
+    if metric.histogram is not None and metric.histogram in bins and metric.quantile is not None:
+        return Histogram.of(bins[metric.histogram]).quantile(metric.quantile)
+    return over_copies(metric.name, metric.over_copies, readings)
+
+
+def _bins(name: str, readings: Mapping[str, Reading]) -> dict[float, int]:
+    total: dict[float, int] = {}
+    for reading in readings.values():
+        for value, count in reading.histograms.get(name, {}).items():
+            total[value] = total.get(value, 0) + count
+    return dict(sorted(total.items()))
+
+
+def _marks(readings: Mapping[str, Reading]) -> tuple[Mark, ...]:
+    """Each reason once, with how many copies it holds for."""
+    found: dict[Mark, list[str]] = {}
+    for name, reading in readings.items():
+        for mark in reading.marks:
+            found.setdefault(mark, []).append(name)
+    return tuple(Mark(mark.kind, f"{_who(names, readings)}: {mark.reason}") for mark, names in found.items())
+
+
+def _who(names: Sequence[str], readings: Mapping[str, Any]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"{len(names)} of {len(readings)} copies" if len(names) < len(readings) else "all copies"

@@ -1,0 +1,146 @@
+"""Where a workload runs in a cell, and in how many copies: `on`, `copies` and `to` of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from steelyard.errors import UnknownName, UsageError, did_you_mean
+from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.expression import ExpressionError, names_in, substitute
+from steelyard.model.roles import Selection, assigned
+from steelyard.model.trial import Cell, Scalar
+from steelyard.plugins import names
+from steelyard.spec.sentences import Fault, Path
+
+MOST_COPIES = 100_000
+Copies = int | Literal["cores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """The hosts of a workload entry in a cell, and how many copies each of them runs."""
+
+    on: Selection
+    copies: Copies
+
+
+def placing(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experiment) -> Placing:
+    """Put a cell's levels into `on` and `copies`. Raises UsageError, ExpressionError.
+
+    Without `on` it is all of the first role.
+    """
+    return Placing(_selection(use, levels, experiment), _copies(use, levels))
+
+
+def _selection(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experiment) -> Selection:
+    if use.on is None:
+        return Selection(next(iter(experiment.claims)))
+    return Selection.parse(str(substitute({"on": use.on}, levels)["on"]))
+
+
+def _copies(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies:
+    value = substitute({"copies": use.copies}, levels)["copies"]
+    if value == "cores":
+        return "cores"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_COPIES:
+        raise UsageError(f"{value!r} is neither a number from 1 to {MOST_COPIES:,} nor 'cores'")
+    return value
+
+
+def hosts_used(experiment: Experiment, cell: Cell) -> int | None:
+    """How many hosts of the site a cell keeps busy; None when that depends on the site."""
+    total = sum(
+        role.hosts for role in experiment.roles.values() if role.shares is None and role.hosts != "all"
+    )
+    if not experiment.roles or any(role.hosts == "all" for role in experiment.roles.values()):
+        return None
+    groups = assigned(experiment.claims, range(total))
+    selections = [placing(use, cell.parameters, experiment).on for use in experiment.workload]
+    selections += [Selection.parse(service.on) for service in experiment.services.values()]
+    return len({host for selection in selections for host in selection.of(groups)})
+
+
+class PlacingChecker:
+    """Looks for faults in roles, services, and in where workloads run."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    def roles(self) -> Iterator[Fault]:
+        """Roles that share with one that is not there, or that shares itself."""
+        for name, role in self.experiment.roles.items():
+            path: Path = ("roles", name, "shares")
+            if role.shares is None:
+                continue
+            other = self.experiment.roles.get(role.shares)
+            if other is None or role.shares == name:
+                yield Fault(path, f"shares: {self._no_role(role.shares)}")
+            elif other.shares is not None:
+                yield Fault(
+                    path, f"shares: role '{role.shares}' has no hosts of its own; name '{other.shares}'"
+                )
+        takers = [
+            name for name, role in self.experiment.roles.items() if role.hosts == "all" and not role.shares
+        ]
+        if len(takers) > 1:
+            yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' does")
+
+    def services(self) -> Iterator[Fault]:
+        """Services that do not exist, or run where there is no host."""
+        for name, service in self.experiment.services.items():
+            if service.use not in names("services"):
+                message = UnknownName("service", service.use, sorted(names("services"))).message
+                yield Fault(("services", name, "use"), message)
+            yield from self._service_on(("services", name, "on"), service.on)
+
+    def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
+        """What can be told without levels: names in `${…}` are not looked at here."""
+        if use.to is not None and use.to not in self.experiment.services:
+            hint = did_you_mean(use.to, self.experiment.services)
+            there = ", ".join(self.experiment.services) or "none"
+            yield Fault(
+                (*path, "to"), f"to: there is no service '{use.to}'{hint or f'; services are {there}'}"
+            )
+
+    def names(self, use: WorkloadUse, path: Path) -> Iterator[tuple[Path, str]]:
+        """The parameters that `on` and `copies` name. Raises ExpressionError."""
+        for place, name in names_in(use.settings()):
+            yield (*path, *place), name
+
+    def in_cell(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
+        """Whether the entry finds its hosts in a cell."""
+        told = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
+        for key, read in (("on", self._on), ("copies", _copies)):
+            try:
+                read(use, cell.parameters)
+            except ExpressionError as error:
+                yield Fault((*path, *error.path), error.message + told)
+            except UsageError as error:
+                yield Fault((*path, key), f"{key}: {error.message}{told}")
+
+    def _on(self, use: WorkloadUse, levels: Mapping[str, Scalar]) -> None:
+        self._exists(_selection(use, levels, self.experiment))
+
+    def _service_on(self, path: Path, text: str) -> Iterator[Fault]:
+        try:
+            self._exists(Selection.parse(text))
+        except UsageError as error:
+            yield Fault(path, f"on: {error.message}")
+
+    def _exists(self, found: Selection) -> None:
+        if found.role not in self.experiment.claims:
+            raise UsageError(self._no_role(found.role))
+        if self.experiment.roles and (size := self._size(found.role)):
+            found.of({found.role: range(size)})
+
+    def _size(self, role: str) -> int | None:
+        count = self.experiment.roles[role].hosts
+        return count if isinstance(count, int) else None
+
+    def _no_role(self, name: str) -> str:
+        hint = did_you_mean(name, self.experiment.claims)
+        return f"there is no role '{name}'{hint or '; roles are ' + ', '.join(self.experiment.claims)}"

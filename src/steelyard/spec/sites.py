@@ -1,0 +1,104 @@
+"""From the name of a site to the site: `slurm:4`, or an entry of a `sites.yaml`.
+
+::
+
+    # sites.yaml
+    lab:     {use: ssh, hosts: [alice@node1, node2]}
+    cluster: {use: slurm, nodes: 4, partition: cpu, time: 2h}
+
+An entry in the project's `sites.yaml` (in the working directory) wins over one in the user's
+`~/.config/steelyard/sites.yaml`, and both win over the plug-in of that name, whose defaults an entry such as
+`slurm: {use: slurm, account: physics}` thereby sets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from steelyard.errors import SpecError, UnknownName, UsageError
+from steelyard.plugins import find, names
+from steelyard.sites.base import Site
+from steelyard.spec.problem import Problem
+from steelyard.spec.sentences import faults
+from steelyard.spec.source import Source, read_bytes
+
+FILE = "sites.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSite:
+    """A site as it was asked for: `name` is what was said, which records and tables call it by."""
+
+    name: str
+    site: Site[Any]
+
+
+def resolve(text: str) -> NamedSite:
+    """The site of `NAME` or `NAME:ARGUMENT`. Raises UnknownName, SpecError, UsageError, PlugInError."""
+    name, colon, argument = text.partition(":")
+    source, entry = _entry(name)
+    use = str(entry.get("use", name))
+    if use not in names("sites"):
+        raise _unknown(name if not entry else use)
+    kind: type[Site[Any]] = find("sites", use, Site)  # type: ignore[type-abstract]
+    options = {key: value for key, value in entry.items() if key != "use"}
+    if colon:
+        options |= kind.shorthand(argument)
+    return NamedSite(text, _made(kind, text, options, source))
+
+
+def site_names() -> list[str]:
+    """All names that `--site` knows: plug-ins, and entries of the files."""
+    return sorted({*names("sites"), *(name for source in _sources() for name in source.value)})
+
+
+def _made(kind: type[Site[Any]], text: str, options: Mapping[str, Any], source: Source | None) -> Site[Any]:
+    try:
+        return kind(kind.options.model_validate(options))
+    except ValidationError as error:
+        found = faults(error, options, kind.options)
+        if source is None:
+            raise SpecError(f"site {text}: {fault.message}" for fault in found) from error
+        name = text.partition(":")[0]
+        marks = [(source.locate((name, *fault.path), key=fault.at_key), fault.message) for fault in found]
+        raise SpecError(
+            sorted(Problem(source.name, mark.line, mark.column, message) for mark, message in marks)
+        ) from error
+
+
+def _entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
+    for source in _sources():
+        if name in source.value:
+            entry = source.value[name]
+            if not isinstance(entry, Mapping):
+                mark = source.locate((name,))
+                raise SpecError(
+                    [Problem(source.name, mark.line, mark.column, f"site '{name}' is no mapping")]
+                )
+            return source, entry
+    return None, {}
+
+
+def _sources() -> Iterator[Source]:
+    for path in _places():
+        if path.is_file():
+            source = read_bytes(path.read_bytes(), str(path))
+            if not isinstance(source.value, Mapping):
+                raise UsageError(f"{path} is no mapping of site names to their options")
+            yield source
+
+
+def _places() -> tuple[Path, ...]:
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(FILE), Path(home) / "steelyard" / FILE
+
+
+def _unknown(name: str) -> UnknownName:
+    hint = f"sites are {', '.join(site_names())}; {FILE} here or in ~/.config/steelyard names your own"
+    return UnknownName("site", name, site_names(), hint=hint)

@@ -1,0 +1,77 @@
+"""From a site's name to the site: plug-ins, shorthands, and the two files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import SpecError, UnknownName, UsageError
+from steelyard.sites.local import Local
+from steelyard.spec.sites import resolve, site_names
+
+
+@pytest.fixture
+def home(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own file of sites."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own_place / "config"))
+    path = own_place / "config" / "steelyard" / "sites.yaml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def hosts(text: str) -> int:
+    site = resolve(text).site
+    assert isinstance(site, Local)
+    return site.chosen.hosts
+
+
+def test_a_plug_in_by_its_name_and_with_its_shorthand(home: Path) -> None:
+    assert (hosts("local"), hosts("local:4")) == (1, 4)
+    assert resolve("local:4").name == "local:4"
+
+
+def test_a_file_names_sites_and_the_projects_wins_over_the_users(home: Path) -> None:
+    home.write_text("laptop: {use: local, hosts: 2}\nbench: {use: local, hosts: 3}\n")
+    Path("sites.yaml").write_text("bench: {use: local, hosts: 5}\n")
+    assert (hosts("laptop"), hosts("bench"), hosts("bench:7")) == (2, 5, 7)
+    assert {"laptop", "bench", "local"} <= set(site_names())
+
+
+def test_an_entry_may_set_the_defaults_of_a_plug_in(home: Path) -> None:
+    home.write_text("local: {hosts: 6}\n")
+    assert hosts("local") == 6
+
+
+def test_wrong_options_are_told_with_their_place_all_at_once(home: Path) -> None:
+    Path("sites.yaml").write_text("bench:\n  use: local\n  host: 5\n  hosts: 0\n")
+    with pytest.raises(SpecError) as caught:
+        resolve("bench")
+    assert [str(problem) for problem in caught.value.problems] == [
+        "sites.yaml:3:3  unknown key 'host'; did you mean 'hosts'?",
+        "sites.yaml:4:10  hosts: 0 is less than 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("local:many", "a number of hosts, as in local:4"), ("local:0", "hosts"), ("local:4000", "hosts")],
+)
+def test_a_wrong_shorthand_is_told(home: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        resolve(text)
+
+
+def test_an_unknown_site_is_told_with_what_there_is(home: Path) -> None:
+    home.write_text("cluster: {use: local}\nodd: {use: lokal}\n")
+    with pytest.raises(UnknownName, match="did you mean 'cluster'"):
+        resolve("clutser:4")
+    with pytest.raises(UnknownName, match="did you mean 'local'"):
+        resolve("odd")
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "lab: 5", "lab: {use: local", "lab: !!python/name:os.system x"])
+def test_a_file_that_is_none_is_told(home: Path, text: str) -> None:
+    home.write_text(text + "\n")
+    with pytest.raises(UsageError):
+        resolve("lab")
