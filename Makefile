@@ -4,7 +4,7 @@ SHELL := /bin/bash
 UV := .tools/bin/uv
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check bench lock format clean
+.PHONY: help demo test test-full check bench probe cluster-up cluster-down lock format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -12,7 +12,7 @@ help: ## Show the targets
 demo: ## Install what is needed, measure this machine's disk, write a report (under 4 minutes, 500 MB)
 	@scripts/demo
 
-test: .venv/.dev ## Run the test suite (at most 8 minutes)
+test: .venv/.dev ## Run the test suite (at most 15 minutes)
 	$(PY) -m pytest -n 2 --dist loadgroup -m "not full" $(ARGS)
 
 test-full: .venv/.dev ## Run everything, with the proofs by simulation and the long fault tests
@@ -26,6 +26,15 @@ check: .venv/.dev ## Lint, types, formatting, the dependency rule
 
 bench: .venv/.dev ## Measure Steelyard itself against its peers; prints a table, writes bench/results/
 	$(PY) -m bench $(ARGS)
+
+probe: ## Build the small program that hosts may be given for precise starts (needs Rust)
+	@scripts/build-probe
+
+cluster-up: ## Start a Slurm cluster of 4 nodes on this machine; prints what to export
+	@scripts/cluster up $(ARGS)
+
+cluster-down: ## End that cluster and remove what it left
+	@scripts/cluster down $(ARGS)
 
 format: .venv/.dev ## Format the code
 	.venv/bin/ruff check --fix --quiet || true

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.analysis.summary import RunSummary, summarise_run
-from steelyard.controller import sitting
+from steelyard.controller import run as runs
 from steelyard.controller.observer import Observer
-from steelyard.controller.sitting import Choices
+from steelyard.controller.choices import Choices
 from steelyard.model.experiment import Experiment
 from steelyard.sites.base import Site
 from steelyard.spec.change import dump
@@ -98,13 +98,13 @@ def run(
     chosen, text, origin = _experiment(experiment)
     where = Store.chosen(str(store) if store else None)
     choices = Choices(site, Path(scratch) if scratch else None, beside)
-    return Run(sitting.start(chosen, text, where, choices=choices, observer=observer, origin=origin))
+    return Run(runs.start(chosen, text, where, choices=choices, observer=observer, origin=origin))
 
 
 def resume(run: str = "last", *, store: str | Path | None = None, observer: Observer | None = None) -> Run:
     """Go on with a run that was interrupted. Raises as `run`."""
     where = Store.chosen(str(store) if store else None)
-    return Run(sitting.resume(where.find(run), where, observer=observer))
+    return Run(runs.resume(where.find(run), where, observer=observer))
 
 
 def load(run: str, *, store: str | Path | None = None) -> Run:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import TypeVar
 
 from steelyard.model.experiment import Experiment, Until
@@ -73,6 +74,12 @@ class Design:
         self.experiment, self.seed = experiment, seed
         self.cells = cells(experiment, seed)
         self.repeat = experiment.repeat
+
+    def among(self, chosen: Sequence[Cell]) -> Design:
+        """The same design for some of its cells, as if there were no others."""
+        found = copy(self)
+        found.cells = tuple(chosen)
+        return found
 
     def next(self, results: Results) -> Sequence[Trial]:
         """The trials to be made now, in order; empty when the run is complete or its budget spent.

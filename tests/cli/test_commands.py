@@ -89,7 +89,7 @@ def test_mistakes_are_exit_code_2_and_nothing_is_run(steelyard, tmp_path):
     [
         (["run"], "what shall run?"),
         (["run", "nowhere.yaml"], "cannot read nowhere.yaml"),
-        (["run", "nap.yaml", "--", "true"], "not both"),
+        (["run", "nap.yaml", "--", "true"], "is for batch schedulers"),
         (["run", "nap.yaml", "--site", "slrum"], "unknown site 'slrum'"),
         (["rnu"], "did you mean 'run'?"),
         (["nap.yaml"], "did you mean `steelyard run nap.yaml`?"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from steelyard.controller.limit import SPARE, TimeLimit
 from steelyard.controller.study import Study
 from steelyard.controller.trial import Account
 from steelyard.design import Design, Results
@@ -58,12 +59,26 @@ def writer(tmp_path: Path) -> Iterator[RunWriter]:
 
 
 def study(
-    writer: RunWriter, runner: Runner, told: Recorder, results: Results | None = None, **more: object
+    writer: RunWriter,
+    runner: Runner,
+    told: Recorder,
+    results: Results | None = None,
+    limit: TimeLimit | None = None,
+    **more: object,
 ) -> Study:
     tree = {"experiment": "test", "workload": {"use": "command", "run": ["true"]}, "repeat": 3, **more}
     experiment = Experiment.model_validate(tree)
     found = results if results is not None else Results()
-    return Study(experiment, Design(experiment, 1), found, runner, writer, told)  # type: ignore[arg-type]
+    end = limit or TimeLimit(None)
+    return Study(experiment, Design(experiment, 1), found, runner, writer, told, end)  # type: ignore[arg-type]
+
+
+def test_a_trial_that_would_not_end_in_time_is_not_begun(writer: RunWriter, told: Recorder) -> None:
+    """The trials claim to take a second, the limit leaves room for one and what is spared."""
+    limit = TimeLimit(SPARE + 1.2)
+    runner = Runner()
+    assert asyncio.run(study(writer, runner, told, limit=limit).run(1)) == "time-limit"
+    assert len(runner.made) == 1
 
 
 def test_all_that_the_design_asks_for_is_made_and_numbered(writer: RunWriter, told: Recorder) -> None:

@@ -35,7 +35,7 @@ import steelyard.cli.progress
 import steelyard.cli.resume
 import steelyard.cli.run
 import steelyard.controller.clean
-import steelyard.controller.sitting
+import steelyard.controller.run
 import steelyard.sites.local
 import steelyard.spec.load
 import steelyard.workloads.command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 from collections.abc import Sequence
 
@@ -17,6 +18,10 @@ COMMANDS = {
     "init": "Write a commented experiment file for your command",
     "resume": "Go on with a run that was interrupted",
     "extend": "Add levels or repetitions to a finished run",
+    "status": "Say how a run stands, and its job",
+    "cancel": "End a run, or the job that it is in",
+    "suspend": "Suspend the job of a run",
+    "continue": "Let the job of a run go on",
     "list": "List the runs in the store",
     "show": "Show the results of a run",
     "compare": "Compare two runs, cell by cell",
@@ -43,7 +48,8 @@ class LazyGroup(click.Group):
         """Import and return a command; None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"steelyard.cli.{cmd_name}")
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        module = importlib.import_module(f"steelyard.cli.{name}")
         found: click.Command = module.command
         return found
 

@@ -46,7 +46,8 @@ def command(
     """
     from steelyard.cli.finish import finish
     from steelyard.cli.progress import observer
-    from steelyard.controller.sitting import Choices, extend
+    from steelyard.controller.choices import Choices
+    from steelyard.controller.run import extend
     from steelyard.store.layout import Store
 
     if not levels and repeat is None:

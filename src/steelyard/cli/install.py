@@ -18,13 +18,13 @@ from steelyard.model.tool import Tool
 @click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @click.option("--dry-run", is_flag=True, help="Only print the command")
 def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
-    """Install the tools NAMES, or all that the catalogue's workloads need, with apt or dnf.
+    """Install the tools NAMES, or all that the catalogue's workloads need, with apt, dnf or pip.
 
     \b
     steelyard install fio
     steelyard install --dry-run
     """
-    from steelyard.tools.find import install_command, missing
+    from steelyard.tools.find import environment_commands, install_command, missing
 
     known = _known()
     for name in names:
@@ -34,25 +34,32 @@ def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
     if not wanted:
         click.echo("everything is there")
         return 0
-    argv = install_command(wanted)
-    if argv is None:
-        listed = ", ".join(tool.name for tool in wanted)
+    packaged = [tool for tool in wanted if not tool.pip]
+    argv = install_command(packaged)
+    if packaged and argv is None:
+        listed = ", ".join(tool.name for tool in packaged)
         raise SteelyardError(f"no package manager here that knows {listed}", hint="install it by hand")
-    return _carry_out(argv, yes=yes, dry_run=dry_run)
+    if argv:
+        _carry_out(_as_root(argv), ask=not yes and os.geteuid() != 0, dry_run=dry_run)
+    for tool in wanted:
+        for step in environment_commands(tool) if tool.pip else ():
+            _carry_out(step, ask=False, dry_run=dry_run)
+    return 0
 
 
-def _carry_out(argv: tuple[str, ...], *, yes: bool, dry_run: bool) -> int:
-    """As root go ahead, otherwise ask before sudo."""
-    if os.geteuid() != 0 and shutil.which("sudo"):
-        argv = ("sudo", *argv)
+def _as_root(argv: tuple[str, ...]) -> tuple[str, ...]:
+    return ("sudo", *argv) if os.geteuid() != 0 and shutil.which("sudo") else argv
+
+
+def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
+    """As root, and in a place of our own, go ahead; otherwise ask before sudo."""
     click.echo(shlex.join(argv))
     if dry_run:
-        return 0
-    if os.geteuid() != 0 and not yes:
+        return
+    if ask:
         click.confirm("run this?", abort=True)
     if subprocess.run(argv, check=False).returncode != 0:
-        raise SteelyardError("the package manager failed", hint="its own message stands above")
-    return 0
+        raise SteelyardError(f"{argv[0]} failed", hint="its own message stands above")
 
 
 def _known() -> dict[str, Tool]:

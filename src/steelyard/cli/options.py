@@ -14,6 +14,17 @@ from steelyard.store.layout import RunFolder, Store
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class AfterDashes(click.Command):
+    """Keeps what follows `--` apart, because it is another program's command line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Split at the first `--`."""
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta["words"] = args[:at], tuple(args[at + 1 :])
+        return super().parse_args(ctx, args)
+
+
 class RunName(click.ParamType[str]):
     """A run: its id or a part of it, a path, or `last`. Completes from the store."""
 
@@ -44,6 +55,20 @@ class SiteName(click.ParamType[str]):
 def site_option(text: str) -> Callable[[Function], Function]:
     """`--site NAME`."""
     return click.option("--site", metavar="NAME[:ARG]", type=SiteName(), help=text)
+
+
+def job_options(function: Function) -> Function:
+    """`--detach`, `--chain`, `--split`: for sites whose hosts come with a job of a batch scheduler."""
+    texts = {
+        "--detach": "Submit the job and return; `steelyard status` tells how it stands",
+        "--chain": "A job that reaches its time limit submits the next one, until the run is complete",
+        "--split": "One job for each number of hosts, one after the other, so that none stands idle",
+    }
+    for name, text in reversed(texts.items()):
+        function = click.option(name, is_flag=True, help=f"Batch sites: {text[0].lower()}{text[1:]}")(
+            function
+        )
+    return function
 
 
 def store_option(function: Function) -> Function:

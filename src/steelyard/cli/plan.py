@@ -32,8 +32,8 @@ def command(file: str, site: str | None, scratch: str | None, store: str | None,
 
     Nothing is run. All problems of the file are listed at once.
     """
+    from steelyard.controller.choices import Choices, chosen_site
     from steelyard.controller.preview import preview
-    from steelyard.controller.sitting import Choices, chosen_site
     from steelyard.spec.load import load
     from steelyard.store.layout import Store
 

@@ -39,6 +39,10 @@ class Lines(Quiet):
         """Which run it is and how much there is to do."""
         print(headline(folder, progress, seed), file=sys.stderr)
 
+    def waiting(self, text: str) -> None:
+        """What the scheduler says."""
+        print(text, file=sys.stderr, flush=True)
+
     def trial_ended(self, result: Result, message: str, progress: State) -> None:
         """How a trial ended, and what is left."""
         left = f", {show_span(progress.left)} left" if progress.left else ""
@@ -84,6 +88,10 @@ class Bar(Lines):
                 f"{named(result.trial)}  {_how(result, message)}", markup=False, highlight=False
             )
         self._move(progress, named(result.trial))
+
+    def waiting(self, text: str) -> None:
+        """Above the bar."""
+        self._bar.console.print(text, markup=False, highlight=False)
 
     def warned(self, text: str) -> None:
         """Above the bar."""

@@ -6,22 +6,36 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, json_option, run_argument, site_option, store_option
+from steelyard.cli.options import (
+    AfterDashes,
+    found_run,
+    job_options,
+    json_option,
+    run_argument,
+    site_option,
+    store_option,
+)
 
 
-@click.command()
+@click.command(cls=AfterDashes)
 @run_argument()
 @site_option("Where to go on; by default where it began")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
+@job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option("--undecided", type=click.Choice(["pass", "fail"]), default="fail", help="As for run")
 @click.option("-q", "--quiet", is_flag=True, help="No progress")
 @store_option
 @json_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     run: str,
     site: str | None,
     scratch: str | None,
+    detach: bool,
+    chain: bool,
+    split: bool,
     beside: bool,
     undecided: str,
     quiet: bool,
@@ -37,10 +51,14 @@ def command(
     """
     from steelyard.cli.finish import finish
     from steelyard.cli.progress import observer
-    from steelyard.controller.sitting import Choices, resume
+    from steelyard.controller.choices import Choices, JobChoices
+    from steelyard.controller.run import resume
     from steelyard.store.layout import Store
 
     folder = found_run(store, run)
-    choices = Choices(site, Path(scratch) if scratch else None, beside)
+    jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
+    choices = Choices(site, Path(scratch) if scratch else None, beside, jobs)
     resume(folder, Store.chosen(store), choices=choices, observer=observer(quiet=quiet or as_json))
+    if detach:
+        return 0
     return finish(folder, as_json=as_json, undecided=undecided)

@@ -7,21 +7,10 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import json_option, site_option, store_option
+from steelyard.cli.options import AfterDashes, job_options, json_option, site_option, store_option
 from steelyard.errors import UsageError
 
 PASS_OR_FAIL = click.Choice(["pass", "fail"])
-
-
-class AfterDashes(click.Command):
-    """Keeps what follows `--` apart, because it is another program's command line."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Split at the first `--`."""
-        if "--" in args:
-            at = args.index("--")
-            args, ctx.meta["words"] = args[:at], tuple(args[at + 1 :])
-        return super().parse_args(ctx, args)
 
 
 @click.command(cls=AfterDashes)
@@ -30,6 +19,7 @@ class AfterDashes(click.Command):
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, for this run")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the order, for this run")
+@job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option("--disturbed", type=click.Choice(["exclude", "include"]), help="Whether disturbed trials count")
 @click.option("--undecided", type=PASS_OR_FAIL, default="fail", help="How an undecided requirement counts")
@@ -44,6 +34,9 @@ def command(
     scratch: str | None,
     repeat: int | None,
     seed: int | None,
+    detach: bool,
+    chain: bool,
+    split: bool,
     beside: bool,
     disturbed: str | None,
     undecided: str,
@@ -57,28 +50,36 @@ def command(
     steelyard run examples/hello.yaml
     steelyard run examples/lockstep.yaml --site local:4
     steelyard run ska1.yaml --scratch /mnt/nvme --repeat 10
+    steelyard run ska1.yaml --site slurm:4 --chain -- --constraint=ib
     steelyard run -- sleep '{0.1,0.2}'
     steelyard run -- ./solver --threads '{1..4}' --mesh '{small,large}'
 
     Quote the braces: most shells replace them before Steelyard can see them. The last line printed is the
-    path of the report. Ctrl-C stops in good order, and `steelyard resume last` goes on.
+    path of the report. Ctrl-C stops in good order, and `steelyard resume last` goes on. With a FILE, what
+    follows `--` goes to the batch scheduler's submit command.
     """
     from steelyard.cli.finish import finish
     from steelyard.cli.progress import observer
-    from steelyard.controller.sitting import Choices, start
+    from steelyard.controller.choices import Choices, JobChoices
+    from steelyard.controller.run import start
     from steelyard.store.layout import Store
 
     words: tuple[str, ...] = ctx.meta.get("words", ())
     if words and not any("{" in word for word in words) and len(words) > 1:
         click.echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
+    options, words = (words, ()) if file else ((), words)
     experiment, text, origin = _experiment(
         file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}
     )
     where = Store.chosen(store)
-    choices = Choices(site, Path(scratch) if scratch else None, beside)
+    jobs = JobChoices(detach, chain, split, options)
+    choices = Choices(site, Path(scratch) if scratch else None, beside, jobs)
     folder = start(
         experiment, text, where, choices=choices, observer=observer(quiet=quiet or as_json), origin=origin
     )
+    if detach:
+        click.echo(folder.id)
+        return 0
     return finish(folder, as_json=as_json, undecided=undecided)
 
 
@@ -92,8 +93,6 @@ def _experiment(
 
     if file is None and not words:
         raise UsageError("what shall run?", hint="steelyard run FILE, or steelyard run -- COMMAND …")
-    if file is not None and words:
-        raise UsageError(f"either the file {file} or the command '{words[0]} …', not both")
     wanted = {key: value for key, value in changes.items() if value is not None}
     if file is None:
         return (*from_tree({**experiment_of(words), **wanted}), None)

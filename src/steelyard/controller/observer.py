@@ -34,5 +34,8 @@ class Observer:
     def warned(self, text: str) -> None:
         """Something that the user should know, said once."""
 
+    def waiting(self, text: str) -> None:
+        """How the job stands that the run goes on in, whenever that changes."""
+
     def ended(self, folder: RunFolder, state: str, reason: str) -> None:
         """The run is over: `complete`, `interrupted` or `failed`."""

@@ -21,10 +21,11 @@ TRIED = 200
 @dataclass(frozen=True, slots=True)
 class Preview:
     """Numbers of cells and trials (at least, at most); seconds (at least, at most; None when the options do
-    not tell); bytes in the scratch directories of a host at the worst; the commands of one trial; what is missing.
+    not tell); bytes in the scratch directories of a host at the worst; the commands of one trial; what is
+    missing.
 
-    `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most) in
-    which a host of the largest cell waits while a smaller cell is measured; None when that cannot be told.
+    `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
+    in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
     """
 
     cells: tuple[Cell, ...]

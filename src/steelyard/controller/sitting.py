@@ -1,6 +1,6 @@
-"""One sitting of a run, from the first line of the journal to the last: start it, or go on with it.
+"""One sitting of a run, from the first line of the journal to the last.
 
-A sitting acquires the run's lock, a minder, the host and its scratch, and releases them in reverse order
+A sitting acquires the machine's turn, the site's hosts and their scratch, and releases them in reverse order
 however it ends. Signals that mean "stop" (SIGINT, SIGTERM, SIGHUP, SIGUSR1) end it in good order.
 """
 
@@ -8,139 +8,39 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard import __version__
-from steelyard.controller.clean import remove_scratch_of
+from steelyard.controller.choices import Choices, waits_for_job
 from steelyard.controller.crew import Crew
 from steelyard.controller.environment import gather_all
-from steelyard.controller.loop import complete
+from steelyard.controller.limit import TimeLimit
 from steelyard.controller.observer import Observer
 from steelyard.controller.scratch import Scratch, Scratches
+from steelyard.controller.signals import Stop, interruptible
 from steelyard.controller.study import Study
 from steelyard.controller.trial import TrialRunner
 from steelyard.controller.turn import Turn
 from steelyard.controller.watch import Watch
 from steelyard.design import Design, Results
-from steelyard.errors import Interrupted, SteelyardError, UsageError
+from steelyard.errors import HostError, Interrupted, SteelyardError
 from steelyard.model.experiment import Experiment
-from steelyard.model.requirement import Requirement
-from steelyard.model.roles import assigned, needed
-from steelyard.model.trial import Scalar
+from steelyard.model.roles import Claim, needed
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import sweep
 from steelyard.remote.token import Token
-from steelyard.sites.base import Site
 from steelyard.spec.bind import workload_class
-from steelyard.spec.change import extended
-from steelyard.spec.check import declared_metrics
-from steelyard.spec.load import checked_source
-from steelyard.spec.sites import NamedSite, resolve
-from steelyard.spec.source import read
-from steelyard.store.layout import RunFolder, Store
-from steelyard.store.reader import RunRecord
+from steelyard.spec.placing import claims_of, hosts_used, sizes
+from steelyard.spec.sites import NamedSite
+from steelyard.store.layout import Store
 from steelyard.store.writer import RunWriter
 
 FAR_SCRATCH = PurePosixPath("/var/tmp/steelyard")  # noqa: S108 - its directories are made 0700, and marked
 """Where test data go on a host far away that names no place: on its disk, unlike /tmp on many."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the command line may decide about a sitting.
-
-    `scratch`: the directory for test data, by default in the store. `beside`: do not wait for another run
-    on this machine but run beside it, each trial marked as disturbed.
-    """
-
-    site: str | Site[Any] | None = None
-    scratch: Path | None = None
-    beside: bool = False
-
-
-def start(
-    experiment: Experiment,
-    text: str,
-    store: Store,
-    *,
-    choices: Choices | None = None,
-    observer: Observer | None = None,
-    origin: Path | None = None,
-) -> RunFolder:
-    """Run a checked experiment. `text` is kept as `experiment.yaml`; `origin` is its folder, for git.
-
-    Raises Interrupted when a signal ended it, SteelyardError when it could not be carried out; either way
-    what had finished is in the store.
-    """
-    site = chosen_site(choices, experiment)
-    folder = store.create(experiment.experiment)
-    seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
-    with RunWriter(folder) as writer:
-        design = Design(experiment, seed)
-        writer.text(folder.experiment, text.rstrip("\n"))
-        writer.document(folder.design, _described(experiment, design))
-        sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, origin)
-        facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
-        complete(sitting.hold("run-started", 1, **facts))
-    return folder
-
-
-def resume(
-    folder: RunFolder, store: Store, *, choices: Choices | None = None, observer: Observer | None = None
-) -> RunFolder:
-    """Go on with a run where its journal ends. Raises as `start`, and RunBusy when it is still going on."""
-    with RunWriter(folder) as writer:
-        _go_on(writer, store, choices, observer)
-    return folder
-
-
-def extend(
-    folder: RunFolder,
-    store: Store,
-    *,
-    levels: Mapping[str, Sequence[Scalar]],
-    repeat: int | None = None,
-    choices: Choices | None = None,
-    observer: Observer | None = None,
-) -> RunFolder:
-    """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
-    with RunWriter(folder) as writer:
-        record = _begun(folder)
-        _, text = extended(record.experiment_text, str(folder.experiment), levels, repeat)
-        writer.journal.write("run-extended", sync=True, before=record.experiment_text, after=text)
-        writer.text(folder.experiment, text.rstrip("\n"), sync=True)
-        _go_on(writer, store, choices, observer)
-    return folder
-
-
-def _begun(folder: RunFolder) -> RunRecord:
-    record = RunRecord(folder)
-    if not record.journal or record.journal[0]["kind"] != "run-started":
-        hint = f"`steelyard rm {folder.id}` removes what there is of it"
-        raise UsageError(f"run {folder.id} was ended before it began; start it anew", hint=hint)
-    return record
-
-
-def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: Observer | None) -> None:
-    folder = writer.folder
-    record = _begun(folder)
-    experiment = checked_source(read(record.experiment_text, str(folder.experiment)))
-    sweep(run=folder.id)
-    remove_scratch_of(folder, store)
-    # A trial that failed only because its record found no room is made again.
-    results = Results(result for result in record.results if result.category != "store-full")
-    design = Design(experiment, record.seed)
-    writer.document(folder.design, _described(experiment, design))
-    site = chosen_site(choices, experiment, record.site)
-    sitting = Sitting(experiment, design, results, writer, store, site, choices, observer, None)
-    complete(sitting.hold("run-resumed", record.last_number + 1))
 
 
 class Sitting:
@@ -161,32 +61,110 @@ class Sitting:
         self.experiment, self.design, self.results, self.writer = experiment, design, results, writer
         self.store, self.site, self.choices, self.origin = store, site, choices or Choices(), origin
         self.observer = observer or Observer()
+        self._done_before = len(results)
+        self._part = self._own_part()
 
-    async def hold(self, opening: str, first_number: int, **facts: Any) -> None:
-        """Acquire, study, release; its first line in the journal, and its last, however it ends."""
-        with _interruptible():
-            facts |= {"version": __version__, "done": len(self.results)}
+    async def take_place(self, opening: str, first_number: int, **facts: Any) -> None:
+        """The sitting, from the first line in the journal to the last; or the job in which it takes place.
+
+        Raises Interrupted, SteelyardError.
+        """
+        facts |= {"version": __version__, "done": len(self.results)}
+        with interruptible() as stop:
             self.writer.journal.write(opening, sync=True, **facts)
             try:
-                async with self._study() as study:
-                    self.observer.started(self.writer.folder, study.progress(), self.design.seed)
-                    reason = await study.run(first_number)
-                self._end("complete", reason)
+                if waits_for_job(self.site):
+                    await self._submit()
+                else:
+                    await self._hold(first_number)
             except asyncio.CancelledError:
-                self._end("interrupted", "a signal ended it")
-                hint = f"`steelyard resume {self.writer.folder.id}` goes on with it"
-                raise Interrupted(f"run {self.writer.folder.id} was interrupted", hint=hint) from None
+                await self._interrupted(stop)
+            except Interrupted:
+                raise
             except Exception as error:
                 self._end("failed", error.message if isinstance(error, SteelyardError) else repr(error))
                 raise
 
-    def _end(self, state: str, reason: str) -> None:
-        failed = sum(result.status == "failed" for result in self.results)
-        counts = {"done": len(self.results), "failed": failed}
+    async def _hold(self, first_number: int) -> None:
+        async with self._study() as study:
+            self.observer.started(self.writer.folder, study.progress(), self.design.seed)
+            ending = await study.run(first_number)
+        if ending == "time-limit":
+            await self._pause("its job's time limit came near")
+        elif ending == "complete" and self.design.next(self.results):
+            self._part = self._own_part()
+            await self._pause("cells with another number of hosts come next", chain=True)
+        else:
+            self._end("complete", ending)
+
+    async def _interrupted(self, stop: Stop) -> None:
+        task = asyncio.current_task()
+        if task:
+            task.uncancel()  # what follows is short, and has to be said
+        if stop.signal == signal.SIGUSR1 and self.site.site.inside():
+            await self._pause("its job's time limit came near")
+        self._end("interrupted", "a signal ended it")
+        raise self._stopped("was interrupted")
+
+    async def _pause(self, reason: str, *, chain: bool = False) -> None:
+        """End this sitting, and submit the job that goes on where that is wanted. Raises Interrupted."""
+        if not (chain or self.choices.jobs.chain):
+            self._end("interrupted", reason)
+            raise self._stopped(f"was interrupted: {reason}")
+        if len(self.results) == self._done_before:
+            self._end("failed", f"{reason}, and not one trial was made in it")
+            raise HostError(
+                f"run {self.writer.folder.id}: {reason}, and not one trial was made in it",
+                hint="give the site's jobs more `time`",
+            )
+        facts = await self._job()
+        self._end("interrupted", reason, next=facts["job"])
+        self._note_job(facts)
+        raise Interrupted(f"run {self.writer.folder.id}: {reason}; job {facts['job']} goes on with it")
+
+    def _stopped(self, what: str) -> Interrupted:
+        hint = f"`steelyard resume {self.writer.folder.id}` goes on with it"
+        return Interrupted(f"run {self.writer.folder.id} {what}", hint=hint)
+
+    def _end(self, state: str, reason: str, **more: Any) -> None:
         try:
-            self.writer.journal.write("run-ended", sync=True, state=state, reason=reason, **counts)
+            self.writer.journal.write(
+                "run-ended", sync=True, state=state, reason=reason, **self._counts(), **more
+            )
         finally:
             self.observer.ended(self.writer.folder, state, reason)
+
+    def _counts(self) -> dict[str, int]:
+        failed = sum(result.status == "failed" for result in self.results)
+        return {"done": len(self.results), "failed": failed}
+
+    async def _submit(self) -> None:
+        self._note_job(await self._job())
+
+    async def _job(self) -> dict[str, Any]:
+        """Submit the job that the run goes on in; imported here, as most runs need no scheduler."""
+        from steelyard.controller.jobs import submit
+
+        return await submit(self.writer.folder, self.store, self.site, needed(self._claims()), self.choices)
+
+    def _note_job(self, facts: Mapping[str, Any]) -> None:
+        options = list(self.choices.jobs.options)
+        self.writer.journal.write("run-submitted", sync=True, **facts, options=options, **self._counts())
+
+    def _own_part(self) -> Design:
+        """The cells of this sitting: all; with `split` those with the fewest hosts that are not done."""
+        if not self.choices.jobs.split:
+            return self.design
+        left = [cell for cell in self.design.cells if self.design.among([cell]).next(self.results)]
+        found = sizes(self.experiment, left)
+        of_size = [cell for cell in left if hosts_used(self.experiment, cell) in found[:1]]
+        return self.design.among(of_size) if of_size else self.design
+
+    def _claims(self) -> Mapping[str, Claim]:
+        """What the roles take: as declared; with `split` no more than this sitting's cells use."""
+        if not self.choices.jobs.split:
+            return self.experiment.claims
+        return claims_of(self.experiment, self._part.cells)
 
     @asynccontextmanager
     async def _study(self) -> AsyncIterator[Study]:
@@ -197,18 +175,19 @@ class Sitting:
             turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
-            crew = Crew.of(self.experiment.claims, hosts)
+            crew = Crew.of(self._claims(), hosts)
             scratches = Scratches(self._scratch(host, token.run, len(hosts) == 1) for host in crew.hosts)
             scope.push_async_callback(scratches.close)
             await scratches.open()
             watch = Watch(crew.hosts, self.writer.folder, self.experiment.telemetry, turn, self._warn)
             runner = TrialRunner(self.experiment, crew, self.writer, scratches, watch, self.design.seed)
             await self._environment(crew, scratches)
-            yield Study(self.experiment, self.design, self.results, runner, self.writer, self.observer)
+            limit = TimeLimit(await self.site.site.seconds_left())
+            yield Study(self.experiment, self._part, self.results, runner, self.writer, self.observer, limit)
 
     def _hosts(self, token: Token, log: Path) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """Hosts of the site for all roles."""
-        return self.site.site.lease(token, log, needed(self.experiment.claims))
+        return self.site.site.lease(token, log, needed(self._claims()))
 
     def _scratch(self, host: Host, run: str, alone: bool) -> Scratch:
         chosen = self.choices.scratch or os.environ.get("STEELYARD_SCRATCH")
@@ -228,69 +207,3 @@ class Sitting:
         needs = [tool for use in self.experiment.workload for tool in workload_class(use.use).needs]
         found = await gather_all(crew, needs, scratches, self.origin)
         self.writer.document(self.writer.folder.environment, {"site": self.site.name, **found})
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Turn the signals that mean "stop" into a cancellation of this task, once."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    if task is None:
-        raise RuntimeError("no task to interrupt")
-    stopped = False
-
-    def stop() -> None:
-        nonlocal stopped
-        if not stopped:
-            stopped = True
-            task.cancel()
-
-    try:
-        for number in SIGNALS:
-            loop.add_signal_handler(number, stop)
-    except (ValueError, RuntimeError):
-        pass  # not the main thread, as in some notebooks; there the notebook interrupts
-    try:
-        yield
-    finally:
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
-
-
-def chosen_site(choices: Choices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
-    """Where to run: the caller's word wins over `before`, where the run began, and that over the file's.
-
-    Raises UnknownName, and UsageError when it cannot fill the roles: before anything is started or paid for.
-    """
-    chosen = (choices.site if choices else None) or before or experiment.site or "local"
-    named = NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
-    there = named.site.size()
-    if there is not None:
-        assigned(experiment.claims, range(there))
-    return named
-
-
-def _described(experiment: Experiment, design: Design) -> dict[str, Any]:
-    """What analysis needs to know of the experiment, years later and without its plug-ins."""
-    metrics = declared_metrics(experiment, design.cells).values()
-    required = [
-        {"where": entry.where, **_plain(Requirement.parse(entry.that))} for entry in experiment.require
-    ]
-    return {
-        "experiment": experiment.experiment,
-        "about": experiment.about,
-        "seed": design.seed,
-        "workload": [use.model_dump(mode="json") for use in experiment.workload],
-        "before_each": experiment.as_file().get("before_each", []),
-        "order": experiment.order,
-        "repeat": experiment.repeat.model_dump(mode="json"),
-        "outliers": experiment.outliers,
-        "covers": list(experiment.covers),
-        "tags": dict(experiment.tags),
-        "metrics": [_plain(metric) for metric in metrics],
-        "require": required,
-        "cells": [dict(cell.parameters) for cell in design.cells],
-    }
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+from steelyard.controller.limit import TimeLimit
 from steelyard.controller.observer import Observer, Progress
 from steelyard.controller.trial import Account, TrialRunner
 from steelyard.design import Design, Results
@@ -26,20 +27,23 @@ class Study:
         runner: TrialRunner,
         writer: RunWriter,
         observer: Observer,
+        limit: TimeLimit,
     ) -> None:
         self.experiment, self.design, self.results = experiment, design, results
-        self.runner, self.writer, self.observer = runner, writer, observer
+        self.runner, self.writer, self.observer, self.limit = runner, writer, observer, limit
         self.failed = sum(result.status == "failed" for result in results)
         self._warned: set[str] = set()
         self._began = time.monotonic()
         self._done_before = len(results)
 
     async def run(self, first_number: int) -> str:
-        """Execute what the design wants. How the run ended: `complete`, or `budget`."""
+        """Execute what the design wants. How it ended: `complete`, `budget`, or `time-limit`."""
         number = first_number
         while batch := self.design.next(self.results):
             for trial in batch:
                 _stop_if_cancelled()
+                if self.limit.reached:
+                    return "time-limit"
                 number = await self._with_retries(trial, number) + 1
         return "budget" if self.design.out_of_budget(self.results) else "complete"
 
@@ -60,6 +64,7 @@ class Study:
             result, account = await self.runner.execute(trial, number, attempt)
             again = retry is not None and result.category in retry.on and attempt <= retry.times
             self._end(result, account, number, attempt, again=again)
+            self.limit.took(result.seconds)
             if not again:
                 break
             number += 1

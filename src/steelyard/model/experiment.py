@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from steelyard.errors import UsageError
+from steelyard.model.derive import Derive
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.levels import Levels, Sample
 from steelyard.model.requirement import Requirement
@@ -301,6 +302,9 @@ class Experiment(Part):
     ] = Field(default_factory=dict, description="What is deployed before measuring, by a name of yours")
     start: Start = Field(default_factory=Start)
     prices: Prices | None = None
+    derive: Annotated[tuple[Derive, ...], BeforeValidator(_listed)] = Field(
+        (), description="What the report derives: efficiency_loss, speedup, knee, cost, ranking, failure_rate"
+    )
     zip: tuple[tuple[str, ...], ...] = Field((), description="Parameters whose levels go in step")
     sample: Sample | None = Field(None, description="How parameters given by `between` are drawn")
     where: str | bool | None = Field(None, description="Keep only cells for which this is true")

@@ -53,6 +53,10 @@ class Token:
         form = _FORM.fullmatch(text)
         return cls(form[1], *map(int, form.groups()[1:])) if form else None
 
+    def here(self) -> bool:
+        """Whether the controller lives among our pids."""
+        return self.pid_namespace == _pid_namespace() and not self.dead()
+
     def dead(self) -> bool:
         """Whether the controller is certainly gone: it lived among our pids, and is not there any more."""
         if self.pid_namespace != _pid_namespace():

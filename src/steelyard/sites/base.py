@@ -34,11 +34,13 @@ class Site(ABC, Generic[OptionsT]):
     """Base of all sites. The subclass's docstring says where its hosts come from, and how to set it up.
 
     It sets `options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
-    machine. `chosen` are the validated options.
+    machine. `by_job` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`). `chosen`
+    are the validated options.
     """
 
     options: ClassVar[type[SiteOptions]] = SiteOptions
     needs: ClassVar[tuple[str, ...]] = ()
+    by_job: ClassVar[bool] = False
 
     def __init__(self, chosen: OptionsT) -> None:
         self.chosen = chosen
@@ -52,9 +54,21 @@ class Site(ABC, Generic[OptionsT]):
     def size(self) -> int | None:
         """How many hosts there are to lease; None when that is only known later, or as many as asked."""
 
+    def inside(self) -> str | None:
+        """The id of the job of this site that this process belongs to; None outside of any."""
+        return None
+
+    async def seconds_left(self) -> float | None:
+        """For how long its hosts may still be used; None when that is not limited, or nobody knows."""
+        return None
+
     def capabilities(self) -> frozenset[Capability]:
         """What can be done on its hosts that not every site allows."""
         return frozenset()
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the record must say of how its hosts are reached, such as host keys that nobody checks."""
+        return ()
 
     @abstractmethod
     def lease(

@@ -65,6 +65,13 @@ class Checker:
         for index, require in enumerate(self.experiment.require):
             if require.where:
                 yield from self._names(("require", index, "where"), require.where)
+        yield from self._derived()
+
+    def _derived(self) -> Iterator[Fault]:
+        """The parameters that entries of `derive` name."""
+        for index, entry in enumerate(self.experiment.derive if self.named else ()):
+            for name in entry.parameters():
+                yield from self._name(("derive", index, entry.name), name)
 
     def _names(self, path: Path, text: str) -> Iterator[Fault]:
         if self.named:
@@ -178,6 +185,9 @@ class Checker:
         until = self.experiment.repeat.until
         if until and "repeat" not in self.broken:
             yield from self._metric(("repeat", "until", "metric"), "metric", until.metric, declared)
+        for index, entry in enumerate(self.experiment.derive):
+            if name := getattr(entry.asked, "metric", None):
+                yield from self._metric(("derive", index, entry.name, "metric"), "derive", name, declared)
         for index, require in enumerate(self.experiment.require):
             requirement = Requirement.parse(require.that)
             path: Path = ("require", index, "that")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from steelyard.errors import UnknownName, UsageError, did_you_mean
 from steelyard.model.experiment import Experiment, WorkloadUse
 from steelyard.model.expression import ExpressionError, names_in, substitute
-from steelyard.model.roles import Selection, assigned
+from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import names
 from steelyard.spec.sentences import Fault, Path
@@ -51,17 +51,37 @@ def _copies(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies:
     return value
 
 
+def claims_of(experiment: Experiment, cells: Iterable[Cell]) -> dict[str, Claim]:
+    """The roles, none larger than these cells use it; one that none of them uses is left out."""
+    whole, used = experiment.claims, dict[str, Count]()
+    for selection in _selections(experiment, cells):
+        wanted: Count = whole[selection.role].hosts if selection.last is None else selection.last
+        for role in filter(None, (selection.role, whole[selection.role].shares)):
+            used[role] = _larger(used.get(role, 0), wanted)
+    return {role: Claim(used[role], claim.shares) for role, claim in whole.items() if role in used}
+
+
 def hosts_used(experiment: Experiment, cell: Cell) -> int | None:
     """How many hosts of the site a cell keeps busy; None when that depends on the site."""
-    total = sum(
-        role.hosts for role in experiment.roles.values() if role.shares is None and role.hosts != "all"
-    )
-    if not experiment.roles or any(role.hosts == "all" for role in experiment.roles.values()):
-        return None
-    groups = assigned(experiment.claims, range(total))
-    selections = [placing(use, cell.parameters, experiment).on for use in experiment.workload]
-    selections += [Selection.parse(service.on) for service in experiment.services.values()]
-    return len({host for selection in selections for host in selection.of(groups)})
+    return needed(claims_of(experiment, [cell]))
+
+
+def sizes(experiment: Experiment, cells: Iterable[Cell]) -> list[int]:
+    """The different numbers of hosts that cells use, smallest first; none where that depends on the site."""
+    found = {hosts_used(experiment, cell) for cell in cells}
+    return [] if None in found else sorted(size or 0 for size in found)
+
+
+def _selections(experiment: Experiment, cells: Iterable[Cell]) -> Iterator[Selection]:
+    for cell in cells:
+        for use in experiment.workload:
+            yield placing(use, cell.parameters, experiment).on
+    for service in experiment.services.values():
+        yield Selection.parse(service.on)
+
+
+def _larger(a: Count, b: Count) -> Count:
+    return "all" if "all" in (a, b) else max(int(a), int(b))
 
 
 class PlacingChecker:

@@ -80,6 +80,11 @@ class RunFolder:
         """What the minder has to complain about; empty on a good day."""
         return self.path / "minder.log"
 
+    @property
+    def job_log(self) -> Path:
+        """What the jobs of a batch scheduler print that go on with the run."""
+        return self.path / "job.log"
+
     def trial(self, number: int) -> Path:
         """The folder of a trial."""
         return self.path / "trials" / str(number)

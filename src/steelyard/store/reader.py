@@ -25,7 +25,7 @@ from steelyard.store.writer import is_live
 _TAIL = 8192
 _ENORMOUS = 1e15
 
-State = Literal["running", "complete", "interrupted", "failed", "died"]
+State = Literal["submitted", "running", "complete", "interrupted", "failed", "died"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,14 @@ class RunRecord:
         with _sound(self.folder.journal):
             for line in self._of("trial-ended"):
                 if not line.get("retried"):
-                    record = _trial(line)
+                    record = trial_record(line)
                     found[record.result.trial.key] = record
         return tuple(found.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many trials are done and how many of them failed, as each line about the run says."""
+        return {"done": len(self.trials), "failed": sum(r.status == "failed" for r in self.results)}
 
     @property
     def results(self) -> Iterator[Result]:
@@ -197,6 +202,8 @@ def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
     if is_live(folder):
         return "running"
     ended: dict[object, State] = {"complete": "complete", "interrupted": "interrupted", "failed": "failed"}
+    if last.get("kind") == "run-submitted":
+        return "submitted"
     return ended.get(str(last.get("state")), "died") if last.get("kind") == "run-ended" else "died"
 
 
@@ -230,7 +237,8 @@ def _counting(file: BinaryIO, start: int) -> dict[str, Any]:
     return last
 
 
-def _trial(line: Mapping[str, Any]) -> TrialRecord:
+def trial_record(line: Mapping[str, Any]) -> TrialRecord:
+    """A trial from its last line in the journal."""
     if line["status"] not in ("ok", "failed"):
         raise ValueError(f"a trial's status is ok or failed, not {line['status']!r:.40}")
     seconds = float(line["seconds"])

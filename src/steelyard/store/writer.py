@@ -17,14 +17,19 @@ from steelyard.store.journal import Journal, write_failure
 from steelyard.store.layout import SCHEMA, RunFolder
 
 KEPT_OF_A_FULL_FILE = 4096
+PATIENCE = 0.2
+_PAUSE = 0.01
 
 
 class RunWriter:
-    """An open run. Use it as a context manager; it holds `control.json` locked until it is closed."""
+    """An open run. Use it as a context manager; it holds `control.json` locked until it is closed.
 
-    def __init__(self, folder: RunFolder) -> None:
+    `patience`: for how many seconds it is tried when another process has it. Raises RunBusy, StoreError.
+    """
+
+    def __init__(self, folder: RunFolder, patience: float = PATIENCE) -> None:
         self.folder = folder
-        self._lock = _locked(folder)
+        self._lock = _locked(folder, patience)
         try:
             self.journal = Journal(folder.journal, folder.reserve)
         except StoreError:
@@ -110,13 +115,13 @@ def is_live(folder: RunFolder) -> bool:
     return False
 
 
-def _locked(folder: RunFolder) -> int:
+def _locked(folder: RunFolder, patience: float) -> int:
     """Lock `control.json`; the lock goes when the process does, however it ends.
 
     Tried for a moment, because `is_live` holds it for an instant, and because the former holder may remove
     the file between our open and our lock.
     """
-    for _ in range(20):
+    for _ in range(max(1, round(patience / _PAUSE))):
         try:
             lock = os.open(folder.control, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -124,7 +129,7 @@ def _locked(folder: RunFolder) -> int:
         if _taken(folder.control, lock):
             return lock
         os.close(lock)
-        time.sleep(0.01)
+        time.sleep(_PAUSE)
     raise RunBusy(f"run {folder.id} is being driven by another process")
 
 

@@ -1,0 +1,24 @@
+"""`steelyard cancel`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import found_run, run_argument, store_option
+
+
+@click.command()
+@run_argument()
+@store_option
+def command(run: str, store: str | None) -> int:
+    """End RUN: cancel its job, or stop its controller on this machine in good order.
+
+    \b
+    steelyard cancel last
+
+    What had finished is kept, and `steelyard resume` goes on with it.
+    """
+    from steelyard.controller.steer import steer
+
+    click.echo(steer(found_run(store, run), "cancel"))
+    return 0

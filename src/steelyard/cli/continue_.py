@@ -1,0 +1,22 @@
+"""`steelyard continue`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import found_run, run_argument, store_option
+
+
+@click.command()
+@run_argument()
+@store_option
+def command(run: str, store: str | None) -> int:
+    """Let the job of RUN go on that was suspended or held.
+
+    \b
+    steelyard continue last
+    """
+    from steelyard.controller.steer import steer
+
+    click.echo(steer(found_run(store, run), "continue"))
+    return 0

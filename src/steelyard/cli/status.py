@@ -1,0 +1,27 @@
+"""`steelyard status`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import found_run, json_option, print_json, run_argument, store_option
+
+
+@click.command()
+@run_argument()
+@store_option
+@json_option
+def command(run: str, store: str | None, as_json: bool) -> int:
+    """Say how RUN stands: how far it is, and what its scheduler says of its job.
+
+    \b
+    steelyard status last
+    """
+    from steelyard.controller.steer import status
+
+    found = status(found_run(store, run))
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(str(found[key]) for key in ("run", "job", "last") if found.get(key)))
+    return 0

@@ -1,0 +1,24 @@
+"""`steelyard suspend`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import found_run, run_argument, store_option
+
+
+@click.command()
+@run_argument()
+@store_option
+def command(run: str, store: str | None) -> int:
+    """Suspend the job of RUN where its scheduler allows it; a job that waits is held.
+
+    \b
+    steelyard suspend last
+
+    A trial that is suspended takes longer: its figures are those of a disturbed one.
+    """
+    from steelyard.controller.steer import steer
+
+    click.echo(steer(found_run(store, run), "suspend"))
+    return 0

@@ -1,0 +1,73 @@
+"""What the caller may decide about a sitting of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UsageError
+from steelyard.model.experiment import Experiment
+from steelyard.model.roles import assigned
+from steelyard.sites.base import Site
+from steelyard.spec.sites import NamedSite, resolve
+
+_NO_JOBS_HINT = "leave it out, or name a site such as --site slurm:4"
+JOB = "STEELYARD_JOB"
+"""Set to 1 in the environment of a controller that a job runs: it waits for who submitted it to let go."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobChoices:
+    """What may be decided about the jobs of a batch scheduler.
+
+    `detach`: do not follow the run. `chain`: a job that ends before the run does submits the next one.
+    `split`: one job after the other for each number of hosts. `options` are the scheduler's own
+    words.
+    """
+
+    detach: bool = False
+    chain: bool = False
+    split: bool = False
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the command line may decide.
+
+    `scratch`: the directory for test data, by default in the store. `beside`: do not wait for another run
+    on this machine but run beside it, each trial marked as disturbed.
+    """
+
+    site: str | Site[Any] | None = None
+    scratch: Path | None = None
+    beside: bool = False
+    jobs: JobChoices = field(default_factory=JobChoices)
+
+
+def chosen_site(choices: Choices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
+    """Where to run: the caller's word wins over `before`, where the run began, and that over the file's.
+
+    Raises UnknownName, and UsageError when it cannot fill the roles: before anything is started or paid for.
+    """
+    chosen = (choices.site if choices else None) or before or experiment.site or "local"
+    named = NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
+    there = named.site.size()
+    if there is not None and not (choices and choices.jobs.split):
+        assigned(experiment.claims, range(there))
+    if choices and not named.site.by_job:
+        _no_jobs(choices.jobs, named.name)
+    return named
+
+
+def _no_jobs(jobs: JobChoices, name: str) -> None:
+    asked = [word for word in ("detach", "chain", "split") if getattr(jobs, word)]
+    if asked or jobs.options:
+        what = f"--{asked[0]}" if asked else f"'{jobs.options[0]}' after --"
+        raise UsageError(f"{what} is for batch schedulers, and site {name} is none", hint=_NO_JOBS_HINT)
+
+
+def waits_for_job(named: NamedSite) -> bool:
+    """Whether its hosts are only had in a job that is still to be submitted."""
+    return named.site.by_job and named.site.inside() is None

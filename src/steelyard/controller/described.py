@@ -1,0 +1,40 @@
+"""What analysis needs to know of an experiment, years later and without its plug-ins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.design import Design
+from steelyard.model.experiment import Experiment
+from steelyard.model.requirement import Requirement
+from steelyard.spec.check import declared_metrics
+
+
+def described(experiment: Experiment, design: Design) -> dict[str, Any]:
+    """The content of `design.json`."""
+    metrics = declared_metrics(experiment, design.cells).values()
+    required = [
+        {"where": entry.where, **_plain(Requirement.parse(entry.that))} for entry in experiment.require
+    ]
+    return {
+        "experiment": experiment.experiment,
+        "about": experiment.about,
+        "seed": design.seed,
+        "workload": [use.model_dump(mode="json") for use in experiment.workload],
+        "before_each": experiment.as_file().get("before_each", []),
+        "order": experiment.order,
+        "repeat": experiment.repeat.model_dump(mode="json"),
+        "outliers": experiment.outliers,
+        "covers": list(experiment.covers),
+        "tags": dict(experiment.tags),
+        "metrics": [_plain(metric) for metric in metrics],
+        "require": required,
+        "roles": {name: role.model_dump(mode="json") for name, role in experiment.roles.items()},
+        "derive": [entry.model_dump(mode="json", exclude_none=True) for entry in experiment.derive],
+        "prices": experiment.prices.model_dump(mode="json") if experiment.prices else None,
+        "cells": [dict(cell.parameters) for cell in design.cells],
+    }
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}

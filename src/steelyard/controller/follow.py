@@ -1,0 +1,112 @@
+"""Follow a run that goes on in a job: its journal lies on a file system that both sides see."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from steelyard.controller.jobs import JobOfRun
+from steelyard.controller.observer import Observer, Progress
+from steelyard.design import Design, Results
+from steelyard.errors import HostError
+from steelyard.sites._job import Job
+from steelyard.spec.load import checked_source
+from steelyard.spec.source import read
+from steelyard.store.layout import RunFolder
+from steelyard.store.reader import RunRecord, trial_record
+
+LOOK_EVERY = 0.5
+ASK_LEAST, ASK_MOST = 1.0, 20.0
+"""How often the scheduler is asked, in seconds: the longer it stays the same, the less often."""
+
+
+class Tail:
+    """The lines that a journal has grown by since it was last looked at; a torn one waits for its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, 0
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """Whole lines only."""
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    return
+                self._read += len(raw)
+                yield json.loads(raw)
+
+
+class Follower:
+    """Tells an observer what happens to a run in a job."""
+
+    def __init__(self, folder: RunFolder, observer: Observer) -> None:
+        self.folder, self.observer = folder, observer
+        self._tail = Tail(folder.journal)
+        record = RunRecord(folder)
+        experiment = checked_source(read(record.experiment_text, str(folder.experiment)))
+        self._design, self._results = Design(experiment, record.seed), Results()
+        self._told, self._ended = "", False
+
+    async def follow(self) -> None:
+        """Return when the run is over. Raises HostError when its job is, and the run is not."""
+        pause = ASK_LEAST
+        due = 0.0
+        loop = asyncio.get_running_loop()
+        while not self._look():
+            if loop.time() >= due:
+                pause = min(pause * 1.5, ASK_MOST) if not await self._ask() else ASK_LEAST
+                due = loop.time() + pause
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _look(self) -> bool:
+        for line in self._tail.new():
+            self._tell(line)
+        return self._ended
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        match line["kind"]:
+            case "run-resumed":
+                self._ended = False
+                self.observer.started(self.folder, self._progress(), self._design.seed)
+            case "trial-ended" if not line.get("retried"):
+                record = trial_record(line)
+                self._results.add(record.result)
+                self.observer.trial_ended(record.result, record.message, self._progress())
+            case "warning":
+                self.observer.warned(str(line["text"]))
+            case "run-submitted":
+                self._ended = False
+            case "run-ended":
+                self._ended = line.get("next") is None
+                if self._ended:
+                    self.observer.ended(self.folder, str(line["state"]), str(line["reason"]))
+
+    async def _ask(self) -> bool:
+        """Ask the scheduler; whether it has something new to say."""
+        job = await JobOfRun(RunRecord(self.folder)).look()
+        if job.state.over and not self._look():
+            await asyncio.sleep(
+                2 * LOOK_EVERY
+            )  # the last lines may still be on their way through the file server
+            if not self._look():
+                raise self._lost(job)
+        if job.sentence == self._told:
+            return False
+        self._told = job.sentence
+        self.observer.waiting(job.sentence)
+        return True
+
+    def _lost(self, job: Job) -> HostError:
+        hint = (
+            f"{self.folder.job_log} may say why; `steelyard resume {self.folder.id}` goes on, nothing is lost"
+        )
+        return HostError(f"{job.sentence}, and the run {self.folder.id} is not complete", hint=hint)
+
+    def _progress(self) -> Progress:
+        failed = sum(result.status == "failed" for result in self._results)
+        least, most = self._design.expected(self._results)
+        return Progress(len(self._results), failed, least, most, None)

@@ -1,0 +1,29 @@
+"""How long a sitting may last: a job ends at its scheduler's time limit, and must stop cleanly before it."""
+
+from __future__ import annotations
+
+import time
+
+SPARE = 20.0
+"""Seconds that are kept for cleaning up, and for the last lines of the record."""
+_LONGER = 1.25
+
+
+class TimeLimit:
+    """The end of a sitting, `left` seconds from now; None when there is no end.
+
+    The next trial is expected to take a quarter longer than the longest so far.
+    """
+
+    def __init__(self, left: float | None) -> None:
+        self._end = None if left is None else time.monotonic() + left
+        self._longest = 0.0
+
+    def took(self, seconds: float) -> None:
+        """A trial took so long."""
+        self._longest = max(self._longest, seconds)
+
+    @property
+    def reached(self) -> bool:
+        """Whether another trial would probably not end in time."""
+        return self._end is not None and time.monotonic() + _LONGER * self._longest + SPARE > self._end

@@ -1,0 +1,120 @@
+"""Start a run, go on with one, extend one: here, or through a job of a batch scheduler."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from steelyard.controller.choices import JOB, Choices, chosen_site, waits_for_job
+from steelyard.controller.clean import remove_scratch_of
+from steelyard.controller.described import described
+from steelyard.controller.loop import complete
+from steelyard.controller.observer import Observer
+from steelyard.controller.sitting import Sitting
+from steelyard.design import Design, Results
+from steelyard.errors import UsageError
+from steelyard.model.experiment import Experiment
+from steelyard.model.trial import Scalar
+from steelyard.remote.sweep import sweep
+from steelyard.spec.change import extended
+from steelyard.spec.load import checked_source
+from steelyard.spec.sites import NamedSite
+from steelyard.spec.source import read
+from steelyard.store.layout import RunFolder, Store
+from steelyard.store.reader import RunRecord
+from steelyard.store.writer import PATIENCE, RunWriter
+
+_PATIENCE_OF_A_JOB = 60.0
+
+
+def start(
+    experiment: Experiment,
+    text: str,
+    store: Store,
+    *,
+    choices: Choices | None = None,
+    observer: Observer | None = None,
+    origin: Path | None = None,
+) -> RunFolder:
+    """Run a checked experiment. `text` is kept as `experiment.yaml`; `origin` is its folder, for git.
+
+    Raises Interrupted when a signal ended it, SteelyardError when it could not be carried out; either way
+    what had finished is in the store.
+    """
+    site = chosen_site(choices, experiment)
+    folder = store.create(experiment.experiment)
+    seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
+    with RunWriter(folder) as writer:
+        design = Design(experiment, seed)
+        writer.text(folder.experiment, text.rstrip("\n"))
+        writer.document(folder.design, described(experiment, design))
+        sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, origin)
+        facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
+        complete(sitting.take_place("run-started", 1, **facts))
+    _follow(folder, site, choices, observer)
+    return folder
+
+
+def resume(
+    folder: RunFolder, store: Store, *, choices: Choices | None = None, observer: Observer | None = None
+) -> RunFolder:
+    """Go on with a run where its journal ends. Raises as `start`, and RunBusy when it is still going on."""
+    with RunWriter(folder, _PATIENCE_OF_A_JOB if os.environ.get(JOB) == "1" else PATIENCE) as writer:
+        site = _go_on(writer, store, choices, observer)
+    _follow(folder, site, choices, observer)
+    return folder
+
+
+def extend(
+    folder: RunFolder,
+    store: Store,
+    *,
+    levels: Mapping[str, Sequence[Scalar]],
+    repeat: int | None = None,
+    choices: Choices | None = None,
+    observer: Observer | None = None,
+) -> RunFolder:
+    """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
+    with RunWriter(folder) as writer:
+        record = _begun(folder)
+        _, text = extended(record.experiment_text, str(folder.experiment), levels, repeat)
+        writer.journal.write("run-extended", sync=True, before=record.experiment_text, after=text)
+        writer.text(folder.experiment, text.rstrip("\n"), sync=True)
+        site = _go_on(writer, store, choices, observer)
+    _follow(folder, site, choices, observer)
+    return folder
+
+
+def _begun(folder: RunFolder) -> RunRecord:
+    record = RunRecord(folder)
+    if not record.journal or record.journal[0]["kind"] != "run-started":
+        hint = f"`steelyard rm {folder.id}` removes what there is of it"
+        raise UsageError(f"run {folder.id} was ended before it began; start it anew", hint=hint)
+    return record
+
+
+def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: Observer | None) -> NamedSite:
+    folder = writer.folder
+    record = _begun(folder)
+    experiment = checked_source(read(record.experiment_text, str(folder.experiment)))
+    sweep(run=folder.id)
+    remove_scratch_of(folder, store)
+    # A trial that failed only because its record found no room is made again.
+    results = Results(result for result in record.results if result.category != "store-full")
+    design = Design(experiment, record.seed)
+    writer.document(folder.design, described(experiment, design))
+    site = chosen_site(choices, experiment, record.site)
+    sitting = Sitting(experiment, design, results, writer, store, site, choices, observer, None)
+    complete(sitting.take_place("run-resumed", record.last_number + 1))
+    return site
+
+
+def _follow(folder: RunFolder, site: NamedSite, choices: Choices | None, observer: Observer | None) -> None:
+    """Watch a run that goes on in a job, unless the caller would rather not. Raises as `start`."""
+    if not waits_for_job(site) or (choices and choices.jobs.detach):
+        return
+    from steelyard.controller.follow import Follower
+
+    complete(Follower(folder, observer or Observer()).follow())

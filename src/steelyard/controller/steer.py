@@ -1,0 +1,99 @@
+"""Act on a run from outside: look at it, cancel, suspend, continue."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import Any
+
+from steelyard.controller.loop import complete
+from steelyard.errors import HostError, UsageError
+from steelyard.remote.minder.processes import process
+from steelyard.remote.token import Token
+from steelyard.store.layout import RunFolder
+from steelyard.store.reader import RunRecord
+from steelyard.store.writer import is_live
+from steelyard.units import show_span
+
+
+def status(folder: RunFolder) -> dict[str, Any]:
+    """How a run stands, in sentences: `run`, `job` (what the scheduler says), `last` (the newest trial)."""
+    record = RunRecord(folder)
+    glance, counts = record.glance(), record.counts
+    found: dict[str, Any] = {
+        "state": glance.state,
+        **counts,
+        "run": f"run {folder.id} is {glance.state}: {counts['done']} trials done, {counts['failed']} failed",
+    }
+    if record.trials:
+        trial = record.trials[-1]
+        ago = show_span(max(0.0, time.time() - trial.started - trial.result.seconds))
+        found["last"] = f"the last trial, {trial.result.trial.cell.key}, ended {ago} ago"
+    if any(line["kind"] == "run-submitted" for line in record.journal):
+        found["job"] = _job_sentence(record)
+    return found
+
+
+def steer(folder: RunFolder, verb: str) -> str:
+    """`cancel`, `suspend` or `continue` a run; what came of it. Raises UsageError, HostError."""
+    record = RunRecord(folder)
+    if any(line["kind"] == "run-submitted" for line in record.journal):
+        return _job_sentence(record, verb)
+    if verb != "cancel":
+        raise UsageError(
+            f"run {folder.id} is in no job of a batch scheduler, so it cannot {verb}",
+            hint="Ctrl-C or `steelyard cancel` ends it in good order, and `steelyard resume` goes on",
+        )
+    return _end_controller(folder)
+
+
+def _job_sentence(record: RunRecord, verb: str | None = None) -> str:
+    """Ask the scheduler; where a verb is given, after having it done."""
+    from steelyard.controller.jobs import JobOfRun
+
+    said: list[str] = []
+
+    async def ask() -> None:
+        job = JobOfRun(record)
+        said.append((await (job.act(verb) if verb else job.look())).sentence)
+
+    try:
+        complete(ask())
+    except HostError as error:
+        if verb:
+            raise
+        said.append(f"its job cannot be asked for: {error.message}")
+    return said[0]
+
+
+def _end_controller(folder: RunFolder) -> str:
+    if not is_live(folder):
+        raise UsageError(f"run {folder.id} is not going on", hint="`steelyard resume` goes on with it")
+    try:
+        token = Token.parse(str(json.loads(folder.control.read_text())["token"]))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise HostError(
+            f"who drives run {folder.id} cannot be read from {folder.control}: {error}"
+        ) from error
+    if token is None or not token.here():
+        raise HostError(f"run {folder.id} is driven from another machine or container; cancel it there")
+    _send(token)
+    return f"run {folder.id} was asked to stop; it ends in good order"
+
+
+def _send(token: Token) -> None:
+    """Signal the controller, and never a process that got its pid later."""
+    try:
+        pidfd = os.pidfd_open(token.controller)
+    except ProcessLookupError:
+        return
+    try:
+        found = process(token.controller)
+        if found and found.start == token.controller_start:
+            signal.pidfd_send_signal(pidfd, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(pidfd)
