@@ -9,8 +9,8 @@ from typing import Any
 
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.controller import run as runs
-from steelyard.controller.observer import Observer
 from steelyard.controller.choices import Choices
+from steelyard.controller.observer import Observer
 from steelyard.model.experiment import Experiment
 from steelyard.sites.base import Site
 from steelyard.spec.change import dump

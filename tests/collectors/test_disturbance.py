@@ -192,7 +192,7 @@ def test_a_name_may_hold_anything() -> None:
     fields = "S 1 9 9 0 -1 4194560 0 0 0 0 150 50 0 0 20 0 1 0 777 0 0"
     text = f"9 (a) R 2 (\nb) {fields}"
     found = snapshot({"/proc/9/stat": text, "/proc/self/stat": text, "/proc/8/stat": "gone"}).processes
-    assert found == {9: Process(777, 1, "a) R 2 (?b", 2.0, False)}
+    assert found == {9: Process(777, 1, "a) R 2 (?b", 2.0, False, 1.5)}
 
 
 def test_thermal_counters_and_quotas_are_added() -> None:
@@ -347,3 +347,13 @@ def test_real_fio_alone_does_not_disturb_itself(job: str, tmp_path: Path, read: 
         if passed == 3:
             return
     pytest.skip(f"machine is not quiet: {passed} of 15 windows were")
+
+
+def test_the_user_time_of_our_services_is_not_foreign() -> None:
+    """A service lives through the trial below our minder (7), so no exit tells what it used."""
+    minder, idle = Process(1, 1, "minder", 0.0, False), Process(5, 7, "iperf3", 1.0, False, 0.2)
+    busy = Process(5, 7, "iperf3", 3.0, False, 1.4)
+    one = Snapshot(user=10.0, processes={7: minder, 9: idle})
+    two = Snapshot(user=11.2, processes={7: minder, 9: busy})
+    assert reasons(one, two, own=[7]) == []
+    assert reasons(one, two, own=[]) != []

@@ -10,6 +10,8 @@ import dataclasses
 import datetime
 import json
 import os
+import platform
+import re
 import resource
 import shutil
 import subprocess
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.model.command import Command, Exit, Output, Place
+from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
 from steelyard.plugins import own_names
 from steelyard.spec.bind import workload_class
@@ -39,20 +41,20 @@ def made(name: str, index: int) -> Workload[Any]:
     return kind(kind.options.model_validate(kind.examples[index]))
 
 
-def place(scratch: Path, raw: Path) -> Place:
+def place(scratch: Path, raw: Path, to: Endpoint | None = None) -> Place:
     """A place on this machine."""
-    return Place(PurePosixPath(scratch), PurePosixPath(raw), os.cpu_count() or 1, 2**30, seed=1)
+    return Place(PurePosixPath(scratch), PurePosixPath(raw), os.cpu_count() or 1, 2**30, seed=1, to=to)
 
 
-def run(workload: Workload[Any], folder: Path) -> dict[str, Output]:
+def run(workload: Workload[Any], folder: Path, to: Endpoint | None = None) -> dict[str, Output]:
     """Run all phases in `folder`; what each measured one left behind, by name."""
     scratch = folder / "scratch"
     scratch.mkdir()
     found = {}
-    for name in [phase.name for phase in workload.phases(place(scratch, folder))]:
+    for name in [phase.name for phase in workload.phases(place(scratch, folder, to))]:
         raw = folder / name / "raw"
         raw.mkdir(parents=True)
-        phase = next(p for p in workload.phases(place(scratch, raw)) if p.name == name)
+        phase = next(p for p in workload.phases(place(scratch, raw, to)) if p.name == name)
         found[name] = _output(phase.command, scratch, folder / name)
         assert found[name].exit.code == 0, found[name].stderr
         if not phase.measured:
@@ -98,12 +100,12 @@ def record(name: str, index: int, outputs: dict[str, Output]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for phase, output in outputs.items():
         (folder / phase / "raw").mkdir(parents=True)
-        (folder / phase / "stdout").write_text(output.stdout)
-        (folder / phase / "stderr").write_text(output.stderr)
+        (folder / phase / "stdout").write_text(_nameless(output.stdout))
+        (folder / phase / "stderr").write_text(_nameless(output.stderr))
         (folder / phase / "exit.json").write_text(json.dumps(dataclasses.asdict(output.exit)) + "\n")
         for path in output.raw.values():
             place = str(path.parents[2])  # no path of the machine that recorded belongs in a recording
-            (folder / phase / "raw" / path.name).write_text(path.read_text().replace(place, ""))
+            (folder / phase / "raw" / path.name).write_text(_nameless(path.read_text().replace(place, "")))
     content = {"recorded": _origin(name), **expected(name, index, recorded(name, index))}
     (folder / "expected.json").write_text(json.dumps(content, indent=1) + "\n")
 
@@ -130,9 +132,14 @@ def expected(name: str, index: int, outputs: dict[str, Output]) -> dict[str, Any
     return {"metrics": metrics, "values": dict(reading.values), "histograms": bins}
 
 
+def _nameless(text: str) -> str:
+    """Without the name of the machine that recorded."""
+    return re.sub(rf"\b{re.escape(platform.node())}\b", "host", text)
+
+
 def _origin(name: str) -> dict[str, Any]:
     versions = {}
     for tool in workload_class(name).needs:
-        done = subprocess.run([tool.name, *tool.version], capture_output=True, text=True, check=False)
-        versions[tool.name] = (done.stdout or done.stderr).partition("\n")[0]
+        done = subprocess.run(tool.argv(*tool.version), capture_output=True, text=True, check=False)
+        versions[tool.name] = (done.stdout or done.stderr).strip().partition("\n")[0]
     return {"date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(), "tools": versions}

@@ -12,8 +12,8 @@ import inspect
 import json
 import math
 import re
-import shutil
 import sys
+import types
 from pathlib import Path
 from typing import get_args
 
@@ -24,19 +24,35 @@ from steelyard.errors import ParseFailure
 from steelyard.model.metric import Better, Unit
 from steelyard.plugins import own_names
 from steelyard.spec.bind import workload_class
+from steelyard.tools.find import missing
 
-_spec = importlib.util.spec_from_file_location("recording", Path(__file__).with_name("recording.py"))
-recording = sys.modules["recording"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(recording)
+
+def beside(name: str) -> types.ModuleType:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+recording, serving = beside("recording"), beside("serving")
+QUICK = 2.0  # seconds; an example that takes longer is run in `make test-full` only
 
 NAMES = sorted(own_names("workloads"))
 CASES = [pytest.param(name, index, id=f"{name}-{index}") for name, index in recording.cases()]
+RUNS = [
+    pytest.param(
+        *case.values,
+        id=case.id,
+        marks=pytest.mark.full if (recording.made(*case.values).seconds() or 0) > QUICK else (),
+    )
+    for case in CASES
+]
 
 
 def needed(name: str) -> None:
-    for tool in workload_class(name).needs:
-        if shutil.which(tool.name) is None:
-            pytest.skip(f"{tool.name} is not installed")
+    for tool in missing(workload_class(name).needs):
+        pytest.skip(f"{tool.name} is not installed")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -73,7 +89,7 @@ def test_metrics_declare_unit_and_direction(name, index):
 @pytest.mark.parametrize(("name", "index"), CASES)
 def test_commands_render_and_stay_in_their_place(name, index):
     workload = recording.made(name, index)
-    place = recording.place(Path("/scratch/t1"), Path("/store/raw"))
+    place = recording.place(Path("/scratch/t1"), Path("/store/raw"), serving.place_of_server(workload))
     phases = workload.phases(place)
     assert phases == workload.phases(place), "describing is pure"
     assert any(phase.measured for phase in phases)
@@ -86,18 +102,19 @@ def test_commands_render_and_stay_in_their_place(name, index):
         outside = [
             path
             for path in re.findall(r"(?<![\w.])/[\w./-]+", text)
-            if not path.startswith(("/scratch/t1", "/store/raw"))
+            if not path.startswith(("/scratch/t1", "/store/raw", "/dev/"))
         ]
         assert outside == []
     assert workload.disk() >= 0
     assert (workload.seconds() or 0) >= 0
 
 
-@pytest.mark.parametrize(("name", "index"), CASES)
+@pytest.mark.parametrize(("name", "index"), RUNS)
 def test_real_output_gives_every_declared_metric(name, index, tmp_path, request):
     needed(name)
     workload = recording.made(name, index)
-    outputs = recording.run(workload, tmp_path)
+    with serving.serving(workload) as to:
+        outputs = recording.run(workload, tmp_path, to)
     if request.config.getoption("--record"):
         recording.record(name, index, outputs)
     check(workload, recording.readings(workload, outputs))

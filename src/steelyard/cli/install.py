@@ -18,7 +18,7 @@ from steelyard.model.tool import Tool
 @click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @click.option("--dry-run", is_flag=True, help="Only print the command")
 def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
-    """Install the tools NAMES, or all that the catalogue's workloads need, with apt, dnf or pip.
+    """Install the tools NAMES, or all that the catalogue needs, with apt, dnf or pip.
 
     \b
     steelyard install fio
@@ -64,6 +64,8 @@ def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
 
 def _known() -> dict[str, Tool]:
     from steelyard.plugins import names
-    from steelyard.spec.bind import workload_class
+    from steelyard.spec.bind import service_class, workload_class
 
-    return {tool.name: tool for name in sorted(names("workloads")) for tool in workload_class(name).needs}
+    workloads = [workload_class(name).needs for name in sorted(names("workloads"))]
+    services = [service_class(name).needs for name in sorted(names("services"))]
+    return {tool.name: tool for needs in (*workloads, *services) for tool in needs}

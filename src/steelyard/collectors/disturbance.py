@@ -63,13 +63,17 @@ class Allowance:
 
 
 class Process(NamedTuple):
-    """A process: start time in ticks since boot (with its id, its identity), parent, name, CPU seconds."""
+    """A process: start time in ticks since boot (with its id, its identity), parent, name, CPU seconds.
+
+    `user` is the part of `cpu` in user mode.
+    """
 
     started: int
     parent: int
     name: str
     cpu: float
     kernel: bool
+    user: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,8 @@ def judge(
 
     `ours`: seconds of *user* time that our own processes used in between: controller, minder and every
     process that ended, by its rusage. `own`: ids of our long-lived processes (the controller's is enough);
-    they and all below them are not foreign in the table of processes.
+    they and all below them are not foreign in the table of processes, and what lives below them (services)
+    needs not be in `ours`.
     """
     reasons: list[str] = []
     if wall >= allowance.shortest:
@@ -147,7 +152,7 @@ def _foreign(
 ) -> Iterator[str]:
     by_name = _foreign_processes(before.processes, after.processes, own)
     seen = sum(by_name.values())
-    user = _grown(before.user, after.user) - ours
+    user = _grown(before.user, after.user) - ours - _of_services(before.processes, after.processes, own)
     least = max(allowance.least, allowance.share * wall)
     # Ticks sample: of n ticks that hit our processes about the square root of n may be charged amiss.
     unsure = max(least, 2 * math.sqrt(_SAMPLING * max(ours, 0.0)))
@@ -195,6 +200,17 @@ def _foreign_processes(
     return seconds
 
 
+def _of_services(
+    before: Mapping[int, Process] | None, after: Mapping[int, Process] | None, own: Collection[int]
+) -> float:
+    """Seconds of user time of what lives below our own processes: services that the workload talks to."""
+    if before is None or after is None:
+        return 0.0
+    below = _descendants(after, own) - set(own)
+    lived = [(before.get(pid), after[pid]) for pid in below if pid in after]
+    return sum(now.user - (then.user if then and then.started == now.started else 0.0) for then, now in lived)
+
+
 def _descendants(table: Mapping[int, Process], roots: Collection[int]) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid, process in table.items():
@@ -239,9 +255,10 @@ def _process(text: str) -> Process | None:
     start, end = text.find("("), text.rfind(")")
     fields = text[end + 2 :].split()
     try:
-        cpu = (int(fields[11]) + int(fields[12])) * _TICK
+        user = int(fields[11]) * _TICK
+        cpu = user + int(fields[12]) * _TICK
         kernel = bool(int(fields[6]) & _KERNEL_THREAD)
-        return Process(int(fields[19]), int(fields[1]), _printable(text[start + 1 : end]), cpu, kernel)
+        return Process(int(fields[19]), int(fields[1]), _printable(text[start + 1 : end]), cpu, kernel, user)
     except (ValueError, IndexError):
         return None
 

@@ -77,7 +77,7 @@ def commands(tools: Iterable[Tool], folder: PurePosixPath | str | None = None) -
 
     Git is kept from running anything that the folder's own configuration names, and from writing to it.
     """
-    found = {f"version of {tool.name}": (tool.name, *tool.version) for tool in tools}
+    found = {f"version of {tool.name}": tool.argv(*tool.version) for tool in tools}
     if folder is not None:
         git = ("git", "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(folder))
         found["git commit"] = (*git, "rev-parse", "HEAD")
@@ -140,7 +140,9 @@ def _load(raw: Raw) -> dict[str, Any]:
 def _tools(raw: Raw) -> dict[str, str]:
     """The first line that each tool prints of its version."""
     said = each(raw, "version of *")
-    return {name: scrubbed(text.splitlines()[0])[:200] for name, text in said.items() if text}
+    return {
+        name: scrubbed(text.split("\n")[0])[:200] for name, found in said.items() if (text := found.strip())
+    }
 
 
 def _experiment(raw: Raw) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from steelyard.controller.jobs import JobOfRun
 from steelyard.controller.observer import Observer, Progress
+from steelyard.controller.signals import interruptible
 from steelyard.design import Design, Results
-from steelyard.errors import HostError
+from steelyard.errors import HostError, Interrupted
 from steelyard.sites._job import Job
 from steelyard.spec.load import checked_source
 from steelyard.spec.source import read
@@ -50,9 +51,25 @@ class Follower:
         experiment = checked_source(read(record.experiment_text, str(folder.experiment)))
         self._design, self._results = Design(experiment, record.seed), Results()
         self._told, self._ended = "", False
+        self._state, self._reason = "", ""
 
     async def follow(self) -> None:
-        """Return when the run is over. Raises HostError when its job is, and the run is not."""
+        """Return when the run is complete. Raises HostError when it failed, or its job ended before it,
+        Interrupted when it was stopped, or we were: then the job goes on.
+        """
+        with interruptible():
+            try:
+                await self._until_it_ends()
+            except asyncio.CancelledError:
+                hint = f"`steelyard cancel {self.folder.id}` ends it, `status` tells how it stands"
+                raise Interrupted(f"run {self.folder.id} goes on in its job", hint=hint) from None
+        hint = f"`steelyard resume {self.folder.id}` goes on with it"
+        if self._state == "failed":
+            raise HostError(self._reason, hint=hint)
+        if self._state == "interrupted":
+            raise Interrupted(f"run {self.folder.id} was interrupted: {self._reason}", hint=hint)
+
+    async def _until_it_ends(self) -> None:
         pause = ASK_LEAST
         due = 0.0
         loop = asyncio.get_running_loop()
@@ -82,8 +99,9 @@ class Follower:
                 self._ended = False
             case "run-ended":
                 self._ended = line.get("next") is None
+                self._state, self._reason = str(line["state"]), str(line["reason"])
                 if self._ended:
-                    self.observer.ended(self.folder, str(line["state"]), str(line["reason"]))
+                    self.observer.ended(self.folder, self._state, self._reason)
 
     async def _ask(self) -> bool:
         """Ask the scheduler; whether it has something new to say."""

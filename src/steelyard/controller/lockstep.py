@@ -19,6 +19,7 @@ from steelyard.model.command import Exit
 from steelyard.model.experiment import Start
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Clock, Host
+from steelyard.remote.local import this_machine
 from steelyard.units import show
 
 ANSWER_WITHIN = 10.0
@@ -115,9 +116,11 @@ def punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]) -> Pun
 async def _clock(host: Host) -> Clock:
     try:
         async with asyncio.timeout(ANSWER_WITHIN):
-            return await host.clock()
+            told = await host.clock()
     except TimeoutError:
         raise HostLost(f"{host.name} did not tell its time within {ANSWER_WITHIN:g} s") from None
+    # A stand-in on our own machine has our clock, whatever the way there adds to its answer.
+    return Clock(0.0, 0.0) if host.machine == this_machine() else told
 
 
 def _by_machine(berths: Iterable[Berth]) -> dict[str, list[Berth]]:

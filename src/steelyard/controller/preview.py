@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from steelyard.design import Design, Results
-from steelyard.model.command import Command, Place
+from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment, WorkloadUse
 from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
-from steelyard.spec.bind import bound_all, workload_class
+from steelyard.spec.bind import bound_all, tools_of
 from steelyard.spec.placing import Placing, hosts_used, placing
 from steelyard.tools.find import missing
 
@@ -44,7 +44,7 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
     """Look ahead. `scratch` is where test data would go; `cores` and `memory` (bytes) are the host's."""
     design = Design(experiment, seed)
     least, most = design.expected(Results())
-    needs = [tool for use in experiment.workload for tool in workload_class(use.use).needs]
+    needs = tools_of(experiment, design.cells[0])
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
     seconds = _seconds(experiment, sample, least, most)
@@ -98,8 +98,16 @@ def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[st
     return [
         (_label(use, phase.name, placing(use, cell.parameters, experiment)), phase.command)
         for use, workload in bound_all(experiment, cell)
-        for phase in workload.phases(place)
+        for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
     ]
+
+
+def _stand_in(experiment: Experiment, use: WorkloadUse) -> Endpoint | None:
+    """For a service that does not run yet: its name for its address, and no port."""
+    if use.to is None:
+        return None
+    kind = experiment.services[use.to].use
+    return Endpoint(use.to.upper(), 0, {"protocol": kind, "path": "/"})
 
 
 def _label(use: WorkloadUse, phase: str, where: Placing) -> str:

@@ -55,6 +55,16 @@ class Scratch:
         if wrong:
             raise wrong[0]
 
+    @asynccontextmanager
+    async def directory(self, name: str) -> AsyncIterator[PurePosixPath]:
+        """An empty directory of this name for as long as the block lasts."""
+        path = await self._make(self._within(self.base)) / name
+        await self.host.make_directory(path)
+        try:
+            yield path
+        finally:
+            await self.host.remove_directory(path)
+
     async def enter(self, workload: Workload[Any], trial: Trial, number: int, copy: Copy) -> Berth:
         """A directory for a copy in a trial: empty, unless `reset: keep` gives the cell its old one."""
         path = await self._root(workload) / self._name(trial, number, copy)

@@ -17,6 +17,7 @@ from typing import Any
 from steelyard import __version__
 from steelyard.controller.choices import Choices, waits_for_job
 from steelyard.controller.crew import Crew
+from steelyard.controller.deployment import Deployment
 from steelyard.controller.environment import gather_all
 from steelyard.controller.limit import TimeLimit
 from steelyard.controller.observer import Observer
@@ -33,7 +34,7 @@ from steelyard.model.roles import Claim, needed
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import sweep
 from steelyard.remote.token import Token
-from steelyard.spec.bind import workload_class
+from steelyard.spec.bind import tools_of
 from steelyard.spec.placing import claims_of, hosts_used, sizes
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import Store
@@ -180,8 +181,14 @@ class Sitting:
             scope.push_async_callback(scratches.close)
             await scratches.open()
             watch = Watch(crew.hosts, self.writer.folder, self.experiment.telemetry, turn, self._warn)
-            runner = TrialRunner(self.experiment, crew, self.writer, scratches, watch, self.design.seed)
             await self._environment(crew, scratches)
+            deployment = Deployment(
+                self.experiment, crew, scratches, self.writer.folder, self.writer.journal.write
+            )
+            scope.push_async_callback(deployment.close)
+            runner = TrialRunner(
+                self.experiment, crew, self.writer, scratches, watch, deployment, self.design.seed
+            )
             limit = TimeLimit(await self.site.site.seconds_left())
             yield Study(self.experiment, self._part, self.results, runner, self.writer, self.observer, limit)
 
@@ -204,6 +211,6 @@ class Sitting:
         self.writer.journal.write("scratch", sync=True, path=str(path), **facts)
 
     async def _environment(self, crew: Crew, scratches: Scratches) -> None:
-        needs = [tool for use in self.experiment.workload for tool in workload_class(use.use).needs]
+        needs = tools_of(self.experiment, self.design.cells[0])
         found = await gather_all(crew, needs, scratches, self.origin)
         self.writer.document(self.writer.folder.environment, {"site": self.site.name, **found})

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Berth, Crew
+from steelyard.controller.deployment import Deployment, unless_one_dies
 from steelyard.controller.lockstep import LockStep
 from steelyard.controller.phases import PhaseEnded, PhaseRunner
 from steelyard.controller.prepare import Preparation
@@ -82,10 +83,12 @@ class TrialRunner:
         writer: RunWriter,
         scratches: Scratches,
         watch: Watch,
+        deployment: Deployment,
         seed: int,
     ) -> None:
         self.experiment, self.crew, self.writer = experiment, crew, writer
         self.scratches, self.watch, self.seed = scratches, watch, seed
+        self.deployment = deployment
         self._lockstep = LockStep()
 
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, Account]:
@@ -127,6 +130,7 @@ class TrialRunner:
                 for use, workload in workloads
             ]
             self._count(account, berths)
+            deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
             runner = PhaseRunner(
                 self._folder(number),
                 seed=self._seed_of(trial),
@@ -139,15 +143,19 @@ class TrialRunner:
                     limit = self.experiment.timeout
                     name = prefix + (f"{use.phase}-" if use.phase else "")
                     tell = _no_account if prefix else self._taker(use, account)
-                    await runner.run(use, workload, places, prefix=name, limit=limit, tell=tell)
+                    to = deployed.endpoints.get(use.to or "")
+                    await runner.run(use, workload, places, prefix=name, limit=limit, tell=tell, to=to)
 
-            await self._prepare([b for places in berths for b in places], number, account, all_phases)
-            told = [workload.seconds() for _, workload in workloads]
-            expected = None if None in told else sum(seconds or 0.0 for seconds in told)
-            watch = self.watch.over(number, trial.cell.key, expected)
-            watched = await scope.enter_async_context(watch)
-            await all_phases("")
-            self._judge(account, await watched.marks(account.user_time))
+            async def prepared_and_measured() -> None:
+                await self._prepare([b for places in berths for b in places], number, account, all_phases)
+                told = [workload.seconds() for _, workload in workloads]
+                expected = None if None in told else sum(seconds or 0.0 for seconds in told)
+                watch = self.watch.over(number, trial.cell.key, expected, thorough=self.deployment.any)
+                async with watch as watched:
+                    await all_phases("")
+                    self._judge(account, await watched.marks(account.user_time))
+
+            await unless_one_dies(deployed, prepared_and_measured())
 
     def _berths(
         self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int

@@ -103,10 +103,17 @@ class Watch:
         self._lasted: dict[str, float] = {}
 
     @asynccontextmanager
-    async def over(self, number: int, cell: str, expected: float | None) -> AsyncIterator[AllWatched]:
-        """Watch for as long as the block lasts; `expected` is how long that may be, None when unknown."""
+    async def over(
+        self, number: int, cell: str, expected: float | None, *, thorough: bool = False
+    ) -> AsyncIterator[AllWatched]:
+        """Watch for as long as the block lasts; `expected` is how long that may be, None when unknown.
+
+        `thorough` asks for the table of processes in any case: the load of services is not foreign.
+        """
         long = self._expected(cell, expected) > LONG
-        watched = await asyncio.gather(*(Watched.begin(machine, long) for machine in self.machines))
+        watched = await asyncio.gather(
+            *(Watched.begin(machine, long or thorough) for machine in self.machines)
+        )
         began = time.monotonic()
         try:
             async with AsyncExitStack() as scope:

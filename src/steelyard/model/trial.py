@@ -17,6 +17,7 @@ FailureCategory = Literal[
     "disk-full",  # the test directory is full
     "store-full",  # no space where the records lie
     "host-failed",  # scratch, minder or host
+    "service-failed",  # a service that the workload needs died, or did not come up
 ]
 
 

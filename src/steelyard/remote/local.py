@@ -15,8 +15,10 @@ from pathlib import Path, PurePosixPath
 from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Process, Streams, finish
-from steelyard.remote.lease import Lease, StartError
+from steelyard.remote.gate import GatedProcess, gated
+from steelyard.remote.lease import Child, Lease, StartError
 from steelyard.remote.minder.scratch import remove_scratch
+from steelyard.remote.probe import find_probe
 from steelyard.remote.token import Token
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -25,13 +27,13 @@ _NOT_A_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
 
 
 class LocalHost(Host):
-    """This machine, or a part of it: `prefix` are words before each command that lead there, such as nsenter."""
+    """This machine, or a part of it: `prefix` leads there, words before each command such as nsenter's."""
 
     def __init__(
         self, lease: Lease, name: str = "local", address: str = "127.0.0.1", prefix: tuple[str, ...] = ()
     ) -> None:
         self.name, self.address, self._lease, self._prefix = name, address, lease, prefix
-        self.machine, self.shares_files, self.facts = _content(BOOT_ID).strip(), True, {}
+        self.machine, self.shares_files, self.facts = this_machine(), True, {}
         self._parents: set[Path] = set()  # directories that we made, and remove when they are empty
         self.cores = len(os.sched_getaffinity(0))
         self.memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -55,6 +57,12 @@ class LocalHost(Host):
         self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None
     ) -> Process:
         """Start a program; see `Host`."""
+        if at is not None:
+            return await self._start_at(command, streams, cwd, at)
+        return await self._start(command, streams, cwd)
+
+    async def _start(self, command: Command, streams: Streams, cwd: PurePosixPath) -> Child:
+        self._check_program(command, cwd)
         try:
             return await self._lease.start(
                 (*self._prefix, *command.argv),
@@ -66,6 +74,29 @@ class LocalHost(Host):
             )
         except StartError as error:
             raise _start_failure(error) from error
+
+    async def _start_at(self, command: Command, streams: Streams, cwd: PurePosixPath, at: int) -> Process:
+        """Start a gate that becomes the program; what it notes goes to a file without a name."""
+        self._check_program(command, cwd, gated=True)
+        noted = os.memfd_create("gate")
+        try:
+            record = Path(f"/proc/{os.getpid()}/fd/{noted}")
+            machine = os.uname()
+            probe = find_probe(machine.sysname, machine.machine)
+            child = await self._start(gated(command, at, record, probe), streams, cwd)
+        except BaseException:
+            os.close(noted)
+            raise
+        return GatedProcess(child, noted)
+
+    def _check_program(self, command: Command, cwd: PurePosixPath, *, gated: bool = False) -> None:
+        """Look for a program that the minder does not start itself: it would only find what leads there."""
+        if not (gated or self._prefix) or not command.argv:
+            return
+        name, path = command.argv[0], {**os.environ, **command.env}.get("PATH", os.defpath)
+        place = os.path.join(command.cwd or cwd, name) if "/" in name else name  # noqa: PTH118
+        if shutil.which(place, path=path) is None:
+            raise _start_failure(StartError("program", name, errno.ENOENT))
 
     async def read(self, patterns: Iterable[str]) -> dict[str, str]:
         """The content of files; see `Host`."""
@@ -103,7 +134,7 @@ class LocalHost(Host):
             if source.is_dir():
                 shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
             else:
-                shutil.copyfile(source, target)
+                shutil.copy(source, target)
         except OSError as error:
             raise HostError(f"cannot copy {source} to {target} on {self.name}: {error}") from error
 
@@ -178,13 +209,21 @@ class LocalHost(Host):
         return True
 
 
+def this_machine() -> str:
+    """What tells this machine from others while it is up; its containers and namespaces are this machine."""
+    return _content(BOOT_ID).strip()
+
+
 def _content(path: str) -> str:
     """A file's beginning. Files of /proc give a page at a time, so one read may not be all there is."""
     parts, left = [], MOST_READ
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - read at every trial; pathlib doubles the cost
-        while left > 0 and (part := file.read(min(left, 65536))):
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a file object would cost half as much again
+    try:
+        while left > 0 and (part := os.read(file, min(left, 65536))):
             parts.append(part)
             left -= len(part)
+    finally:
+        os.close(file)
     return b"".join(parts).decode(errors="replace")
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from steelyard.errors import SpecError
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment, ServiceUse, WorkloadUse
 from steelyard.model.expression import substitute
+from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import find
+from steelyard.services.base import Service, ServiceContext
 from steelyard.spec.sentences import faults
 from steelyard.workloads.base import Workload
 
@@ -44,6 +46,30 @@ def bound(use: WorkloadUse, cell: Cell) -> Workload[Any]:
             f"{use.use} with {cell.key}: {fault.message}" for fault in faults(error, options, kind.options)
         ]
         raise SpecError(found) from error
+
+
+def service_class(name: str) -> type[Service[Any]]:
+    """The class of a service. Raises UnknownName, PlugInError."""
+    return find("services", name, Service)  # type: ignore[type-abstract]
+
+
+def bound_service(use: ServiceUse, cell: Cell, context: ServiceContext) -> Service[Any]:
+    """The service of a cell. Raises SpecError when its options do not fit; a checked file's do."""
+    kind = service_class(use.use)
+    options = substitute(use.options, cell.parameters)
+    try:
+        return kind(kind.options.model_validate(options), context)
+    except ValidationError as error:
+        found = [f"{use.use}: {fault.message}" for fault in faults(error, options, kind.options)]
+        raise SpecError(found) from error
+
+
+def tools_of(experiment: Experiment, cell: Cell) -> tuple[Tool, ...]:
+    """The tools that a cell needs, for its workloads and for the services, each once."""
+    kinds = {name: use.use for name, use in experiment.services.items()}
+    needed = [tool for use, w in bound_all(experiment, cell) for tool in w.tools(kinds.get(use.to or ""))]
+    needed += [tool for kind in kinds.values() for tool in service_class(kind).needs]
+    return tuple(dict.fromkeys(needed))
 
 
 def bound_all(experiment: Experiment, cell: Cell) -> list[tuple[WorkloadUse, Workload[Any]]]:

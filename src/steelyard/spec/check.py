@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Set
 from typing import Any
@@ -216,8 +217,17 @@ def declared_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[st
     for cell in cells[:MOST_CELLS_TRIED]:
         for use in experiment.workload:
             if use.measured:
-                found |= {metric.name: metric for metric in bound(use, cell).metrics()}
+                prefix = experiment.metric_prefix(use)
+                found |= {
+                    prefix + metric.name: _prefixed(metric, prefix) for metric in bound(use, cell).metrics()
+                }
     return found
+
+
+def _prefixed(metric: Metric, prefix: str) -> Metric:
+    """The metric as a trial of several measured phases records it."""
+    histogram = metric.histogram and prefix + metric.histogram
+    return dataclasses.replace(metric, name=prefix + metric.name, histogram=histogram)
 
 
 def _templated(use: WorkloadUse, path: Path) -> bool:

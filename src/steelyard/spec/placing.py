@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from steelyard.errors import UnknownName, UsageError, did_you_mean
+from pydantic import BaseModel, ValidationError
+
+from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
 from steelyard.model.experiment import Experiment, WorkloadUse
 from steelyard.model.expression import ExpressionError, names_in, substitute
 from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import names
-from steelyard.spec.sentences import Fault, Path
+from steelyard.spec.bind import service_class, workload_class
+from steelyard.spec.sentences import Fault, Path, faults
 
 MOST_COPIES = 100_000
 Copies = int | Literal["cores"]
@@ -84,6 +87,15 @@ def _larger(a: Count, b: Count) -> Count:
     return "all" if "all" in (a, b) else max(int(a), int(b))
 
 
+def option_faults(model: type[BaseModel], options: Mapping[str, Any]) -> list[Fault]:
+    """What is wrong with the options of a plug-in that has no parameters in them."""
+    try:
+        model.model_validate(options)
+    except ValidationError as error:
+        return list(faults(error, options, model))
+    return []
+
+
 class PlacingChecker:
     """Looks for faults in roles, services, and in where workloads run."""
 
@@ -110,21 +122,36 @@ class PlacingChecker:
             yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' does")
 
     def services(self) -> Iterator[Fault]:
-        """Services that do not exist, or run where there is no host."""
+        """Services that do not exist, whose options are wrong, or that run where there is no host."""
         for name, service in self.experiment.services.items():
-            if service.use not in names("services"):
-                message = UnknownName("service", service.use, sorted(names("services"))).message
-                yield Fault(("services", name, "use"), message)
-            yield from self._service_on(("services", name, "on"), service.on)
+            path: Path = ("services", name)
+            try:
+                options = service_class(service.use).options
+            except (UnknownName, PlugInError) as error:
+                yield Fault((*path, "use"), error.message)
+            else:
+                yield from (
+                    Fault((*path, *fault.path), fault.message, fault.at_key)
+                    for fault in option_faults(options, service.options)
+                )
+            yield from self._service_on((*path, "on"), service.on)
 
     def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What can be told without levels: names in `${…}` are not looked at here."""
-        if use.to is not None and use.to not in self.experiment.services:
-            hint = did_you_mean(use.to, self.experiment.services)
-            there = ", ".join(self.experiment.services) or "none"
-            yield Fault(
-                (*path, "to"), f"to: there is no service '{use.to}'{hint or f'; services are {there}'}"
-            )
+        if use.to is None:
+            return
+        if use.to in self.experiment.services:
+            yield from self._talks(use, self.experiment.services[use.to].use, (*path, "to"))
+            return
+        hint = did_you_mean(use.to, self.experiment.services)
+        there = ", ".join(self.experiment.services) or "none"
+        yield Fault((*path, "to"), f"to: there is no service '{use.to}'{hint or f'; services are {there}'}")
+
+    def _talks(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
+        known = workload_class(use.use).talks_to
+        if service not in known and service in names("services"):
+            told = f"it talks to {', '.join(sorted(known))}" if known else "it talks to no service"
+            yield Fault(path, f"to: workload {use.use} cannot talk to {service}; {told}")
 
     def names(self, use: WorkloadUse, path: Path) -> Iterator[tuple[Path, str]]:
         """The parameters that `on` and `copies` name. Raises ExpressionError."""

@@ -81,6 +81,11 @@ class RunFolder:
         return self.path / "minder.log"
 
     @property
+    def services(self) -> Path:
+        """Logs of the services that live for the run; those of a trial lie in its folder."""
+        return self.path / "services"
+
+    @property
     def job_log(self) -> Path:
         """What the jobs of a batch scheduler print that go on with the run."""
         return self.path / "job.log"

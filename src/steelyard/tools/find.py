@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from steelyard.model.tool import Tool
 
 _MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
+_COMPLETE = "complete"  # written last into a virtual environment
 
 
 def missing(needs: Iterable[Tool]) -> list[Tool]:
-    """The tools that are not on PATH, each once."""
-    return [tool for tool in dict.fromkeys(needs) if shutil.which(tool.name) is None]
+    """The tools that are neither on PATH nor in an environment of their own, each once."""
+    return [tool for tool in dict.fromkeys(needs) if not _is_here(tool)]
+
+
+def environment(tool: Tool) -> Path:
+    """Where a tool from PyPI has its virtual environment; the same place as in `Tool.argv`."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "steelyard" / "tools" / tool.name
 
 
 def install_command(tools: Iterable[Tool]) -> tuple[str, ...] | None:
@@ -23,3 +33,19 @@ def install_command(tools: Iterable[Tool]) -> tuple[str, ...] | None:
         if shutil.which(program) and packages and all(packages):
             return (*argv, *sorted(set(packages)))
     return None
+
+
+def environment_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
+    """What would install a tool from PyPI, without root. Only wheels: nothing of it is built or run here."""
+    place = environment(tool)
+    pip = (str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
+    return (
+        (sys.executable, "-m", "venv", str(place)),
+        (*pip, tool.pip),
+        ("touch", str(place / _COMPLETE)),
+    )
+
+
+def _is_here(tool: Tool) -> bool:
+    on_path = shutil.which(tool.name) is not None
+    return on_path or (bool(tool.pip) and (environment(tool) / _COMPLETE).is_file())

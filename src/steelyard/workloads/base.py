@@ -89,6 +89,10 @@ class Workload(ABC, Generic[OptionsT]):
         """Bytes that one copy needs in its scratch directory, for the plan and the check before a run."""
         return 0
 
+    def tools(self, service: str | None) -> tuple[Tool, ...]:
+        """Those of `needs` that these options ask for; `service` is the kind of service it talks to."""
+        return self.needs
+
     def seconds(self) -> float | None:
         """About how long one trial takes, in seconds, when the options tell; for the plan's estimate."""
         return None

@@ -1,0 +1,88 @@
+"""A command that waits for an instant before it begins, on a host without an agent: this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.model.command import Command, Exit
+from steelyard.remote.base import Process
+
+_LOOKS = 40  # 5 ms apart: the probe's helper may still be writing when a short program has ended
+
+
+class Record(NamedTuple):
+    """When a gate let its program go, and when that began, in ns of the wall clock; None for unknown."""
+
+    released: int | None = None
+    started: int | None = None
+
+
+def gated(command: Command, at: int, record: Path, probe: Path | None) -> Command:
+    """The same command, begun at `at` (ns of the wall clock); the gate notes in `record` how punctual it was.
+
+    With the probe to a fraction of a millisecond, with bash to about one; with sh and sleep(1) some more.
+    """
+    if probe:
+        return command.wrapped(str(probe), "gate", str(at), str(record))
+    script = Path(__file__).with_name("gate.sh").read_text("utf-8")
+    shell = "bash" if shutil.which("bash") else "sh"
+    return command.wrapped(shell, "-c", script, shell, str(at), str(record))
+
+
+def read_record(fd: int) -> Record:
+    """What a gate wrote into an open file: `RELEASED STARTED`; nothing where it was ended before."""
+    words = os.pread(fd, 200, 0).decode("ascii", "replace").split()
+    if len(words) != 2:
+        return Record()
+    return Record(*(int(word) if word.isdecimal() else None for word in words))
+
+
+class GatedProcess:
+    """A process behind a gate: its exit says when it was let go, and counts its time from there."""
+
+    def __init__(self, process: Process, record: int) -> None:
+        self._process = process
+        self._end = asyncio.create_task(self._see_to_the_end(record))
+        self._end.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def wait(self) -> Exit:
+        """How it ended."""
+        return await asyncio.shield(self._end)
+
+    async def kill(self, grace: float = 2.0) -> None:
+        """End it and all below it, whether it waits or runs."""
+        await self._process.kill(grace)
+
+    async def _see_to_the_end(self, record: int) -> Exit:
+        try:
+            ended = await self._process.wait()
+            return punctual(ended, await _noted(record))
+        finally:
+            os.close(record)
+
+
+def punctual(ended: Exit, record: Record) -> Exit:
+    """An exit with what the gate noted. An unknown start is that of the release."""
+    if record.released is None:
+        return ended
+    started = (record.started or record.released) / 1e9
+    waited = max(started - ended.started, 0.0)
+    return replace(ended, started=started, released=record.released / 1e9, wall=max(ended.wall - waited, 0.0))
+
+
+async def _noted(record: int) -> Record:
+    for _ in range(_LOOKS):
+        if (found := read_record(record)) != Record():
+            return found
+        await asyncio.sleep(0.005)
+    return Record()

@@ -1,0 +1,343 @@
+"""A far host: an agent there does everything, and needs no more than a POSIX shell to begin with."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
+
+from steelyard.errors import HostError, HostLost
+from steelyard.model.command import Command
+from steelyard.remote import copying, scripts, wire
+from steelyard.remote.agent import Agent, Pace, Refused
+from steelyard.remote.base import Clock, Host, Process, Streams
+from steelyard.remote.far_child import NotStarted
+from steelyard.remote.output import Output
+from steelyard.remote.probe import find_probe
+from steelyard.remote.shell_process import ShellProcess, start_failure
+from steelyard.remote.token import Token
+from steelyard.remote.transport import Transport
+
+SCRIPT_WITHIN = 60.0
+REMOVED_WITHIN = 600.0
+_ROUNDS = 8  # of asking the time; the first are slower
+_MOST_IN_WORD = 64 << 10  # bytes of standard input that travel as a word
+_DF = re.compile(r"\s[0-9]+\s+[0-9]+\s+(-?[0-9]+)\s+[0-9]+%\s")
+
+
+class ShellHost(Host):
+    """A host behind a transport: `async with ShellHost.open(...)`, or `connect` and `leave` for many at once.
+
+    `log` is a file for what the machinery there complains about. With `shares_files`, programs write straight
+    to the paths of the controller. `scratch` is where its site wants test data to go.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        token: Token,
+        log: Path,
+        *,
+        shares_files: bool = False,
+        pace: Pace | None = None,
+        scratch: PurePosixPath | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name, self.address, self.shares_files = transport.name, transport.address, shares_files
+        self.cores, self.memory, self.machine, self.facts = 1, 0, "", dict(facts or {})
+        self._transport, self._token, self._log, self._pace = transport, token, log, pace or Pace()
+        self._base, self._desk = scratch, PurePosixPath("/")
+        self._ids = (f"{self.name}:{number}" for number in itertools.count(1))
+        self._agent_pid = 0
+        self._agent: Agent | None = None
+        self._lease, self._reaching = AsyncExitStack(), asyncio.Lock()
+        self._scratch: dict[PurePosixPath, str] = {}  # and the parent that was made for it
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, transport: Transport, token: Token, log: Path, **options: Any) -> AsyncIterator[Self]:
+        """A host for as long as the block lasts; options as for the class. Raises HostError."""
+        host = cls(transport, token, log, **options)
+        try:
+            await host.connect()
+            yield host
+        finally:
+            await host.leave()
+
+    async def connect(self) -> None:
+        """Reach it and start an agent there. Raises HostError; then, too, `leave` is to be called."""
+        await self._transport.open()
+        self.address = self._transport.address
+        opening = Agent.open(self._transport, self._token, self._pace, self._say)
+        self._agent = await self._lease.enter_async_context(opening)
+        temporary = await self._look()
+        name = f"steelyard-{self._token.run}-{self.name}-{secrets.token_hex(4)}"
+        self._desk = PurePosixPath(temporary) / name
+        await self._ask("scratch", str(self._desk))
+        await self._improve(self._agent)
+
+    async def leave(self) -> None:
+        """End everything there, and the connection. Raises nothing: a lost host ends everything by itself."""
+        try:
+            await self._lease.aclose()
+        finally:
+            self._agent = None
+            await self._transport.close()
+
+    def scratch_base(self) -> PurePosixPath | None:
+        """Where its site wants test data to go."""
+        return self._base
+
+    def own_processes(self) -> frozenset[int]:
+        """The agent."""
+        return frozenset({self._agent_pid})
+
+    # Programs -------------------------------------------------------------------------------------------
+
+    async def start(
+        self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None
+    ) -> Process:
+        """Start a program; see `Host`."""
+        id_ = next(self._ids)
+        far, output = self._output(id_, streams)
+        stdin = await self._feed(streams.stdin, self._desk / f"{id_}.in")
+        variables = [f"{name}={value}" for name, value in command.env.items()]
+        words = ["-" if at is None else str(at), str(command.cwd or cwd), stdin, *map(str, far)]
+        try:
+            agent = self._reached()
+            child = await agent.start(id_, [*words, str(len(variables)), *variables, *command.argv])
+        except NotStarted as error:
+            raise start_failure(self.name, error, command, command.cwd or cwd, streams) from error
+        return ShellProcess(child, output)
+
+    def _output(self, id_: str, streams: Streams) -> tuple[list[PurePosixPath], Output | None]:
+        """Where a program there prints to, and how that comes here. Equal paths share one file."""
+        near = [Path(os.path.abspath(path)) for path in (streams.stdout, streams.stderr)]  # noqa: PTH100
+        if self.shares_files:
+            return [PurePosixPath(path) for path in near], None
+        names = ("out", "out" if near[0] == near[1] else "err")
+        far = [self._desk / f"{id_}.{name}" for name in names]
+        output = Output(self.name, self._script, list(dict(zip(far, near, strict=True)).items()))
+        output.begin()
+        return far, output
+
+    async def _feed(self, source: Path | None, target: PurePosixPath) -> str:
+        """Where a program there finds its standard input."""
+        if source is None:
+            return "-"
+        if self.shares_files:
+            return os.path.abspath(source)  # noqa: PTH100
+        content = await asyncio.to_thread(source.read_bytes)
+        if len(content) > _MOST_IN_WORD or b"\0" in content:
+            await copying.put(self._transport, source, target)
+        else:
+            await self._script(scripts.WRITE, str(target), os.fsdecode(content))
+        return str(target)
+
+    async def capture(self, argv: tuple[str, ...], *, seconds: float = 10.0) -> str | None:
+        """What a small program prints, its complaints too; see `Host`."""
+        code, said = await self._reached().run(next(self._ids), seconds, scripts.CAPTURE, *argv)
+        return said.decode(errors="replace") if code == 0 else None
+
+    async def which(self, program: str) -> str | None:
+        """Where a program lies on the PATH of the agent."""
+        code, said = await self._run(scripts.WHICH, program)
+        return os.fsdecode(said) if code == 0 and said else None
+
+    # Time -----------------------------------------------------------------------------------------------
+
+    async def clock(self) -> Clock:
+        """How its wall clock stands to ours: the best of several round trips.
+
+        Its reading belongs to some moment between question and answer; the shortest round trip leaves the
+        least doubt (Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989).
+        """
+        return min([await self._tell_time() for _ in range(_ROUNDS)], key=lambda clock: clock.within)
+
+    async def _tell_time(self) -> Clock:
+        asked = time.time_ns()
+        answer = await self._ask("clock")
+        heard = time.time_ns()
+        if not re.fullmatch(rb"[0-9]{1,19}", answer):
+            raise HostError(f"host {self.name}: {answer[:40]!r} is no time")
+        there = int(answer)
+        coarse = 1.0 if there % 10**9 == 0 else 0.0  # a date(1) that knows whole seconds only
+        return Clock((there - (asked + heard) / 2) / 1e9, (heard - asked) / 2e9 + coarse)
+
+    # Files ----------------------------------------------------------------------------------------------
+
+    async def read(self, patterns: Iterable[str]) -> dict[str, str]:
+        """The content of files; see `Host`."""
+        asked = tuple(patterns)
+        said = await self._ask("read", *asked) if asked else b""
+        try:
+            return {path: content.decode(errors="replace") for path, content in wire.frames(said)}
+        except wire.WireError as error:
+            raise HostError(f"host {self.name}: its files could not be read: {error}") from error
+
+    async def put(self, source: Path, target: PurePosixPath) -> None:
+        """Copy a file or a folder there."""
+        self._reached()
+        await copying.put(self._transport, source, target)
+
+    async def get(self, source: PurePosixPath, target: Path) -> None:
+        """Copy a file or a folder from there."""
+        self._reached()
+        await copying.get(self._transport, source, target)
+
+    async def make_scratch(self, path: PurePosixPath) -> None:
+        """Make a marked directory that the agent removes should we die; see `Host`."""
+        code, _ = await self._run('[ -d "$1" ]', str(path.parent))
+        hint = "name another directory with --scratch DIR, STEELYARD_SCRATCH, or `scratch:` of the site"
+        try:
+            await self._ask("scratch", str(path))
+        except Refused as error:
+            message = f"host {self.name}: cannot make the scratch directory {path}: {error.reason}"
+            raise HostError(message, hint=hint) from error
+        self._scratch[path] = str(path.parent) if code else ""
+
+    async def remove_scratch(self, path: PurePosixPath) -> None:
+        """Remove it, its marker last."""
+        parent = self._scratch.get(path, "")
+        what = f"remove the scratch directory {path}"
+        await self._must(what, scripts.REMOVE_SCRATCH, str(path), self._token.run, parent)
+        await self._ask("forget", str(path))
+        self._scratch.pop(path, None)
+
+    async def make_directory(self, path: PurePosixPath) -> None:
+        """Make a directory inside the scratch."""
+        await self._must(f"make the directory {path}", scripts.MAKE_DIRECTORY, str(path))
+
+    async def remove_directory(self, path: PurePosixPath) -> None:
+        """Remove a directory with everything in it."""
+        await self._must(f"remove {path}", scripts.REMOVE_DIRECTORY, str(path))
+
+    async def free_space(self, path: PurePosixPath) -> int:
+        """Bytes free for us under a directory; those of the nearest parent that exists."""
+        said = await self._must(f"see the free space of {path}", scripts.FREE_SPACE, str(path))
+        found = _DF.search(said.partition("\n")[2])
+        if not found:
+            raise HostError(f"host {self.name}: df(1) says nothing of {path}: {said[:200]!r}")
+        return max(int(found[1]), 0) * 1024
+
+    async def sync(self) -> None:
+        """Write what is dirty to disk."""
+        await self._must("write everything to disk", "exec 2>&1; sync")
+
+    async def drop_caches(self) -> bool:
+        """Empty page cache, dentries and inodes through /proc/sys/vm/drop_caches (root only)."""
+        code, _ = await self._run(scripts.DROP_CACHES)
+        return code == 0
+
+    # Reaching it ----------------------------------------------------------------------------------------
+
+    async def check(self) -> None:
+        """Make sure that it answers, and reach for it once more where it was lost. Raises HostLost."""
+        async with self._reaching:
+            with suppress(HostLost):
+                await self._ask("clock")
+                return
+            await self._reach_again()
+
+    async def _reach_again(self) -> None:
+        former, scratch = self._agent_pid, dict(self._scratch)
+        await self.leave()
+        await self.connect()
+        try:
+            await self._see_off(former)
+            for path, parent in scratch.items():
+                await self._ask("scratch", str(path))
+                self._scratch[path] = parent
+        except HostLost:
+            raise
+        except HostError as error:
+            raise HostLost(error.message, hint=error.hint) from error
+
+    async def _see_off(self, pid: int) -> None:
+        """Wait for the end of an agent that lost us: it ends what we began, and removes our directories."""
+        seconds = round(self._pace.patience * 2) + 10
+        words = (str(pid), str(self._token), str(seconds))
+        code, _ = await self._reached().run(next(self._ids), seconds * 3, scripts.FORMER_AGENT, *words)
+        if code:
+            raise HostLost(f"host {self.name}: what ran there before it was lost does not end (agent {pid})")
+
+    async def _look(self) -> str:
+        """Learn what kind of host it is; returns where temporary files go."""
+        said = (await self._script(scripts.FACTS)).decode(errors="replace").split("\n")
+        if len(said) < 7 or not all(word.isdecimal() for word in (*said[:2], *said[3:5])):
+            raise HostError(f"host {self.name}: no Linux with /proc? It said {said[:6]}")
+        self.cores, self.memory, self.machine = int(said[0]), int(said[1]) * 1024, said[2]
+        self._agent_pid = int(said[4])  # a script is the child of a subshell of the agent's
+        return said[5]
+
+    async def _improve(self, agent: Agent) -> None:
+        """Let the probe take the agent's place, where there is one and it runs there."""
+        path = find_probe(agent.hello.system, agent.hello.machine)
+        if path is None:
+            return
+        there = PurePosixPath(path)
+        if not self.shares_files:
+            there = self._desk / "steelyard-probe"
+            await copying.put(self._transport, path, there)
+        code, said = await self._run(scripts.MAY_RUN, str(there))
+        if code:
+            reason = said.decode(errors="replace").strip()
+            self._say(f"stays with sh, the probe does not run there: {reason}")
+            return
+        await agent.become(str(there))
+        await self._ask("scratch", str(self._desk))
+
+    def _reached(self) -> Agent:
+        if self._agent is None:
+            raise HostLost(f"host {self.name} was left, or never reached")
+        return self._agent
+
+    async def _ask(self, *words: str) -> bytes:
+        return await self._reached().ask(*words)
+
+    async def _run(self, script: str, *words: str, seconds: float = SCRIPT_WITHIN) -> tuple[int, bytes]:
+        return await self._reached().run(next(self._ids), seconds, script, *words)
+
+    async def _script(self, script: str, *words: str) -> bytes:
+        code, said = await self._run(script, *words)
+        if code:
+            reason = said.decode(errors="replace").strip()[:500] or f"code {code}"
+            raise HostError(f"host {self.name}: a script failed there: {reason}")
+        return said
+
+    async def _must(self, what: str, script: str, *words: str) -> str:
+        code, said = await self._run(script, *words, seconds=REMOVED_WITHIN)
+        text = said.decode(errors="replace")
+        if code:
+            raise HostError(f"host {self.name}: cannot {what}: {text.strip()[:500] or f'code {code}'}")
+        return text
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError), self._log.open("a") as log:
+            log.write(f"{self.name}: {text[:500]}\n")
+
+
+@asynccontextmanager
+async def together(hosts: Sequence[ShellHost]) -> AsyncIterator[None]:
+    """All of these hosts for as long as the block lasts, reached and left at the same time.
+
+    Raises HostError that names each one that could not be reached.
+    """
+    try:
+        outcomes = await asyncio.gather(*(host.connect() for host in hosts), return_exceptions=True)
+        wrong = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        for error in wrong:
+            if not isinstance(error, HostError) or len(wrong) == 1:
+                raise error
+        if wrong:
+            raise HostError("\n".join(error.message for error in wrong if isinstance(error, HostError)))
+        yield
+    finally:
+        await asyncio.gather(*(host.leave() for host in hosts))

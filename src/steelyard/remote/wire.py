@@ -1,0 +1,189 @@
+"""The words that go to an agent and the lines that come from it (docs/agent-protocol.md): pure, and strict.
+
+What comes from a host is believed only where it has the form that was agreed on; all else is a WireError.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+GREETING = b"steelyard-agent "
+MOST_IN_REPLY = 256 << 20  # bytes
+_BARE = re.compile(rb"[A-Za-z0-9_\-./:,+=@%]+")
+_HEADER = re.compile(rb"(0|[1-9][0-9]{0,2}) (0|[1-9][0-9]{0,9})\n")
+_FRAME = re.compile(rb"([1-9][0-9]{0,5}) (0|[1-9][0-9]{0,9}) ")
+_HELLO = re.compile(rb"steelyard-agent 1 (sh|probe) ([!-~]{1,64}) ([!-~]{1,64})\n")
+_SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+
+
+class WireError(ValueError):
+    """What a host sent has not the agreed form."""
+
+
+class Hello(NamedTuple):
+    """An agent's first line: its `kind` (sh, probe), and its system and machine as uname says."""
+
+    kind: str
+    system: str
+    machine: str
+
+
+class Done(NamedTuple):
+    """A script ended."""
+
+    id: str
+    code: int
+
+
+class Started(NamedTuple):
+    """A program exists, or waits for its instant."""
+
+    id: str
+    pid: int
+
+
+class Failed(NamedTuple):
+    """A program could not be started: what was at fault, and the name of the error number."""
+
+    id: str
+    what: str
+    errno: str
+
+
+class Exited(NamedTuple):
+    """A program ended. Times in seconds, `peak` in bytes, instants in ns of its host's wall clock."""
+
+    id: str
+    code: int | None
+    signal: int | None
+    wall: float
+    user: float
+    system: float
+    peak: int | None
+    started: int | None
+    released: int | None
+    leftovers: int
+
+
+class Say(NamedTuple):
+    """Something for the log; also all that is no event, since other programs may write there too."""
+
+    text: str
+
+
+Event = Done | Started | Failed | Exited | Say
+
+
+def quote(word: str) -> bytes:
+    """A word as a POSIX shell reads it, on one line. Raises ValueError for one that holds a NUL."""
+    raw = os.fsencode(word)
+    if b"\0" in raw:
+        raise ValueError(f"a word may not hold a NUL: {word!r}")
+    if _BARE.fullmatch(raw):
+        return raw
+    return b"'" + raw.replace(b"'", b"'\\''").replace(b"\n", b"'\"$NL\"'") + b"'"
+
+
+def line(words: Iterable[str]) -> bytes:
+    """A request."""
+    return b" ".join(map(quote, words)) + b"\n"
+
+
+def script_with(words: Iterable[str], script: str, **variables: str) -> str:
+    """A script that begins with these words as its `$1`, `$2` …, and with these variables set."""
+    given = "".join(f"{name}={os.fsdecode(quote(value))}\n" for name, value in variables.items())
+    return f"NL='\n'\n{given}set -- {os.fsdecode(line(words))}{script}"
+
+
+def hello(raw: bytes) -> Hello:
+    """An agent's first line. Raises WireError."""
+    found = _HELLO.fullmatch(raw)
+    if not found:
+        raise WireError(f"not an agent's greeting: {raw[:80]!r}")
+    return Hello(*(part.decode("ascii") for part in found.groups()))
+
+
+def header(raw: bytes) -> tuple[int, int]:
+    """The code and the length of a reply. Raises WireError."""
+    found = _HEADER.fullmatch(raw)
+    if not found or int(found[2]) > MOST_IN_REPLY:
+        raise WireError(f"not the head of a reply: {raw[:80]!r}")
+    return int(found[1]), int(found[2])
+
+
+def frames(raw: bytes) -> Iterator[tuple[str, bytes]]:
+    """Paths and contents in a reply to `read`. Raises WireError."""
+    place = 0
+    while place < len(raw):
+        found = _FRAME.match(raw, place)
+        if not found:
+            raise WireError(f"not a frame: {raw[place : place + 80]!r}")
+        name = found.end() + int(found[1])
+        end = name + 1 + int(found[2])
+        if raw[name : name + 1] != b"\n" or len(raw) < end:
+            raise WireError(f"a frame is cut short: {raw[place : place + 80]!r}")
+        yield os.fsdecode(raw[found.end() : name]), raw[name + 1 : end]
+        place = end
+
+
+def event(raw: bytes) -> Event:
+    """A line of an agent's standard error. Raises WireError for an event whose figures make no sense."""
+    text = raw.decode("utf-8", "replace").rstrip("\n")
+    name, *rest = text.split(" ")
+    try:
+        match name, rest:
+            case "done", [id_, code]:
+                return Done(id_, _whole(code))
+            case "started", [id_, pid]:
+                return Started(id_, _whole(pid))
+            case "failed", [id_, what, errno]:
+                return Failed(id_, what, errno)
+            case "exited", [id_, *figures] if len(figures) == 9:
+                return _exited(id_, figures)
+            case "say", _:
+                return Say(text.partition(" ")[2])
+    except WireError as error:
+        raise WireError(f"{error} in {text[:200]!r}") from None
+    return Say(text)
+
+
+def _exited(name: str, figures: list[str]) -> Exited:
+    code, signal, wall, user, system, peak, started, released, leftovers = figures
+    found = Exited(
+        name,
+        _maybe(code),
+        _maybe(signal),
+        _seconds(wall),
+        _seconds(user),
+        _seconds(system),
+        _maybe(peak),
+        _maybe(started),
+        _maybe(released),
+        _whole(leftovers),
+    )
+    if (found.code is None) == (found.signal is None):
+        raise WireError("neither or both of an exit code and a signal")
+    return found
+
+
+def _maybe(text: str) -> int | None:
+    return None if text == "-" else _whole(text)
+
+
+def _whole(text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise WireError(f"{text[:40]!r} is no number")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if text == "-":
+        return math.nan
+    if not _SECONDS.fullmatch(text):
+        raise WireError(f"{text[:40]!r} is no time")
+    return float(text)

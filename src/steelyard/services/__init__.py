@@ -1,0 +1,1 @@
+"""What is deployed before measuring, one file each."""

@@ -1,0 +1,61 @@
+"""Ports that nothing uses on a host, as its kernel's tables say: nothing is bound to find out."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+
+from steelyard.errors import HostError
+from steelyard.remote.base import Host
+
+# Below the range from which Linux gives out ports to clients (32768 and up), and above the usual services.
+_RANGE = range(20_000, 32_000)
+_TABLES = "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/dev/null; true"
+_LOCAL = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ", re.MULTILINE)
+_LISTENING = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:0000 (0A|07) ", re.MULTILINE)
+
+
+async def chosen_ports(hosts: Iterable[Host], first: int | None, count: int, seed: str) -> tuple[int, ...]:
+    """So many ports from the first one on, or wherever they are free. Raises HostError when one is taken."""
+    if first is None:
+        return await free_ports(hosts, count, seed)
+    ports = tuple(range(first, first + count))
+    for host in hosts:
+        await check_free(host, ports)
+    return ports
+
+
+async def free_ports(hosts: Iterable[Host], count: int, seed: str) -> tuple[int, ...]:
+    """So many ports that are free on all hosts; the seed says where to begin to look. Raises HostError."""
+    used: set[int] = set()
+    for host in hosts:
+        used |= _found(_LOCAL, await _tables(host))
+    free = [port for port in _RANGE if port not in used]
+    if len(free) < count:
+        raise HostError(f"no {count} ports are free between {_RANGE.start} and {_RANGE.stop}")
+    start = random.Random(seed).randrange(len(free))
+    return tuple((free[start:] + free[:start])[:count])
+
+
+async def check_free(host: Host, ports: Iterable[int]) -> None:
+    """Raises HostError when something listens on one of the ports already."""
+    if taken := set(ports) & await listening(host):
+        hint = "name another port, or leave `port` out to have a free one chosen"
+        raise HostError(f"port {min(taken)} on {host.name} ({host.address}) is in use already", hint=hint)
+
+
+async def listening(host: Host) -> set[int]:
+    """The ports on which something waits, by TCP or UDP."""
+    return {int(port, 16) for port, _ in _LISTENING.findall(await _tables(host))}
+
+
+async def _tables(host: Host) -> str:
+    text = await host.capture(("sh", "-c", _TABLES))
+    if not text:
+        raise HostError(f"{host.name} does not tell which ports are in use (/proc/net/tcp)")
+    return text
+
+
+def _found(pattern: re.Pattern[str], text: str) -> set[int]:
+    return {int(port, 16) for port in pattern.findall(text)}

@@ -1,0 +1,111 @@
+"""One process of a service on one host: started, watched, ended, its logs brought home."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Self
+
+from steelyard.errors import HostError, SteelyardError
+from steelyard.model.command import Command, Exit
+from steelyard.remote.base import Host, Process, Streams, finish
+
+_LAST_WORDS = 1200  # characters of a log that go into a message
+_GRACE = 2.0  # seconds to end in good order
+_KILL = 'kill -KILL "$1"'
+
+
+@dataclass
+class Server:
+    """A server that was started. `exit` is set once it has ended; `fetch` are its other logs, on its host."""
+
+    host: Host
+    label: str
+    address: str
+    port: int
+    process: Process
+    streams: Streams
+    fetch: tuple[PurePosixPath, ...] = ()
+    _watch: asyncio.Task[Exit] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._watch = asyncio.ensure_future(self.process.wait())
+
+    @classmethod
+    async def start(
+        cls,
+        host: Host,
+        label: str,
+        command: Command,
+        *,
+        cwd: PurePosixPath,
+        logs: Path,
+        address: str,
+        port: int,
+    ) -> Self:
+        """Start it. Raises HostError, TrialFailure where its program is missing."""
+        logs.mkdir(parents=True, exist_ok=True)
+        base = f"{host.name}-{label}"
+        streams = Streams(logs / f"{base}.log", logs / f"{base}.err")
+        process = await host.start(command, streams, cwd=cwd)
+        return cls(host, label, address, port, process, streams)
+
+    @property
+    def exit(self) -> Exit | None:
+        """How it ended; None while it runs."""
+        return self._watch.result() if self._watch.done() and not self._watch.cancelled() else None
+
+    async def ended(self) -> str:
+        """Wait until it ends, and say how."""
+        found = await asyncio.shield(self._watch)
+        how = f"with code {found.code}" if found.signal is None else f"by signal {found.signal}"
+        return f"{self.label} on {self.host.name} ({self.address}) ended {how}; {self.last_words()}"
+
+    async def stop(self) -> None:
+        """End it with everything below it, wait for that, and fetch its logs."""
+        if self.exit is None:
+            await self.process.kill(grace=_GRACE)
+        await self._watch
+        for path in self.fetch:
+            try:
+                await self.host.get(path, self.streams.stdout.parent / f"{self.host.name}-{path.name}")
+            except SteelyardError:
+                continue  # a server that never came up wrote none
+
+    async def kill(self) -> None:
+        """End it by SIGKILL, as a crash would, and wait until it is gone."""
+        if self.exit is None:
+            await self.host.capture(("sh", "-c", _KILL, "sh", str(self.process.pid)))
+        await asyncio.shield(self._watch)
+
+    def last_words(self) -> str:
+        """The end of what it printed, for a message."""
+        said = [_tail(path) for path in (self.streams.stderr, self.streams.stdout)]
+        return f"its log ends: {said[0] or said[1]}" if any(said) else "its log is empty"
+
+
+async def run_small(host: Host, command: Command, *, cwd: PurePosixPath, logs: Path, label: str) -> str:
+    """What a short program prints. Raises HostError with what it said when it fails or takes a minute."""
+    logs.mkdir(parents=True, exist_ok=True)
+    base = f"{host.name}-{label}"
+    streams = Streams(logs / f"{base}.log", logs / f"{base}.err", _stdin(command, logs / f"{base}.in"))
+    ended, timed_out = await finish(await host.start(command, streams, cwd=cwd), 60.0)
+    if ended.code != 0 or timed_out:
+        said = _tail(streams.stderr) or ("it took too long" if timed_out else "it said nothing")
+        raise HostError(f"{label} failed on {host.name}: {said}")
+    return streams.stdout.read_text(errors="replace")
+
+
+def _stdin(command: Command, path: Path) -> Path | None:
+    if command.stdin is None:
+        return None
+    path.write_text(command.stdin)
+    return path
+
+
+def _tail(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()[-_LAST_WORDS:]
+    except OSError:
+        return ""

@@ -1,0 +1,174 @@
+"""The kind `service`: what is deployed on hosts before a workload talks to it.
+
+A service is `configure`, `start`, `ready`, `stop` and `endpoint`; `deployed` runs them in order and tears
+down whatever happens. It acts only through the hosts and the context that it is handed. What not every
+service can do is a capability: a small protocol such as `Killable`, asked for with `isinstance`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
+
+from steelyard.errors import HostError
+from steelyard.model.command import Command, Endpoint
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host
+from steelyard.services._server import Server, run_small
+
+
+class ServiceOptions(BaseModel):
+    """Typed options of a service. Unknown keys are errors. Every field has a description with its unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+OptionsT = TypeVar("OptionsT", bound=ServiceOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceContext:
+    """What a service is given for its life.
+
+    `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
+    directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
+    `clients` are the addresses that will talk to it. `password` is random, one a run, never recorded.
+    `within`: seconds until it must be ready.
+    """
+
+    name: str
+    hosts: tuple[Host, ...]
+    scratch: Mapping[str, PurePosixPath]
+    logs: Path
+    clients: tuple[str, ...]
+    password: str
+    within: float = 30.0
+
+
+@runtime_checkable
+class Killable(Protocol):
+    """A service whose servers on one host can be ended without notice."""
+
+    async def kill(self, host: str) -> None:
+        """End all servers on the host of this name by SIGKILL. Raises HostError when it has none."""
+
+
+class Service(ABC, Generic[OptionsT]):
+    """Base of all services. The subclass's docstring says what it deploys, who may talk to it, its source.
+
+    It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `examples`,
+    option mappings for the catalogue and the contract tests. It starts servers with `launch` and says in
+    `answers` whether one does its work. Methods raise HostError that names service and host.
+    """
+
+    options: ClassVar[type[ServiceOptions]] = ServiceOptions
+    needs: ClassVar[tuple[Tool, ...]] = ()
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
+        self.chosen, self.context = chosen, context
+        self.servers: list[Server] = []
+
+    async def configure(self) -> None:
+        """Choose ports, make directories, write configuration. Nothing runs yet."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Start all servers, on all hosts at once where they do not depend on each other."""
+
+    @abstractmethod
+    async def answers(self, server: Server) -> bool:
+        """Whether a server does its work now, by its own word; asked again and again until it is."""
+
+    @abstractmethod
+    def endpoint(self) -> Endpoint:
+        """Where a client finds it. The fact `servers` lists all of its servers; `unauthenticated` says who
+        may use it, where it asks for no password."""
+
+    async def ready(self) -> None:
+        """Wait until every server answers. Raises HostError with the last lines of its log."""
+        await asyncio.gather(*(self._until_it_answers(server) for server in self.servers))
+
+    async def stop(self) -> None:
+        """End all servers and wait until they are gone; then fetch their logs into the record."""
+        stops = (server.stop() for server in self.servers)
+        failures = [found for found in await asyncio.gather(*stops, return_exceptions=True) if found]
+        if failures:
+            raise failures[0]
+
+    async def died(self) -> str:
+        """Wait until a server ends by itself, and say which and how; for a watch beside the workload."""
+        watches = [asyncio.ensure_future(server.ended()) for server in self.servers]
+        try:
+            done, _ = await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for watch in watches:
+                watch.cancel()
+        return f"service {self.context.name}: {done.pop().result()}"
+
+    async def kill_servers(self, host: str) -> None:
+        """What `kill` of a killable service does."""
+        there = [server for server in self.servers if server.host.name == host]
+        if not there:
+            raise HostError(f"service {self.context.name} has no server on {host}")
+        await asyncio.gather(*(server.kill() for server in there))
+
+    @asynccontextmanager
+    async def deployed(self) -> AsyncIterator[Endpoint]:
+        """The service, ready, for as long as the block lasts; its servers are gone after it."""
+        await self.configure()
+        try:
+            await self.start()
+            await self.ready()
+            yield self.endpoint()
+        finally:
+            await asyncio.shield(self.stop())
+
+    async def launch(self, host: Host, label: str, command: Command, *, address: str, port: int) -> Server:
+        """Start one server on a host. Its output goes to the record as `<host>-<label>.log` and `.err`."""
+        server = await Server.start(
+            host, label, command, cwd=self.scratch(host), logs=self.context.logs, address=address, port=port
+        )
+        self.servers.append(server)
+        return server
+
+    async def small(self, host: Host, label: str, script: str, **env: str) -> str:
+        """What a short shell script prints, run in the scratch on a host. Raises HostError when it fails."""
+        command = Command(("sh", "-eu", "-c", script), env)
+        try:
+            return await run_small(host, command, cwd=self.scratch(host), logs=self.context.logs, label=label)
+        except HostError as error:
+            raise HostError(f"service {self.context.name}: {error.message}", hint=error.hint) from error
+
+    def scratch(self, host: Host) -> PurePosixPath:
+        """Its directory on a host."""
+        return self.context.scratch[host.name]
+
+    def all_servers(self) -> str:
+        """The fact `servers` of an endpoint: every host once before any comes again."""
+        by_host = [
+            sorted((server.port, server.address) for server in self.servers if server.host is host)
+            for host in self.context.hosts
+        ]
+        turns = zip_longest(*by_host)
+        return ",".join(f"{one[1]}:{one[0]}" for turn in turns for one in turn if one is not None)
+
+    async def _until_it_answers(self, server: Server) -> None:
+        what = f"service {self.context.name}: {server.label} on {server.host.name} ({server.address})"
+        try:
+            async with asyncio.timeout(self.context.within):
+                while not await self.answers(server):
+                    if server.exit is not None:
+                        raise HostError(f"{what} ended before it was ready; {server.last_words()}")
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            message = f"{what} was not ready within {self.context.within:g} s; {server.last_words()}"
+            raise HostError(message) from None

@@ -1,0 +1,81 @@
+"""The compute kernels of `hs`: how each is run for a time on one core, and what its tool prints.
+
+Every rate is per second of elapsed time, so that a core which is shared with others shows as a slower one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steelyard.errors import ParseFailure
+from steelyard.model.tool import Tool
+
+SYSBENCH = Tool("sysbench", apt="sysbench", dnf="sysbench")
+STRESS_NG = Tool("stress-ng", apt="stress-ng", dnf="stress-ng")
+OPENSSL = Tool("openssl", apt="openssl", dnf="openssl", version=("version",))
+SEVEN_ZIP = Tool("7z", apt="p7zip-full", dnf="p7zip-plugins", version=("i",))
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """`about` says what it works on; `argv` is its command, with SECONDS where the time belongs; `pattern`
+    finds its rate in what is printed; `unit` says of what the rate is."""
+
+    name: str
+    about: str
+    tool: Tool
+    argv: str
+    pattern: str
+    unit: str
+
+    def line(self, seconds: int) -> str:
+        """A line for sh: the output goes to $OUT/<name>.txt, and is shown when the kernel fails."""
+        command = shlex.join(self.argv.replace("SECONDS", str(seconds)).split())
+        file = f'"$OUT/{self.name}.txt"'
+        return f"{command} > {file} 2>&1 || {{ cat {file} >&2; exit 1; }}"
+
+    def rate(self, text: str) -> float:
+        """The kernel's rate from what was printed. Raises ParseFailure."""
+        found = re.findall(self.pattern, text, re.MULTILINE)
+        if len(found) != 1 or not 0 < float(found[0]) < 1e18:
+            raise ParseFailure(f"kernel {self.name}: {self.tool.name} tells no rate: {text.strip()[-60:]!r}")
+        return float(found[0])
+
+
+def _stress(method: str, about: str) -> Kernel:
+    argv = f"stress-ng --cpu 1 --cpu-method {method} --timeout SECONDSs --metrics-brief --temp-path ."
+    # Operations, their real, user and system time; then operations per second of real time.
+    pattern = r"\] cpu +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+) +[\d.]+"
+    return Kernel(method, about, STRESS_NG, argv, pattern, "bogo operations")
+
+
+def _openssl(name: str, about: str, arguments: str, pattern: str, unit: str) -> Kernel:
+    return Kernel(
+        name, about, OPENSSL, f"openssl speed -elapsed -mr -seconds SECONDS {arguments}", pattern, unit
+    )
+
+
+_SYSBENCH = "sysbench cpu --cpu-max-prime=10000 --threads=1 --time=SECONDS --events=0 run"
+_ALL = (
+    Kernel("primes", "integer division", SYSBENCH, _SYSBENCH, r"^ *events per second: +([\d.]+)$", "events"),
+    _stress("matrixprod", "products of matrices of long doubles"),
+    _stress("fft", "fast Fourier transforms of doubles"),
+    _stress("correlate", "correlation of doubles"),
+    _stress("queens", "a search: integers and branches"),
+    _openssl("sha512", "64-bit integer logic", "-bytes 16384 sha512", r"^\+F:\d+:sha512:([\d.]+)$", "bytes"),
+    _openssl(
+        "rsa2048", "products of large integers", "rsa2048", r"^\+F2:\d+:2048:([\d.]+):[\d.]+$", "signatures"
+    ),
+    Kernel(
+        "lzma",
+        "compression and decompression: tables, branches",
+        SEVEN_ZIP,
+        "7z b -mmt1 -md18 1",
+        r"^Tot:.* (\d+)$",
+        "million instructions, as 7-Zip counts them",
+    ),
+)
+KERNELS: Mapping[str, Kernel] = {kernel.name: kernel for kernel in _ALL}

@@ -1,0 +1,74 @@
+"""From what sockperf printed, and the fold of its log, to a reading."""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.errors import ParseFailure
+from steelyard.model.command import Output
+from steelyard.model.metric import QUANTILES, Reading
+from steelyard.stats.histogram import Histogram
+
+_VERSION = re.compile(r"version #?(\S+)")
+_VALID = re.compile(r"\[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
+_DROPPED = re.compile(r"# dropped messages = (\d+);")
+_RATE = re.compile(r"Summary: Message Rate is (\d+) \[msg/sec\]")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+
+def throughput(output: Output, message: int) -> Reading:
+    """The rate of messages of so many bytes. Raises ParseFailure."""
+    text = _said(output)
+    rate = float(_found(_RATE, text, "message rate")[0])
+    return Reading({"messages": rate, "sent_throughput": rate * message}, facts=_facts(text))
+
+
+def round_trips(output: Output) -> Reading:
+    """The round trips of one client. Raises ParseFailure, also when the log and the summary differ."""
+    text = _said(output)
+    seconds, sent, received = (float(part) for part in _found(_VALID, text, "valid duration"))
+    found = _histogram(output)
+    if not seconds or found.count != received or not received:
+        raise ParseFailure(f"sockperf tells of {received:.0f} answers, its log of {found.count}")
+    values = {
+        "answers": received / seconds,
+        "messages": sent / seconds,
+        "dropped": float(_found(_DROPPED, text, "dropped messages")[0]),
+    }
+    quantiles = {f"round_trip_{name}": found.quantile(share) for name, share in QUANTILES.items()}
+    return Reading(values | quantiles, {"round_trip": dict(found.bins)}, facts=_facts(text))
+
+
+def _histogram(output: Output) -> Histogram:
+    """Lines of nanoseconds and count, and a last one with the sum, which shows that nothing is missing."""
+    path = output.raw.get("round-trips.txt")
+    lines = path.read_text(errors="replace").splitlines() if path else []
+    if not lines or not re.fullmatch(r"all \d+", lines[-1]):
+        raise ParseFailure("the fold of sockperf's log is missing or breaks off")
+    try:
+        bins = {key: int(count) for key, count in (line.split() for line in lines[:-1])}
+        found = Histogram.of(bins, divisor=1e9)
+    except ValueError as error:
+        raise ParseFailure(f"the fold of sockperf's log is damaged: {error}") from error
+    if found.count != int(lines[-1].split()[1]):
+        raise ParseFailure("the fold of sockperf's log does not add up")
+    return found
+
+
+def _said(output: Output) -> str:
+    path = output.raw.get("sockperf.txt")
+    if path is None:
+        raise ParseFailure("sockperf left no output")
+    return _COLOUR.sub("", path.read_text(errors="replace"))
+
+
+def _found(pattern: re.Pattern[str], text: str, what: str) -> tuple[str, ...]:
+    match = pattern.search(text)
+    if not match:
+        raise ParseFailure(f"sockperf's output lacks its {what}: {text.strip()[-60:]!r}")
+    return match.groups()
+
+
+def _facts(text: str) -> dict[str, str]:
+    match = _VERSION.search(text)
+    return {"version": match[1]} if match else {}

@@ -1,0 +1,109 @@
+"""What each protocol of `transfer` needs: its client, and the lines of shell that use it.
+
+The lines see these variables: $ADDRESS, $PORT, $FOLDER (the copy's own on the server), $URL (the folder as
+a URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are called file-1 to file-$FILES;
+where a line works on one, its number is $1. Sources lie in `source`, what was downloaded in `target`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steelyard.model.tool import Tool
+
+XRDCP = Tool("xrdcp", apt="xrootd-client", dnf="xrootd-client")
+GLOBUS_URL_COPY = Tool("globus-url-copy", apt="globus-gass-copy-progs", dnf="globus-gass-copy-progs")
+RCLONE = Tool("rclone", apt="rclone", dnf="rclone", version=("version",))
+SCP = Tool("scp", apt="openssh-client", dnf="openssh-clients", version=("-V",))
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """`upload` and `download` move one file; `size` prints that of an uploaded one; `begin` makes the folder
+    on the server, `remove` removes it. `slash`: whether the folder's path begins with one; None: as given.
+
+    `all_at_once` means that the client takes all files in one process: then `upload` and `download` move them
+    all and print how many failed, and `size` is not known but by fetching them back.
+    """
+
+    tool: Tool
+    url: str
+    upload: str
+    download: str
+    size: str = ""
+    begin: str = ":"
+    remove: str = ":"
+    slash: bool | None = True
+    all_at_once: bool = False
+    port: int = 0
+    env: tuple[tuple[str, str], ...] = ()
+
+    def folder(self, base: str, name: str) -> str:
+        """The path of a folder in a directory of the server."""
+        path = f"{base.rstrip('/')}/{name}" if base else name
+        return path if self.slash is None else f"/{path.lstrip('/')}" if self.slash else path.lstrip("/")
+
+
+_SSH = "$SSH -o BatchMode=yes -o ConnectTimeout=15"
+# rclone 1.60 with --s3-env-auth breaks on AWS_CA_BUNDLE, and takes the same file as an option.
+_RCLONE = (
+    'env -u AWS_CA_BUNDLE rclone ${AWS_CA_BUNDLE:+--ca-cert "$AWS_CA_BUNDLE"} --config ""'
+    " --retries 1 --low-level-retries 1 --contimeout 15s --ignore-times"
+    " --s3-provider Other --s3-env-auth --s3-no-check-bucket --s3-force-path-style --s3-endpoint $SERVER"
+)
+# globus-url-copy tells how many transfers failed in a sentence, and does not stop at the first.
+_GLOBUS = """
+globus-url-copy -continue-on-error -create-dest -parallel $STREAMS -concurrency $CONCURRENCY \
+-stall-timeout 60 -f pairs.txt 2> globus.err || true
+sed -n 's/^error: There w.* \\([0-9][0-9]*\\) transfers*\\.$/\\1/p' globus.err > globus.failed
+[ -s globus.failed ] || [ ! -s globus.err ] || echo $FILES > globus.failed
+cat globus.err >> "$OUT/errors.txt"; cat globus.failed
+"""
+_PAIRS = 'for n in $(seq 1 $FILES); do echo "{}"; done > pairs.txt'
+_HERE, _THERE = "file://$PWD/{folder}/file-$n", "$URL/file-$n"
+
+PROTOCOLS: Mapping[str, Protocol] = {
+    "xrootd": Protocol(
+        XRDCP,
+        "root://{address}:{port}/{folder}",
+        upload="xrdcp --silent --nopbar --force --streams $STREAMS source/file-$1 $URL/file-$1",
+        download="xrdcp --silent --nopbar --force --streams $STREAMS $URL/file-$1 target/file-$1",
+        size="xrdfs $ADDRESS:$PORT stat $FOLDER/file-$1 | sed -n 's/^Size: *//p'",
+        remove="for n in $(seq 1 $FILES); do xrdfs $ADDRESS:$PORT rm $FOLDER/file-$n || true; done;"
+        " xrdfs $ADDRESS:$PORT rmdir $FOLDER || true",
+        port=1094,
+        env=(("XRD_CONNECTIONWINDOW", "15"), ("XRD_CONNECTIONRETRY", "1")),
+    ),
+    "gridftp": Protocol(
+        GLOBUS_URL_COPY,
+        "{scheme}://{address}:{port}{folder}",
+        upload=_PAIRS.format(f"{_HERE.format(folder='source')} {_THERE}") + _GLOBUS,
+        download=_PAIRS.format(f"{_THERE} {_HERE.format(folder='target')}") + _GLOBUS,
+        all_at_once=True,
+        port=2811,
+    ),
+    "s3": Protocol(
+        RCLONE,
+        "{folder}",
+        upload=f"{_RCLONE} --s3-upload-concurrency $STREAMS --s3-chunk-size 5M --s3-upload-cutoff 5M"
+        " copyto source/file-$1 :s3:$URL/file-$1",
+        download=f"{_RCLONE} --multi-thread-streams $STREAMS --multi-thread-cutoff 1M"
+        " copyto :s3:$URL/file-$1 target/file-$1",
+        size=f"{_RCLONE} lsf --format s :s3:$URL/file-$1",
+        remove=f"{_RCLONE} purge :s3:$URL || true",
+        slash=False,
+        port=80,
+    ),
+    "scp": Protocol(
+        SCP,
+        "{address}:{folder}",
+        upload=f"scp -q {_SSH} -P $PORT source/file-$1 $URL/file-$1",
+        download=f"scp -q {_SSH} -P $PORT $URL/file-$1 target/file-$1",
+        size=f"ssh {_SSH} -p $PORT $ADDRESS stat -c %s $FOLDER/file-$1",
+        begin=f"ssh {_SSH} -p $PORT $ADDRESS mkdir -p $FOLDER",
+        remove=f"ssh {_SSH} -p $PORT $ADDRESS rm -rf $FOLDER || true",
+        slash=None,
+        port=22,
+    ),
+}

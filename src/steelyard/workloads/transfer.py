@@ -1,0 +1,205 @@
+"""`use: transfer`: move many files at once to a storage system, or from it."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from steelyard.errors import ParseFailure
+from steelyard.model.command import Command, Endpoint, Output, Phase, Place
+from steelyard.model.metric import QUANTILES, Metric, Reading, latency_metrics
+from steelyard.model.tool import Tool
+from steelyard.stats.histogram import Histogram
+from steelyard.units import Size
+from steelyard.workloads import _transfer_scripts as scripts
+from steelyard.workloads._server import no_server, of_service
+from steelyard.workloads._transfer_output import moved
+from steelyard.workloads._transfer_protocols import GLOBUS_URL_COPY, PROTOCOLS, RCLONE, SCP, XRDCP, Protocol
+from steelyard.workloads.base import Options, Workload
+
+_STAGES = ("prepare", "run", "verify", "remove")
+_NAME = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.:@-]*")
+_PATH = re.compile(r"[A-Za-z0-9_./-]*")
+
+
+class TransferOptions(Options):
+    """How many files, how large, which way, and how many at once."""
+
+    protocol: Literal["xrootd", "gridftp", "s3", "scp"] | None = Field(
+        None, description="xrootd, gridftp, s3 or scp. Default: that of the service named by `to:`."
+    )
+    server: str | None = Field(
+        None, description="A server that runs already: its name or address, for scp also user@name."
+    )
+    port: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="Its port. Default: 1094, 2811, 80 or 22, by protocol, and 443 for S3 by https.",
+    )
+    path: str = Field("", description="Directory on the server, or S3's bucket, in which a folder is made.")
+    ssh_config: str | None = Field(
+        None,
+        pattern=r"^/[A-Za-z0-9_./-]+$",
+        description="For scp: an ssh_config on the clients' hosts, to be used instead of the user's own.",
+    )
+    secure: bool = Field(False, description="S3 by https, GridFTP with a grid certificate (gsiftp).")
+    direction: Literal["upload", "download"] = Field("upload", description="upload or download.")
+    files: int = Field(20, ge=1, le=100_000, description="Files that each copy moves.")
+    file_size: Size = Field(Size(100 * 2**20), description="Size of each file, in bytes.")
+    concurrency: int = Field(1, ge=1, le=1000, description="Files in transfer at a time, in each copy.")
+    streams: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts.",
+    )
+
+    @field_validator("server")
+    @classmethod
+    def _a_host(cls, value: str | None) -> str | None:
+        if value is not None and not _NAME.fullmatch(value):
+            raise ValueError(f"'{value}' is not a host name or an address")
+        return value
+
+    @field_validator("path")
+    @classmethod
+    def _a_path(cls, value: str) -> str:
+        if not _PATH.fullmatch(value) or ".." in value.split("/"):
+            raise ValueError(f"'{value}': a path has letters, digits and '_', '-', '.', '/', and no '..'")
+        return value
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.server is not None and self.protocol is None:
+            raise ValueError("protocol: say which one the server speaks")
+        if self.protocol == "scp" and self.streams > 1:
+            raise ValueError("streams: scp uses one connection a file; raise concurrency instead")
+        if not self.file_size:
+            raise ValueError("file_size: an empty file moves nothing")
+        return self
+
+
+class Transfer(Workload[TransferOptions]):
+    """Uploads or downloads of many files at the same time, as grid and cloud jobs make them.
+
+    **Measures** `throughput` over all files that arrived, from the start of the first client to the end of
+    the last; `file_rate`; `file_time`, a histogram of how long each file took, its client's start included;
+    and `failure_rate`, the share of files that failed. A failed file is counted, it does not end the trial.
+
+    **Source**: the bandwidth tests of "Benchmarking of public and local cloud resources", Fermilab, 2015:
+    `xrdcp -S` and `globus-url-copy -p -cc` towards grid storage, the AWS command line towards S3, for
+    which rclone stands here: distributions ship it, and it moves parts of a file in parallel.
+
+    **How to read it.** Copies that start together are the report's simultaneous uploads; their throughputs
+    add up. Files hold random bytes, so nothing can be compressed or stored once for all. They are made before
+    the measurement, and read from the page cache unless `before_each` drops it. Sizes are compared
+    after it, and what lies on the server is removed, unless the trial failed; GridFTP's client cannot remove,
+    and tells neither sizes nor the time of single files: there uploads are fetched back. S3 and scp
+    take their keys from where rclone and ssh look for them on the host (environment, `~/.aws`, the agent),
+    never from the experiment; unknown host keys are refused.
+    """
+
+    options = TransferOptions
+    needs = (XRDCP, GLOBUS_URL_COPY, RCLONE, SCP)
+    talks_to = frozenset({"xrootd", "gridftp"})
+    failures = "count"
+    examples = (
+        {"protocol": "xrootd", "files": 4, "file_size": "1MiB", "concurrency": 2, "streams": 2},
+        {"protocol": "xrootd", "files": 3, "file_size": "256KiB", "direction": "download"},
+        {"protocol": "gridftp", "files": 4, "file_size": "1MiB", "concurrency": 2, "streams": 2},
+        {"protocol": "gridftp", "files": 3, "file_size": "256KiB", "direction": "download"},
+    )
+
+    def tools(self, service: str | None) -> tuple[Tool, ...]:
+        """The client of the one protocol that is spoken."""
+        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "s3": RCLONE, "scp": SCP}
+        spoken = self.chosen.protocol or service or ""
+        return (clients[spoken],) if spoken in clients else self.needs
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """GridFTP's client tells no time of single files."""
+        each = latency_metrics("file_time", "time that one file took, with its client's start")
+        return (
+            Metric("throughput", "B/s", "higher", "bytes per second of all files that arrived"),
+            Metric("file_rate", "1/s", "higher", "files per second that arrived"),
+            Metric("failure_rate", "%", "lower", "share of files that failed", over_copies="mean"),
+            *(() if self.chosen.protocol == "gridftp" else each),
+        )
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Make the files, move them, compare sizes, clean up; only the moving is measured."""
+        to, name = self._server(place)
+        if to is None:
+            return tuple(Phase(stage, no_server("transfer"), measured=stage == "run") for stage in _STAGES)
+        protocol, download = PROTOCOLS[name], self.chosen.direction == "download"
+        made = (
+            scripts.prepare(protocol, download=download),
+            scripts.run(protocol, download=download),
+            scripts.verify(protocol, download=download),
+            scripts.remove(protocol),
+        )
+        env = self._variables(protocol, to, place)
+        return tuple(
+            Phase(stage, _shell(script, {**env, **more}, place), measured=stage == "run")
+            for stage, (script, more) in zip(_STAGES, made, strict=True)
+        )
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """See `_transfer_output`. Raises ParseFailure."""
+        found = moved(output, self.chosen.files)
+        arrived = self.chosen.files - found.failed
+        if not arrived:
+            raise ParseFailure("no file arrived, and yet the command ended well")
+        values = {
+            "throughput": arrived * self.chosen.file_size / found.seconds,
+            "file_rate": arrived / found.seconds,
+            "failure_rate": found.failed / self.chosen.files,
+        }
+        if not found.times:
+            return Reading(values)
+        times = Histogram.of(found.times)
+        quantiles = {f"file_time_{label}": times.quantile(share) for label, share in QUANTILES.items()}
+        return Reading(values | quantiles, {"file_time": dict(times.bins)})
+
+    def disk(self) -> int:
+        """The sources, and as much again for what is downloaded or fetched back."""
+        return 2 * self.chosen.files * self.chosen.file_size
+
+    def _server(self, place: Place) -> tuple[Endpoint | None, str]:
+        """Where to, and by which protocol"""
+        name = self.chosen.protocol or (place.to.facts.get("protocol", "") if place.to else "")
+        if place.to is not None and name in PROTOCOLS:
+            return of_service(place.to, place.copy), name
+        if self.chosen.server is None or name not in PROTOCOLS:
+            return None, name
+        usual = 443 if name == "s3" and self.chosen.secure else PROTOCOLS[name].port
+        return Endpoint(self.chosen.server, self.chosen.port or usual), name
+
+    def _variables(self, protocol: Protocol, to: Endpoint, place: Place) -> dict[str, str]:
+        base = self.chosen.path or to.facts.get("path", "")
+        folder = protocol.folder(base, f"steelyard-{place.seed}-{place.copy}")
+        secure = self.chosen.secure
+        scheme = "gsiftp" if secure else "ftp"
+        url = protocol.url.format(scheme=scheme, address=to.address, port=to.port, folder=folder)
+        chosen = self.chosen
+        return {
+            **dict(protocol.env),
+            "ADDRESS": to.address,
+            "PORT": str(to.port),
+            "SERVER": f"http{'s' if secure else ''}://{to.address}:{to.port}",
+            "FOLDER": folder,
+            "URL": url,
+            "SSH": f"-F {chosen.ssh_config}" if chosen.ssh_config else "",
+            "FILES": str(chosen.files),
+            "SIZE": str(int(chosen.file_size)),
+            "CONCURRENCY": str(chosen.concurrency),
+            "STREAMS": str(chosen.streams),
+            "OUT": str(place.raw),
+        }
+
+
+def _shell(script: str, env: dict[str, str], place: Place) -> Command:
+    return Command(("sh", "-eu", "-c", script), env, cwd=place.scratch)

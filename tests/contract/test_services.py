@@ -1,0 +1,248 @@
+"""What every service must do, run over every service there is, with real servers on loopback addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.errors import HostError
+from steelyard.plugins import find, own_names
+from steelyard.remote.base import Host
+from steelyard.remote.sweep import bearers
+from steelyard.remote.token import Token
+from steelyard.services._ports import free_ports, listening
+from steelyard.services.base import Killable, Service, ServiceContext
+from steelyard.sites.local import Local, LocalOptions
+
+NAMES = sorted(own_names("services"))
+CASES = [
+    pytest.param(name, example, id=f"{name}-{number}")
+    for name in NAMES
+    for number, example in enumerate(find("services", name, Service).examples)
+]
+WITHIN = 30.0
+
+
+class Bench:
+    """Two hosts of this machine, and what a service is given on them."""
+
+    def __init__(self, hosts: tuple[Host, ...], place: Path, run: str) -> None:
+        self.hosts, self.place, self.run = hosts, place, run
+
+    def service(self, name: str, options: dict, **changes: object) -> Service:
+        kind = find("services", name, Service)
+        return kind(kind.options.model_validate(options), replace(self.context(), **changes))
+
+    def context(self) -> ServiceContext:
+        scratch = {host.name: PurePosixPath(self.place / host.name) for host in self.hosts}
+        addresses = tuple(host.address for host in self.hosts)
+        password = secrets.token_hex(16)
+        return ServiceContext(
+            "store", self.hosts, scratch, self.place / "logs", addresses, password, within=WITHIN
+        )
+
+    def running(self) -> list[int]:
+        return [bearer.pid for bearer in bearers(lambda token: token.run == self.run)]
+
+    async def gone(self) -> bool:
+        for _ in range(100):
+            if not self.running():
+                return True
+            await asyncio.sleep(0.05)
+        return False
+
+
+@asynccontextmanager
+async def bench(hosts: int = 2) -> AsyncIterator[Bench]:
+    token = Token.mine(f"test-{secrets.token_hex(6)}")
+    # Servers that give up root must be able to enter it; pytest's own directories are for us alone.
+    place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
+    place.chmod(0o711)
+    try:
+        async with Local(LocalOptions(hosts=hosts)).lease(token, place / "minder.log", hosts) as found:
+            for host in found:
+                await host.make_scratch(PurePosixPath(place / host.name))
+            yield Bench(found, place, token.run)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def needed(name: str) -> None:
+    for tool in find("services", name, Service).needs:
+        if shutil.which(tool.name) is None:
+            pytest.skip(f"{tool.name} is not installed")
+
+
+def with_bench(test: Callable[[Bench], Awaitable[None]], hosts: int = 2) -> None:
+    async def run() -> None:
+        async with bench(hosts) as made:
+            await test(made)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_what_it_deploys_and_describes_its_options(name):
+    kind = find("services", name, Service)
+    assert len(inspect.cleandoc(kind.__doc__ or "")) > 80
+    assert kind.examples
+    assert [key for key, field in kind.options.model_fields.items() if not field.description] == []
+    with pytest.raises(ValidationError):
+        kind.options.model_validate({"no_such_option": 1})
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, options)
+        async with service.deployed() as endpoint:
+            servers = endpoint.facts["servers"].split(",")
+            assert servers[0] == f"{endpoint.address}:{endpoint.port}"
+            assert {where.split(":")[0] for where in servers[:2]} == {"127.0.0.1", "127.0.0.2"}
+            assert len(servers) == len(service.servers) == len(set(servers))
+            assert all(await asyncio.gather(*(service.answers(server) for server in service.servers)))
+            assert endpoint.facts["unauthenticated"], "nobody asked for a password here; it must say so"
+            assert service.context.password not in str(endpoint)
+        assert await made.gone()
+        assert not {server.port for server in service.servers} & await listening(made.hosts[0])
+        logs = {path.name for path in (made.place / "logs").iterdir()}
+        assert {server.streams.stdout.name for server in service.servers} <= logs
+        said = "".join(path.read_text(errors="replace") for path in (made.place / "logs").iterdir())
+        assert service.context.password not in said
+        assert said, "its logs belong in the record"
+
+    with_bench(test)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_server_that_is_killed_is_noticed(name):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, {})
+        assert isinstance(service, Killable)
+        async with service.deployed():
+            watch = asyncio.create_task(service.died())
+            await asyncio.sleep(0)
+            await service.kill("local")
+            said = await asyncio.wait_for(watch, 10)
+            assert re.search(r"^service store: .* on local \(127\.0\.0\.1\) ended by signal 9; its log", said)
+            with pytest.raises(HostError, match="no server on nowhere"):
+                await service.kill("nowhere")
+        assert await made.gone()
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_port_that_is_taken_is_named_before_anything_starts(name):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        (port,) = await free_ports(made.hosts, 1, made.run)
+        taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
+        try:
+            service = made.service(name, {"port": port})
+            with pytest.raises(HostError, match=rf"port {port} on local \(127\.0\.0\.1\) is in use already"):
+                async with service.deployed():
+                    pytest.fail("it came up on a port of somebody else")
+            assert service.servers == []
+        finally:
+            taken.close()
+            await taken.wait_closed()
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_that_does_not_come_up_says_why_in_bounded_time_and_is_gone(name, monkeypatch):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, {}, within=0.6)
+
+        async def never(server: object) -> bool:
+            return False
+
+        monkeypatch.setattr(service, "answers", never)
+        with pytest.raises(HostError, match=r"service store: .* was not ready within 0\.6 s; its log"):
+            async with service.deployed():
+                pytest.fail("it was never ready")
+        assert await made.gone()
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_that_ends_at_once_is_quoted(name, monkeypatch):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, {})
+        start, host = service.start, made.hosts[0]
+
+        async def broken() -> None:
+            real = host.start
+
+            async def refused(command, streams, *, cwd, at=None):
+                argv = ("sh", "-c", "echo the disk is on fire >&2; exit 7")
+                return await real(replace(command, argv=argv), streams, cwd=cwd)
+
+            monkeypatch.setattr(host, "start", refused)
+            await start()
+            monkeypatch.setattr(host, "start", real)
+
+        monkeypatch.setattr(service, "start", broken)
+        with pytest.raises(HostError, match="ended before it was ready; its log ends: the disk is on fire"):
+            async with service.deployed():
+                pytest.fail("it was never ready")
+        assert await made.gone()
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give way")
+@pytest.mark.parametrize("name", ["gridftp", "xrootd"])
+def test_a_scratch_that_an_unprivileged_server_cannot_enter_is_named(name):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        made.place.chmod(0o700)
+        service = made.service(name, {})
+        with pytest.raises(HostError, match="choose a scratch directory that others may enter"):
+            async with service.deployed():
+                pytest.fail("its data cannot be written")
+        assert service.servers == []
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give way")
+@pytest.mark.parametrize("name", ["gridftp", "xrootd"])
+def test_root_gives_way_to_an_unprivileged_user(name):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, {})
+        async with service.deployed():
+            (pid,) = [server.process.pid for server in service.servers]
+            status = Path(f"/proc/{pid}/status").read_text()
+            uids = re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE)[1].split()
+            assert len(uids) == 4
+            assert "0" not in uids
+
+    with_bench(test, hosts=1)

@@ -1,0 +1,104 @@
+"""Services around real trials: deployed, watched, deployed again, torn down."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import api
+
+needs_iperf3 = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
+KILL = """
+for p in /proc/[0-9]*; do
+  if grep -qs "^iperf3$" "$p/comm" && grep -qs "STEELYARD_TOKEN=$STEELYARD_TOKEN" "$p/environ"; then
+    kill -9 "${p#/proc/}"
+  fi
+done
+sleep 20
+"""
+
+
+@pytest.fixture
+def deployed(told: Any) -> Callable[..., api.Run]:
+    """Run a shell script on a client while iperf3 serves on another host of this machine."""
+
+    def run(script: str, keep: str = "run", **more: Any) -> api.Run:
+        tree = {
+            "experiment": "served",
+            "roles": {"server": 1, "client": 1},
+            "services": {"net": {"use": "iperf3", "on": "server", "keep": keep}},
+            "workload": {"use": "command", "on": "client", "script": script},
+            "telemetry": "off",
+            **more,
+        }
+        return api.run(tree, site="local:2", observer=told)
+
+    return run
+
+
+def ready(run: api.Run) -> list[dict[str, Any]]:
+    return [line for line in run.record.journal if line["kind"] == "service-ready"]
+
+
+@needs_iperf3
+@pytest.mark.parametrize(("keep", "times"), [("run", 1), ("trial", 3)])
+def test_a_service_lives_as_long_as_it_is_kept(
+    deployed: Callable[..., api.Run], keep: str, times: int
+) -> None:
+    run = deployed("sleep 0.01", keep, repeat=3)
+    assert [trial.result.status for trial in run.record.trials] == ["ok"] * 3
+    assert len(ready(run)) == times
+    assert ready(run)[0]["address"] == "127.0.0.1"
+    assert ready(run)[0]["unauthenticated"]
+
+
+@needs_iperf3
+def test_a_server_that_dies_fails_its_trial_and_is_there_for_the_next(
+    deployed: Callable[..., api.Run], tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    run = deployed(f"if mkdir {first}; then {KILL}fi", repeat=2)
+    failed, fine = run.record.trials
+    assert failed.result.category == "service-failed", failed.message
+    assert "iperf3" in failed.message
+    assert "ended by signal 9" in failed.message
+    assert failed.result.seconds < 15
+    assert fine.result.status == "ok", fine.message
+    assert len(ready(run)) == 2
+
+
+@needs_iperf3
+def test_its_load_is_not_foreign_and_its_logs_are_kept(told: Any) -> None:
+    tree = {
+        "experiment": "load",
+        "roles": {"server": 1, "client": 1},
+        "services": {"net": {"use": "iperf3", "on": "server"}},
+        "workload": {"use": "iperf3", "on": "client", "to": "net", "duration": "1s"},
+        "repeat": 1,
+    }
+    run = api.run(tree, site="local:2", observer=told)
+    (trial,) = run.record.trials
+    assert trial.result.status == "ok", trial.message
+    assert trial.result.metrics["throughput"] > 0
+    assert not any("iperf3" in mark.reason for mark in trial.marks)
+    assert list(run.record.folder.services.rglob("*.log"))
+
+
+@needs_iperf3
+def test_a_service_that_does_not_come_up_fails_the_trial_with_its_reason(
+    deployed: Callable[..., api.Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steelyard.services.iperf3.Iperf3.start", lambda self: no_start())
+    (trial,) = deployed("true", repeat=1).record.trials
+    assert trial.result.category == "service-failed"
+    assert "cannot be started today" in trial.message
+
+
+async def no_start() -> None:
+    from steelyard.errors import HostError
+
+    raise HostError("service net: cannot be started today")

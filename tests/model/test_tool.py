@@ -1,0 +1,32 @@
+"""How a tool is started, wherever it was installed."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from steelyard.model.tool import Tool
+
+
+def test_a_tool_on_path_is_started_plainly():
+    assert Tool("fio", apt="fio").argv("--version") == ("fio", "--version")
+
+
+@pytest.mark.parametrize(("program", "file"), [("", "measure"), ("other", "other")])
+def test_a_tool_from_pypi_is_started_from_its_own_environment(program, file, tmp_path):
+    place = tmp_path / "a cache" / "steelyard" / "tools" / "measure" / "bin"
+    place.mkdir(parents=True)
+    (place / file).write_text('#!/bin/sh\necho "mine: $1, $2"\n')
+    (place / file).chmod(0o755)
+    argv = Tool("measure", pip="measure", program=program).argv("a b", "$HOME")
+    env = {"XDG_CACHE_HOME": str(tmp_path / "a cache"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10, check=True)
+    assert done.stdout == "mine: a b, $HOME\n"
+
+
+def test_without_an_environment_the_one_on_path_is_taken(tmp_path):
+    argv = Tool("echo", pip="echo").argv("hello")
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10, check=True)
+    assert done.stdout == "hello\n"

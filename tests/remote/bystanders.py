@@ -1,0 +1,46 @@
+"""Run a host in a pid namespace of its own, beside a process in session 0; say whether that lives on."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from steelyard.model.command import Command
+from steelyard.remote.agent import Pace
+from steelyard.remote.base import Streams
+from steelyard.remote.piped import PipedTransport
+from steelyard.remote.shell import ShellHost
+from steelyard.remote.token import Token
+
+
+async def story(folder: Path, shell: str) -> None:
+    transport = PipedTransport("n1", "127.0.0.1", shell=shell)
+    token = Token.mine("bystanders")
+    async with ShellHost.open(transport, token, folder / "log", pace=Pace(0.5, 5.0, 10.0)) as host:
+        streams = Streams(folder / "out", folder / "err")
+        for argv in (("true",), ("sh", "-c", "setsid sleep 300 & exit 1")):
+            await (await host.start(Command(argv), streams, cwd=PurePosixPath(folder))).wait()
+        for at in (None, 2**62):
+            process = await host.start(Command(("sleep", "300")), streams, cwd=PurePosixPath(folder), at=at)
+            await process.kill(grace=0)
+        hasty = asyncio.create_task(host.start(Command(("sleep", "300")), streams, cwd=PurePosixPath(folder)))
+        await asyncio.sleep(0)
+        hasty.cancel()
+        await asyncio.gather(hasty, return_exceptions=True)
+        await host.start(Command(("sleep", "300")), streams, cwd=PurePosixPath(folder))
+
+
+def main(shell: str) -> None:
+    bystander = subprocess.Popen(["sleep", "300"])  # in our session, which is 0 in this namespace
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(story(Path(folder), shell))
+    print("ended" if bystander.poll() is not None else "alive")
+    bystander.kill()
+    bystander.wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from steelyard.model.command import Command, Exit
+from steelyard.remote.gate import Record, gated, punctual, read_record
+from steelyard.remote.probe import find_probe
+
+GATE = Path(__file__).parents[2] / "src/steelyard/remote/gate.sh"
+
+
+def test_a_gate_leads_to_the_command():
+    command = Command(("fio", "a b"), env={"X": "1"})
+    through = gated(command, 17, Path("/r"), Path("/p"))
+    assert through.argv == ("/p", "gate", "17", "/r", "fio", "a b")
+    assert gated(command, 17, Path("/r"), None).argv[-4:] == ("17", "/r", "fio", "a b")
+    assert through.env == command.env
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox ash"])
+def test_a_shell_waits_for_the_instant(tmp_path, shell):
+    if shutil.which(shell.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{shell.split(maxsplit=1)[0]} is not installed")
+    at = time.time_ns() + 400_000_000
+    argv = [
+        *shell.split(),
+        "-c",
+        GATE.read_text(),
+        "sh",
+        str(at),
+        str(tmp_path / "record"),
+        "echo",
+        "it's",
+        "a  b",
+    ]
+    said = subprocess.run(argv, capture_output=True, check=True, timeout=60)
+    assert (said.stdout, said.stderr) == (b"it's a  b\n", b"")
+    with (tmp_path / "record").open() as file:
+        found = read_record(file.fileno())
+    assert found.released is not None
+    assert at <= found.released < at + 20e9
+    assert found.started is None
+
+
+def test_an_instant_that_has_passed_is_no_wait(tmp_path):
+    argv = ["sh", "-c", GATE.read_text(), "sh", "1", str(tmp_path / "record"), "sh", "-c", "exit 5"]
+    assert subprocess.run(argv, check=False, timeout=60).returncode == 5
+
+
+@pytest.mark.parametrize("text", ["", "1", "x y z", "é 1 2", "1 2 3"])
+def test_a_broken_record_is_none(text):
+    fd = os.memfd_create("record")
+    os.write(fd, text.encode())
+    assert read_record(fd) == Record()
+    os.close(fd)
+
+
+def test_time_counts_from_the_start():
+    ended = Exit(0, None, wall=5.0, user=1.0, system=0.0, peak_memory=1, started=100.0)
+    found = punctual(ended, Record(103_000_000_000, 103_500_000_000))
+    assert (found.started, found.released, found.wall) == (103.5, 103.0, 1.5)
+    assert punctual(ended, Record(103_000_000_000, None)).started == 103.0
+    assert punctual(ended, Record()) == ended
+
+
+def test_where_the_probe_lies(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEELYARD_PROBE", "none")
+    assert find_probe("Linux", "x86_64") is None
+    monkeypatch.setenv("STEELYARD_PROBE", str(tmp_path / "probe"))
+    assert find_probe("Linux", "x86_64") is None
+    (tmp_path / "probe").write_text("")
+    assert find_probe("Linux", "x86_64") is None
+    (tmp_path / "probe").chmod(0o755)
+    assert find_probe("Linux", "x86_64") == tmp_path / "probe"
+    assert find_probe("Darwin", "x86_64") is None
+    monkeypatch.delenv("STEELYARD_PROBE")
+    assert find_probe("Linux", "../../../../bin/sh") is None
+    assert find_probe("Linux", "no-such-machine") is None

@@ -1,0 +1,61 @@
+"""Free ports from the kernel's tables."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from steelyard.errors import HostError
+from steelyard.services import _ports as ports
+
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+TABLE = (
+    HEAD
+    + "   0: 0100007F:4E20 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1\n"
+    + "   1: 0100007F:4E21 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 1\n"
+    + HEAD
+    + "   0: 00000000000000000000000000000000:4E22 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 1\n"
+    + " 123: 0200007F:4E23 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1\n"
+)
+
+
+class Told:
+    """A host that tells nothing but its tables."""
+
+    name, address = "n1", "10.0.0.1"
+
+    def __init__(self, text: str | None) -> None:
+        self.text = text
+
+    async def capture(self, argv, *, seconds=10.0):
+        return self.text
+
+
+def test_what_listens_is_known_by_tcp_and_udp_and_both_versions():
+    assert asyncio.run(ports.listening(Told(TABLE))) == {20000, 20002, 20003}
+
+
+def test_ports_that_are_used_in_any_way_on_any_host_are_not_chosen():
+    for seed in map(str, range(200)):
+        found = asyncio.run(ports.free_ports([Told(TABLE), Told(HEAD)], 3, seed))
+        assert len(set(found)) == 3
+        assert not set(found) & {20000, 20001, 20002, 20003}
+        assert all(20000 <= port < 32000 for port in found)
+
+
+def test_two_runs_look_at_different_places_and_one_always_at_the_same():
+    first, again, other = (asyncio.run(ports.free_ports([Told(TABLE)], 2, seed)) for seed in "aab")
+    assert first == again != other
+
+
+def test_ports_asked_for_follow_each_other_and_are_looked_at_first():
+    assert asyncio.run(ports.chosen_ports([Told(TABLE)], 5000, 3, "x")) == (5000, 5001, 5002)
+    with pytest.raises(HostError, match=r"port 20002 on n1 \(10\.0\.0\.1\) is in use already"):
+        asyncio.run(ports.chosen_ports([Told(TABLE)], 20001, 2, "x"))
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_host_that_does_not_tell_is_named(text):
+    with pytest.raises(HostError, match="n1 does not tell which ports are in use"):
+        asyncio.run(ports.free_ports([Told(text)], 1, "x"))
