@@ -176,6 +176,8 @@ class Sitting:
             turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
+            for text in self.site.site.warnings():
+                self._warn(text)
             crew = Crew.of(self._claims(), hosts)
             scratches = Scratches(self._scratch(host, token.run, len(hosts) == 1) for host in crew.hosts)
             scope.push_async_callback(scratches.close)

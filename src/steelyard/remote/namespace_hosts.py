@@ -1,0 +1,117 @@
+"""Namespaces as hosts, with a cable that can be pulled out."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePosixPath
+
+from steelyard.remote.lease import Lease
+from steelyard.remote.local import LocalHost
+from steelyard.remote.namespace_sshd import NamespaceSshd
+from steelyard.remote.namespaces import Namespaces
+from steelyard.remote.shell import ShellHost
+from steelyard.remote.ssh import SshTransport
+from steelyard.remote.ssh_hosts import pace
+from steelyard.remote.together import together
+from steelyard.remote.token import Token
+
+CONNECT_WITHIN = 10.0
+
+
+class Cuttable:
+    """A host that can be cut off the network, and joined to it again, from outside."""
+
+    name: str
+    wiring: Namespaces
+
+    async def cut(self) -> None:
+        """Pull its cable: nothing reaches it, nothing leaves it. Raises HostError."""
+        await self.wiring.cut(self.name)
+
+    async def heal(self) -> None:
+        """Plug it in again. Raises HostError."""
+        await self.wiring.heal(self.name)
+
+
+class FarNode(Cuttable, ShellHost):
+    """A namespace that is reached by SSH, over its cable: who cuts it off loses it.
+
+    Its agent runs below the run's minder. Should the controller be killed, the minder ends the agent before
+    that can clear away its directories, so the minder, which sees the same files, is told of them too.
+    """
+
+    lease: Lease
+
+    def own_processes(self) -> frozenset[int]:
+        """The controller, and the minder with all sshds and agents below it: all on this very machine."""
+        return super().own_processes() | {os.getpid(), self.lease.minder_pid}
+
+    def own_user_time(self) -> float:
+        """The controller's."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+    async def connect(self) -> None:
+        """Reach it; see `ShellHost`."""
+        await super().connect()
+        temporary = Path(self._desk.parent)
+        for path in (Path(self._desk), *temporary.glob(f"steelyard-agent-{self._agent_pid}.*")):
+            await self.lease.make_scratch(path)
+
+    async def make_scratch(self, path: PurePosixPath) -> None:
+        """Make a marked directory; see `Host`."""
+        await super().make_scratch(path)
+        await self.lease.make_scratch(Path(path))
+
+    async def remove_scratch(self, path: PurePosixPath) -> None:
+        """Remove it, its marker last."""
+        await super().remove_scratch(path)
+        self.lease.forget_scratch(Path(path))
+
+
+class NearNode(Cuttable, LocalHost):
+    """A namespace that is entered, cable or not."""
+
+
+@asynccontextmanager
+async def far_nodes(
+    lease: Lease, count: int, token: Token, log: Path, *, rate: float | None, lost_after: float
+) -> AsyncIterator[tuple[FarNode, ...]]:
+    """So many namespaces with an sshd each. `rate` is in bytes per second, `lost_after` in seconds."""
+    async with Namespaces.open(lease) as wiring:
+        sshd = NamespaceSshd.make(log, lost_after)
+        await wiring.add(count, sshd.inside(), rate=rate)
+        hosts = []
+        for node in wiring.nodes:
+            login = sshd.login(node.address, CONNECT_WITHIN)
+            host = FarNode(
+                SshTransport(node.name, login, address=node.address),
+                token,
+                log,
+                shares_files=True,
+                pace=pace(lost_after),
+                facts=_facts(wiring, node.name),
+            )
+            host.wiring, host.lease = wiring, lease
+            hosts.append(host)
+        async with together(hosts) as reached:
+            yield reached
+
+
+@asynccontextmanager
+async def near_nodes(lease: Lease, count: int, *, rate: float | None) -> AsyncIterator[tuple[NearNode, ...]]:
+    """So many namespaces that are entered with nsenter(1)."""
+    async with Namespaces.open(lease) as wiring:
+        await wiring.add(count, rate=rate)
+        hosts = []
+        for node in wiring.nodes:
+            host = NearNode(lease, node.name, node.address, node.prefix)
+            host.facts, host.wiring = _facts(wiring, node.name), wiring
+            hosts.append(host)
+        yield tuple(hosts)
+
+
+def _facts(wiring: Namespaces, name: str) -> dict[str, str]:
+    return {"cut": " ".join(wiring.cable(name, "down")), "heal": " ".join(wiring.cable(name, "up"))}

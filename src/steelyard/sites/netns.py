@@ -1,0 +1,96 @@
+"""Network namespaces of this machine: hosts with addresses of their own that can be cut off."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from steelyard.errors import UsageError
+from steelyard.remote.base import Host
+from steelyard.remote.holders import find_sshd
+from steelyard.remote.lease import Lease
+from steelyard.remote.namespaces import MOST, NEEDS
+from steelyard.remote.token import Token
+from steelyard.sites.base import Capability, Site, SiteOptions
+from steelyard.units import Duration, Rate
+
+
+class NetnsOptions(SiteOptions):
+    """How many hosts this machine plays, and how they are reached."""
+
+    hosts: int = Field(2, ge=1, le=MOST, description="Hosts, each in a network namespace of its own")
+    via: Literal["ssh", "nsenter"] | None = Field(
+        None,
+        description="How they are reached: ssh (an sshd in each; one cut off is lost) or nsenter (past "
+        "the network); ssh where an sshd is installed",
+    )
+    rate: Rate | None = Field(
+        None,
+        gt=0,
+        description="What each host may send, and receive, such as 125MB/s; None is as fast as it goes",
+    )
+    lost_after: Duration = Field(
+        Duration(10.0), ge=1, le=600, description="Silence after which a host reached by ssh counts as lost"
+    )
+
+
+class Netns(Site[NetnsOptions]):
+    """Network namespaces of this machine, joined by a bridge. Needs root on Linux.
+
+    `netns:4` makes four hosts, n1 to n4, with a network, a host name and an /etc/hosts of their own, which
+    can be cut off while a trial runs: a laptop's test bed for clusters. They share cores, memory, disk and
+    files, so figures of one are not those of a machine by itself. All of it goes when the run ends, however.
+    """
+
+    options = NetnsOptions
+    needs = NEEDS
+
+    @classmethod
+    def shorthand(cls, argument: str) -> Mapping[str, Any]:
+        """`netns:4` is four hosts."""
+        if not argument.isascii() or not argument.isdigit():
+            raise UsageError(
+                f"netns:{argument:.40}: what follows the colon is a number of hosts, as in netns:4"
+            )
+        return {"hosts": int(argument)}
+
+    def size(self) -> int:
+        """As many as were asked for."""
+        return self.chosen.hosts
+
+    def capabilities(self) -> frozenset[Capability]:
+        """All of them: root makes the network, and the files are this machine's."""
+        return frozenset({"root", "shared-files", "cut-network"})
+
+    def warnings(self) -> tuple[str, ...]:
+        """That a host which is cut off will not be noticed, where it is not reached over its network."""
+        if self._via() == "ssh":
+            return ()
+        why = "was chosen" if self.chosen.via else "is used, since no sshd is installed (openssh-server)"
+        return (f"site netns: nsenter {why}: a host that is cut off from the network is not noticed as lost",)
+
+    def lease(
+        self, token: Token, log: Path, hosts: int | None
+    ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+        """Namespaces whose processes the run's minder starts and ends."""
+        return self._lease(token, log, hosts or self.chosen.hosts)
+
+    @asynccontextmanager
+    async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
+        # asyncssh takes a third of a second to load, which only a run has to pay.
+        from steelyard.remote.namespace_hosts import far_nodes, near_nodes
+
+        rate, lost_after = self.chosen.rate, self.chosen.lost_after
+        async with Lease.open(token, log=log) as lease, AsyncExitStack() as stack:
+            if self._via() == "ssh":
+                nodes = far_nodes(lease, hosts, token, log, rate=rate, lost_after=lost_after)
+                yield await stack.enter_async_context(nodes)
+            else:
+                yield await stack.enter_async_context(near_nodes(lease, hosts, rate=rate))
+
+    def _via(self) -> Literal["ssh", "nsenter"]:
+        return self.chosen.via or ("ssh" if find_sshd() else "nsenter")
