@@ -26,6 +26,12 @@ def _synthetic() -> ModuleType:
     return sys.modules[name]
 
 
+@pytest.fixture(scope="session")
+def plans() -> ModuleType:
+    """Plans with a known truth: `plans.gensim()`, `plans.streams()`, `plans.growing()`."""
+    return _synthetic()
+
+
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., RunRecord]:
     return functools.partial(_synthetic().build, tmp_path)

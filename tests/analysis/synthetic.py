@@ -51,6 +51,9 @@ class Plan:
     environment: Mapping[str, Any] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     measured: Callable[[Cell], bool] = lambda cell: True
+    copies: Callable[[Cell], int] | None = None
+    on: Callable[[Cell], Sequence[str]] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
     state: str = "complete"
     seed: int = 4711
     design: Mapping[str, Any] = field(default_factory=dict)
@@ -124,6 +127,9 @@ def _trial(
     if key in plan.marks:
         kind, reason = plan.marks[key]
         line["marks"] = [{"kind": kind, "reason": reason}]
+    line |= {"copies": plan.copies(cell)} if plan.copies else {}
+    line |= {"on": list(plan.on(cell))} if plan.on else {}
+    line |= {"facts": plan.facts} if plan.facts else {}
     folder = writer.phase_folder(number, "host-0", "command")
     (folder / "stdout").write_text("said\n")
     if plan.histograms:
@@ -142,3 +148,85 @@ def _trial(
 
 def _plain(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+EVENTS = Metric("events_per_second", "1/s", "higher", "events generated")
+THROUGHPUT = Metric("throughput", "B/s", "higher", "sent by all copies")
+FAILED = Metric("failure_rate", "1", "lower", "copies that failed", over_copies="mean")
+MACHINES = {
+    "m3.xlarge": (4, 0.0265, 0.475),
+    "c4.2xlarge": (8, 0.0395, 0.427),
+    "cc2.8xlarge": (32, 0.0269, 0.478),
+}
+"""Cores, events per second of one core alone, and the efficiency loss with all of them busy."""
+
+
+def gensim(**changes: Any) -> dict[str, Any]:
+    """A plan: event generation with one and with all cores busy on each of three machines."""
+    names = list(MACHINES)
+    hosts = [
+        {"name": f"h{n}", "type": name, "cores": cores, "memory": 2**33, "address": f"127.0.0.{n + 1}"}
+        for n, (name, (cores, *_)) in enumerate(MACHINES.items())
+    ]
+
+    def copies(cell: Cell) -> int:
+        return (
+            MACHINES[names[int(str(cell.parameters["machine"]))]][0]
+            if cell.parameters["copies"] == "cores"
+            else 1
+        )
+
+    def figures(cell: Cell, repetition: int, rng: random.Random) -> dict[str, float]:
+        _, alone, loss = MACHINES[names[int(str(cell.parameters["machine"]))]]
+        total = copies(cell) * alone * (1 if copies(cell) == 1 else 1 - loss)
+        return {"events_per_second": rng.gauss(total, 0.01 * total)}
+
+    return {
+        "title": "gensim",
+        "parameters": {"machine": [0, 1, 2], "copies": [1, "cores"]},
+        "metrics": [EVENTS],
+        "figures": figures,
+        "copies": copies,
+        "on": lambda cell: [f"h{cell.parameters['machine']}"],
+        "environment": {"hosts": hosts},
+        **changes,
+    }
+
+
+def streams(**changes: Any) -> dict[str, Any]:
+    """A plan: 20 simultaneous uploads whose total has its knee at 4 streams, and of which one in 40 fails."""
+    rates = {1: 1e8, 2: 2e8, 4: 3e8, 8: 3.03e8, 16: 2.97e8}
+
+    def figures(cell: Cell, repetition: int, rng: random.Random) -> dict[str, float]:
+        rate = rates[int(str(cell.parameters["streams"]))]
+        rate *= 0.9 if cell.parameters.get("protocol") == "gridftp" else 1
+        return {"throughput": rng.gauss(rate, 0.01 * rate), "failure_rate": 0.05 * (repetition % 2)}
+
+    return {
+        "title": "streams",
+        "parameters": {"streams": list(rates), "protocol": ["xrootd", "gridftp"]},
+        "metrics": [THROUGHPUT, FAILED],
+        "figures": figures,
+        "copies": lambda cell: 20,
+        "on": lambda cell: ["n1"],
+        "design": {"derive": [{"knee": {"parameter": "streams", "metric": "throughput", "tolerance": "5%"}}]},
+        **changes,
+    }
+
+
+def growing(**changes: Any) -> dict[str, Any]:
+    """A plan: uploads from 1, 2 and 4 machines whose total grows with the machines to the power of 0.9."""
+
+    def figures(cell: Cell, repetition: int, rng: random.Random) -> dict[str, float]:
+        rate = 1e8 * float(str(cell.parameters["machines"])) ** 0.9
+        return {"throughput": rng.gauss(rate, 0.01 * rate)}
+
+    return {
+        "title": "growing",
+        "parameters": {"machines": [1, 2, 4], "simultaneous": [1, 5]},
+        "metrics": [THROUGHPUT],
+        "figures": figures,
+        "copies": lambda cell: int(cell.parameters["machines"]) * int(cell.parameters["simultaneous"]),
+        "on": lambda cell: [f"n{n}" for n in range(int(cell.parameters["machines"]))],
+        **changes,
+    }

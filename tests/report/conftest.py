@@ -32,6 +32,12 @@ def _synthetic() -> ModuleType:
     return sys.modules[name]
 
 
+@pytest.fixture(scope="session")
+def plans() -> ModuleType:
+    """Plans with a known truth: `plans.gensim()`, `plans.streams()`, `plans.growing()`."""
+    return _synthetic()
+
+
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., RunRecord]:
     return functools.partial(_synthetic().build, tmp_path)
@@ -72,6 +78,26 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
         },
         design={"covers": [bad], "tags": {bad: bad}, "workload": [{"use": bad, "options": {bad: bad}}]},
     )
+
+
+@pytest.fixture(scope="session")
+def machines(tmp_path_factory: pytest.TempPathFactory, plans: ModuleType) -> RunRecord:
+    """Event generation on three machines with prices: a loss, costs, and two rankings are derived."""
+    prices = {"currency": "USD", "per_hour": {"m3.xlarge": 0.28, "c4.2xlarge": 0.44}, "date": "2015-08-01"}
+    plan = plans.gensim(design={"prices": prices})
+    return plans.build(tmp_path_factory.mktemp("machines"), **plan)
+
+
+@pytest.fixture(scope="session")
+def uploads(tmp_path_factory: pytest.TempPathFactory, plans: ModuleType) -> RunRecord:
+    """A study of streams: a knee, failures and a speed-up are derived, and a loss cannot be."""
+    asked = [
+        {"knee": {"parameter": "streams", "metric": "throughput"}},
+        {"failure_rate": {}},
+        {"speedup": {"over": "streams"}},
+        {"efficiency_loss": {}},
+    ]
+    return plans.build(tmp_path_factory.mktemp("uploads"), **plans.streams(design={"derive": asked}))
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
 
+from steelyard.launchers import launcher
+from steelyard.model.command import Command
 from steelyard.model.roles import Claim, Selection, assigned
 from steelyard.remote.base import Host
-from steelyard.spec.placing import Placing
+from steelyard.spec.placing import Copies, Placing
+
+BY_NAME = frozenset({"srun", "jsrun", "blaunch"})
+"""Launchers of schedulers, which know hosts by their names in the scheduler; the others take addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,19 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranks:
+    """The ranks of a parallel program: on which hosts, and how many on each of them."""
+
+    hosts: tuple[Host, ...]
+    each: int
+
+    def started(self, command: Command, launcher_name: str) -> Command:
+        """The command that starts all ranks. Raises UnknownName, UsageError."""
+        named = [host.name if launcher_name in BY_NAME else host.address for host in self.hosts]
+        return launcher(launcher_name)(command, named, self.each * len(self.hosts))
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """One simultaneous instance of a workload: the `local`-th on its host, the `number`-th of all, from 0."""
 
@@ -34,6 +52,7 @@ class Copy:
     local: int
     number: int
     of_host: int
+    ranks: Ranks | None = None
 
     @property
     def name(self) -> str:
@@ -71,12 +90,18 @@ class Crew:
         return [seat.name for group in self.groups.values() for seat in group if seat.host is host]
 
     def copies(self, placing: Placing) -> tuple[Copy, ...]:
-        """The copies of a workload, host by host."""
+        """The copies of a workload, host by host; with ranks there is one, on the first host."""
+        if placing.ranks is not None:
+            return (self._with_ranks(self.seats(placing.on), placing.ranks),)
         found: list[Copy] = []
         for seat in self.seats(placing.on):
             count = seat.host.cores if placing.copies == "cores" else placing.copies
             found += [Copy(seat, local, len(found) + local, count) for local in range(count)]
         return tuple(found)
+
+    def _with_ranks(self, seats: Sequence[Seat], each: Copies) -> Copy:
+        count = min(seat.host.cores for seat in seats) if each == "cores" else each
+        return Copy(seats[0], 0, 0, 1, Ranks(tuple(seat.host for seat in seats), count))
 
 
 def machines(hosts: Iterable[Host]) -> dict[str, list[Host]]:

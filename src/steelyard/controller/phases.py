@@ -77,9 +77,16 @@ class PhaseRunner:
     """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy."""
 
     def __init__(
-        self, folder: Callable[[str, str], Path], *, seed: int, start: Start, lockstep: LockStep
+        self,
+        folder: Callable[[str, str], Path],
+        *,
+        seed: int,
+        start: Start,
+        lockstep: LockStep,
+        launcher: str = "mpirun",
     ) -> None:
         self._folder, self._seed, self._start, self._lockstep = folder, seed, start, lockstep
+        self.launcher = launcher
 
     async def run(
         self,
@@ -166,7 +173,7 @@ class _Stage:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
         folder, host = self.runner.folder(berth, self.label), berth.host
         raw = await _raw(berth, folder)
-        phase = self._phase(self.runner.place(berth, berths, raw, self.to))
+        phase = self._with_ranks(berth, self._phase(self.runner.place(berth, berths, raw, self.to)))
         limit = phase.timeout or self.limit
         process = await self._started(berth, phase, folder, instant)
         exit_, timed_out = await finish(process, limit)
@@ -202,6 +209,13 @@ class _Stage:
 
     def _phase(self, place: Place) -> Phase:
         return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
+
+    def _with_ranks(self, berth: Berth, phase: Phase) -> Phase:
+        ranks = berth.copy.ranks
+        if ranks is None:
+            return phase
+        command = ranks.started(phase.command, self.use.launcher or self.runner.launcher)
+        return dataclasses.replace(phase, command=command)
 
     def _counts(self, failure: TrialFailure) -> bool:
         return self.workload.failures == "count" and failure.category in COUNTED

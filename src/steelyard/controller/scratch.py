@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any
 
 from steelyard.controller.crew import Berth, Copy
-from steelyard.errors import HostError
+from steelyard.errors import HostError, HostLost
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Trial
 from steelyard.remote.base import Host
@@ -49,6 +49,8 @@ class Scratch:
         for path in reversed(self._made):
             try:
                 await self.host.remove_scratch(path)
+            except HostLost:
+                break  # it cleans up by itself
             except HostError as error:
                 wrong.append(error)
         self._made.clear()
@@ -63,7 +65,8 @@ class Scratch:
         try:
             yield path
         finally:
-            await self.host.remove_directory(path)
+            with suppress(HostLost):
+                await self.host.remove_directory(path)
 
     async def enter(self, workload: Workload[Any], trial: Trial, number: int, copy: Copy) -> Berth:
         """A directory for a copy in a trial: empty, unless `reset: keep` gives the cell its old one."""
@@ -74,7 +77,8 @@ class Scratch:
     async def leave(self, berth: Berth) -> None:
         """The trial has ended."""
         if not self._keep:
-            await self.host.remove_directory(berth.scratch)
+            with suppress(HostLost):  # the next trial's check of its hosts tells
+                await self.host.remove_directory(berth.scratch)
 
     async def _root(self, workload: Workload[Any]) -> PurePosixPath:
         named = workload.directory()

@@ -28,7 +28,7 @@ from steelyard.controller.trial import TrialRunner
 from steelyard.controller.turn import Turn
 from steelyard.controller.watch import Watch
 from steelyard.design import Design, Results
-from steelyard.errors import HostError, Interrupted, SteelyardError
+from steelyard.errors import HostError, HostLost, Interrupted, SteelyardError
 from steelyard.model.experiment import Experiment
 from steelyard.model.roles import Claim, needed
 from steelyard.remote.base import Host
@@ -82,6 +82,10 @@ class Sitting:
                 await self._interrupted(stop)
             except Interrupted:
                 raise
+            except HostLost as error:
+                self._end("failed", error.message)
+                hint = f"{error.hint}; `steelyard resume {self.writer.folder.id}` goes on when it is back"
+                raise HostLost(error.message, hint=hint.removeprefix("; ")) from error
             except Exception as error:
                 self._end("failed", error.message if isinstance(error, SteelyardError) else repr(error))
                 raise
@@ -189,7 +193,14 @@ class Sitting:
             )
             scope.push_async_callback(deployment.close)
             runner = TrialRunner(
-                self.experiment, crew, self.writer, scratches, watch, deployment, self.design.seed
+                self.experiment,
+                crew,
+                self.writer,
+                scratches,
+                watch,
+                deployment,
+                self.design.seed,
+                self.site.site.launcher(),
             )
             limit = TimeLimit(await self.site.site.seconds_left())
             yield Study(self.experiment, self._part, self.results, runner, self.writer, self.observer, limit)

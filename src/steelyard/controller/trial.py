@@ -85,10 +85,11 @@ class TrialRunner:
         watch: Watch,
         deployment: Deployment,
         seed: int,
+        launcher: str = "mpirun",
     ) -> None:
         self.experiment, self.crew, self.writer = experiment, crew, writer
         self.scratches, self.watch, self.seed = scratches, watch, seed
-        self.deployment = deployment
+        self.deployment, self.launcher = deployment, launcher
         self._lockstep = LockStep()
 
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, Account]:
@@ -136,6 +137,7 @@ class TrialRunner:
                 seed=self._seed_of(trial),
                 start=self.experiment.start,
                 lockstep=self._lockstep,
+                launcher=self.launcher,
             )
 
             async def all_phases(prefix: str) -> None:

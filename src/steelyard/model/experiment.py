@@ -49,7 +49,7 @@ def _widened_workload(value: object) -> object:
     """Options stand beside Steelyard's own keys in the file; they are parted here."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    keys = ("use", "phase", "measured", "timeout", "on", "to", "copies")
+    keys = ("use", "phase", "measured", "timeout", "on", "to", "copies", "ranks", "launcher")
     own = {key: value[key] for key in keys if key in value}
     rest = {key: item for key, item in value.items() if key not in own}
     return {**own, "options": rest}
@@ -73,11 +73,17 @@ class WorkloadUse(Part):
     copies: StrictInt | str = Field(
         1, description="Simultaneous instances on each host: a number, or `cores` for one per core"
     )
+    ranks: StrictInt | str | None = Field(
+        None, description="Ranks of a parallel program on each host: one copy, started by a launcher"
+    )
+    launcher: str | None = Field(
+        None, description="What starts ranks: mpirun, srun, jsrun, blaunch, pbsdsh; by default the site's"
+    )
     options: dict[str, Any] = Field(default_factory=dict)
 
     def settings(self) -> dict[str, Any]:
         """What may hold `${…}` beside the options."""
-        return {key: value for key in ("on", "copies") if (value := getattr(self, key)) is not None}
+        return {key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None}
 
 
 class Role(Part):

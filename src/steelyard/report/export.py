@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.report.files import aside, write_text
 from steelyard.report.junit import junit
-from steelyard.report.plain import plain_run
+from steelyard.report.plain import plain_derived, plain_run
 from steelyard.report.tidy import Kind, Tidy, tidy
 from steelyard.store.reader import RunRecord
 
@@ -46,6 +47,7 @@ def write_json(record: RunRecord, path: Path) -> Path:
     """The whole summary, see `plain`."""
     summary = summarise_run(record)
     content = plain_run(summary, judge(record, summary))
+    content["derived"] = plain_derived(derive(record, summary))
     return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 

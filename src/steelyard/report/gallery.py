@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
+from steelyard.analysis.derived import Derived
 from steelyard.analysis.latency import Point, merged, percentile_curve
 from steelyard.analysis.summary import RunSummary
 from steelyard.analysis.telemetry import samples, shown_trials
 from steelyard.errors import StoreError
 from steelyard.report.charts.against import against
 from steelyard.report.charts.base import Chart
+from steelyard.report.charts.derived import derived_chart
 from steelyard.report.charts.distribution import distribution
 from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
 from steelyard.report.charts.percentiles import percentiles
@@ -32,10 +34,11 @@ class Choice(NamedTuple):
 
 
 class Gallery(NamedTuple):
-    """Charts by key, such as `distribution/0`, `against/0/1`, `percentiles/0`, `cpu/3`.
+    """Charts by key, such as `distribution/0`, `against/0/1`, `derived/0`, `percentiles/0`, `cpu/3`.
 
-    The numbers are positions in `choices` of `metric`, `parameter`, `latency` and `trial`. `notes` say what
-    was left out, so that a large run stays a small file.
+    The numbers are positions in `choices` of `metric`, `parameter`, `latency` and `trial`; that of `derived`
+    is the position among what was derived. `notes` say what was left out, so that a large run stays a small
+    file.
     """
 
     charts: Mapping[str, Chart]
@@ -50,7 +53,7 @@ class Gallery(NamedTuple):
         )
 
 
-def gallery(record: RunRecord, summary: RunSummary) -> Gallery:
+def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery:
     """Make all charts; at most so much of each that the report stays under 5 MB."""
     varying = [axis for axis in axes(summary).values() if axis.varies]
     shown, notes = _shown_metrics(summary)
@@ -62,6 +65,8 @@ def gallery(record: RunRecord, summary: RunSummary) -> Gallery:
         charts[f"distribution/{number}"] = distribution(few, metric)
         for position in range(len(varying)):
             charts[f"against/{number}/{position}"] = against(summary, metric, varying, position)
+    for number, finding in enumerate(derived.findings):
+        charts[f"derived/{number}"] = derived_chart(number, finding)
     latencies, damaged = _latencies(record, few)
     hosts, trials, unread = _hosts(record, summary)
     choices = {

@@ -24,6 +24,7 @@ from steelyard.store.reader import RunRecord
 TEMPLATES = Path(__file__).parent / "templates"
 WIDTH = 760
 MOST_METRICS = 4
+MOST_DERIVED = 24
 _SPECIAL = re.compile(r"[\\`*\[\]#|~{}]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 _LIST = re.compile(r"^(\d+(?=[.)](?:\s|$))|)([-+>=.)])")  # what would begin a list, a quote or a heading
@@ -46,12 +47,13 @@ def write(record: RunRecord, path: Path, *, outliers: Policy | None = None) -> P
         if drawn is None:
             continue
         write_text(folder / name, drawn)
-        pictures.setdefault(key.partition("/")[0], []).append((chart.title, f"{folder.name}/{name}"))
+        kind = key.replace("/", "-") if key.startswith("derived/") else key.partition("/")[0]
+        pictures.setdefault(kind, []).append((chart.title, f"{folder.name}/{name}"))
     return write_text(path, render(content, pictures))
 
 
 def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
-    """The Markdown of a report; `pictures` by kind of chart: title and relative path."""
+    """The Markdown of a report; `pictures` by kind of chart (each derived one is its own): title and path."""
     import jinja2
 
     environment = jinja2.Environment(  # noqa: S701 - this is not HTML; `finalize` escapes for Markdown
@@ -120,5 +122,6 @@ def _printed(gallery: Gallery) -> Iterator[tuple[str, Chart]]:
             "distribution": MOST_METRICS,
             "against": MOST_METRICS,
             "percentiles": MOST_METRICS,
+            "derived": MOST_DERIVED,
         }.get(kind, 1):
             yield key, chart

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 from steelyard import __version__
 from steelyard.analysis.damage import readable
+from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.report.gallery import Gallery, gallery
+from steelyard.report.sections.derived import derived_sections
+from steelyard.report.sections.finding import Section
 from steelyard.report.sections.method import method
 from steelyard.report.sections.needs import Need, needs
 from steelyard.report.sections.outcome import Outcome, outcome
@@ -19,6 +22,7 @@ from steelyard.report.sections.trouble import Trouble, trouble
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
+MOST_SENTENCES = 4
 FILES = (
     ("experiment.yaml", "the experiment as it was run"),
     ("design.json", "cells, metrics, requirements, order, seed"),
@@ -30,7 +34,7 @@ FILES = (
 
 
 class Page(NamedTuple):
-    """The whole report of a run; what the templates see."""
+    """The whole report of a run; what the templates see. `underived`: what was asked for and why it lacks."""
 
     title: str
     run: str
@@ -39,6 +43,8 @@ class Page(NamedTuple):
     place: Place
     results: Results
     gallery: Gallery
+    derived: list[Section]
+    underived: tuple[str, ...]
     needs: list[Need]
     trouble: Trouble
     method: list[str]
@@ -50,21 +56,31 @@ def page(record: RunRecord, *, outliers: Policy | None = None) -> Page:
     """Gather the report of a run. Raises StoreError when its record is damaged."""
     summary = summarise_run(record, outliers=outliers)
     judged = judge(record, summary)
+    derived = derive(record, summary)
     with readable(record.id):
+        sections = derived_sections(derived)
         return Page(
             title=summary.title,
             run=record.id,
-            outcome=outcome(record, summary, judged),
+            outcome=_with_findings(outcome(record, summary, judged), sections),
             plan=plan(record, summary),
             place=place(record),
             results=results(summary),
-            gallery=gallery(record, summary),
+            gallery=gallery(record, summary, derived),
+            derived=sections,
+            underived=derived.notes,
             needs=needs(judged),
             trouble=trouble(record, summary),
             method=method(summary),
             files=FILES,
             versions=_versions(record),
         )
+
+
+def _with_findings(short: Outcome, sections: list[Section]) -> Outcome:
+    """What was derived is the answer that many runs are made for, so its first sentences stand in front."""
+    sentences = [sentence for section in sections for sentence in section.sentences]
+    return short._replace(findings=[*short.findings, *(f"{text}." for text in sentences[:MOST_SENTENCES])])
 
 
 def _versions(record: RunRecord) -> list[tuple[str, str]]:

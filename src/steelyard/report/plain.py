@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from steelyard.analysis.derived import Derived
 from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, Tally
+from steelyard.model.metric import Metric
+from steelyard.model.trial import Cell
 
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
+    from steelyard.analysis.beside import SetBeside
     from steelyard.analysis.compare import RunComparison
 
 SCHEMA = 1
@@ -27,6 +31,19 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
         "cells": [_cell(cell) for cell in summary.cells],
         "requirements": [_requirement(one) for one in judged],
     }
+
+
+def plain_derived(derived: Derived) -> dict[str, Any]:
+    """Everything that was derived, in base units. `kind` says what an entry is: `Scaling`, `KneeStudy` …"""
+    return {
+        "findings": [{"kind": type(one).__name__, **_plain(one)} for one in derived.findings],
+        "not_derived": list(derived.notes),
+    }
+
+
+def plain_beside(found: SetBeside) -> dict[str, Any]:
+    """A run beside a published result: shares and ratios as plain numbers."""
+    return {"schema": SCHEMA, **_plain(found)}
 
 
 def plain_comparison(comparison: RunComparison) -> dict[str, Any]:
@@ -54,6 +71,19 @@ def plain_comparison(comparison: RunComparison) -> dict[str, Any]:
         "not_compared": list(comparison.left_out),
         "notes": list(comparison.notes),
     }
+
+
+def _plain(value: Any) -> Any:
+    """Any frozen value of the analysis; cells become their parameters, metrics their names."""
+    if isinstance(value, Cell):
+        return dict(value.parameters)
+    if isinstance(value, Metric):
+        return {"name": value.name, "unit": value.unit, "better": value.better}
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def _cell(cell: CellSummary) -> dict[str, Any]:

@@ -24,6 +24,9 @@ _FIXED: dict[str, Kind] = {
 }
 
 
+_PLACED: dict[str, Kind] = {"total_copies": "BIGINT", "hosts": "VARCHAR"}
+
+
 class Tidy(NamedTuple):
     """`columns` with their kinds (SQL types), and `rows` in the order of the columns; None is nothing."""
 
@@ -34,29 +37,34 @@ class Tidy(NamedTuple):
 def tidy(record: RunRecord) -> Tidy:
     """Every trial with every scalar that it measured, in base units; a trial without any has one row.
 
-    After the fixed columns comes one per parameter, named `parameter_x` where `x` is taken already. The
-    `marks` of a trial are parted by `; `: rows that have any should not be pooled with those that have none.
+    After the fixed columns come `total_copies` and `hosts` (parted by blanks), where any trial's record tells
+    of them, and then one per parameter, named `parameter_x` where `x` is taken already. The `marks` of a
+    trial are parted by `; `: rows that have any should not be pooled with those that have none.
     """
     names = list(dict.fromkeys(name for cell in record.cells for name in cell.parameters))
     levels = {name: [cell.parameters.get(name) for cell in record.cells] for name in names}
     kinds = {name: _kind(values) for name, values in levels.items()}
     columns = dict(_FIXED)
+    placed = any(trial.result.copies != 1 or trial.result.on for trial in record.trials)
+    if placed:
+        columns |= _PLACED
     for name, kind in kinds.items():
         columns[_free(_text(name), columns)] = kind
     metrics = {name: metric for name, metric in record.metrics.items() if metric.kind == "scalar"}
-    rows = [row for trial in record.trials for row in _rows(record.id, trial, metrics, kinds)]
+    rows = [row for trial in record.trials for row in _rows(record.id, trial, metrics, kinds, placed=placed)]
     return Tidy(columns, rows)
 
 
 def _rows(
-    run: str, trial: TrialRecord, metrics: Mapping[str, Metric], kinds: Mapping[str, Kind]
+    run: str, trial: TrialRecord, metrics: Mapping[str, Metric], kinds: Mapping[str, Kind], *, placed: bool
 ) -> Iterator[tuple[Any, ...]]:
     result = trial.result
     cell = result.trial.cell
     marks = "; ".join(f"{mark.kind}: {mark.reason}" for mark in trial.marks)
     about = (run, trial.number, result.trial.repetition, _text(cell.key))
     begin = (*about, result.status, result.category, _text(marks))
-    levels = tuple(_level(cell.parameters.get(name), kind) for name, kind in kinds.items())
+    where = (result.copies, _text(" ".join(result.on))) if placed else ()
+    levels = where + tuple(_level(cell.parameters.get(name), kind) for name, kind in kinds.items())
     measured = {name: value for name, value in result.metrics.items() if name in metrics}
     for name, value in measured.items():
         yield (*begin, _text(name), float(value), metrics[name].unit, *levels)

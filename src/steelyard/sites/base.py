@@ -66,6 +66,10 @@ class Site(ABC, Generic[OptionsT]):
         """What can be done on its hosts that not every site allows."""
         return frozenset()
 
+    def launcher(self) -> str:
+        """What starts the ranks of parallel programs on its hosts, by its name in `steelyard.launchers`."""
+        return "mpirun"
+
     def warnings(self) -> tuple[str, ...]:
         """What the record must say of how its hosts are reached, such as host keys that nobody checks."""
         return ()

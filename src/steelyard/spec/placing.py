@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
+from steelyard.launchers import launchers
 from steelyard.model.experiment import Experiment, WorkloadUse
 from steelyard.model.expression import ExpressionError, names_in, substitute
 from steelyard.model.roles import Claim, Count, Selection, needed
@@ -23,10 +24,14 @@ Copies = int | Literal["cores"]
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """The hosts of a workload entry in a cell, and how many copies each of them runs."""
+    """The hosts of a workload entry in a cell, and how many copies each of them runs.
+
+    With `ranks` it is one copy of a parallel program, with so many ranks on each host.
+    """
 
     on: Selection
     copies: Copies
+    ranks: Copies | None = None
 
 
 def placing(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experiment) -> Placing:
@@ -34,7 +39,7 @@ def placing(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experime
 
     Without `on` it is all of the first role.
     """
-    return Placing(_selection(use, levels, experiment), _copies(use, levels))
+    return Placing(_selection(use, levels, experiment), _copies(use, levels), _ranks(use, levels))
 
 
 def _selection(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experiment) -> Selection:
@@ -44,7 +49,18 @@ def _selection(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Exper
 
 
 def _copies(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies:
-    value = substitute({"copies": use.copies}, levels)["copies"]
+    return _count(substitute({"copies": use.copies}, levels)["copies"])
+
+
+def _ranks(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies | None:
+    if use.ranks is None:
+        return None
+    if use.copies != 1:
+        raise UsageError("a program with ranks runs once; leave copies out")
+    return _count(substitute({"ranks": use.ranks}, levels)["ranks"])
+
+
+def _count(value: object) -> Copies:
     if value == "cores":
         return "cores"
     if isinstance(value, float) and value.is_integer():
@@ -138,6 +154,9 @@ class PlacingChecker:
 
     def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What can be told without levels: names in `${…}` are not looked at here."""
+        if use.launcher is not None and use.launcher not in launchers():
+            message = UnknownName("launcher", use.launcher, sorted(launchers())).message
+            yield Fault((*path, "launcher"), f"{message}; there are {', '.join(sorted(launchers()))}")
         if use.to is None:
             return
         if use.to in self.experiment.services:
@@ -161,7 +180,7 @@ class PlacingChecker:
     def in_cell(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
         """Whether the entry finds its hosts in a cell."""
         told = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
-        for key, read in (("on", self._on), ("copies", _copies)):
+        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks)):
             try:
                 read(use, cell.parameters)
             except ExpressionError as error:

@@ -1,0 +1,133 @@
+"""What work costs: the price of a unit of work, and the work that a unit of money buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steelyard.analysis.machines import HostFacts, hosts, hosts_of, machine_of
+from steelyard.analysis.series import chosen_metric
+from steelyard.analysis.summary import CellSummary, RunSummary
+from steelyard.errors import UsageError
+from steelyard.model.metric import Metric
+from steelyard.model.trial import Cell
+from steelyard.stats.summary import Summary, summarise
+from steelyard.store.reader import RunRecord
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """Prices of an hour by machine type or host name; where they are from, and of when."""
+
+    currency: str
+    per_hour: Mapping[str, float]
+    source: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A cell. `price` is that of an hour of all its hosts.
+
+    `work` is what a unit of money buys: of a rate the work itself (1/s: a count, B/s: bytes), of a score its
+    hours. `unit_price` is the inverse, the price of one count, byte or score hour.
+    """
+
+    cell: Cell
+    machine: str
+    price: float
+    figure: Summary
+    work: Summary
+    unit_price: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """Costs of a metric in all cells that have a price; `missing` are machines of which nobody knows it."""
+
+    metric: Metric
+    prices: PriceTable
+    costs: tuple[Cost, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def unit(self) -> str:
+        """The unit of `work`: `1` for counts, `B` for bytes, `score h` for scores times hours."""
+        return {"1/s": "1", "B/s": "B"}.get(self.metric.unit, "score h")
+
+    @property
+    def note(self) -> str:
+        """Where the prices are from: `USD, prices: on-demand list, 2015-08-01`."""
+        where = ", ".join(part for part in (self.prices.source, self.prices.date) if part)
+        return f"{self.prices.currency or 'currency not recorded'}, prices: {where or 'source not recorded'}"
+
+
+def price_table(record: RunRecord) -> PriceTable | None:
+    """The experiment's prices, else those that its site recorded; None without any."""
+    declared = record.design.get("prices")
+    if isinstance(declared, Mapping) and declared.get("per_hour"):
+        return PriceTable(
+            str(declared.get("currency") or ""),
+            {str(name): float(price) for name, price in declared["per_hour"].items()},
+            str(declared.get("source") or ""),
+            str(declared.get("date") or ""),
+        )
+    known = [host for host in hosts(record).values() if host.price]
+    if not known:
+        return None
+    prices = {host.machine: host.price for host in known if host.price}
+    return PriceTable(known[0].currency, prices, "as the site gave them when the run began")
+
+
+def costly(metric: Metric) -> bool:
+    """Whether a metric is work or a rate of it: higher is better, and it is no quantile and no percentage."""
+    return metric.better == "higher" and metric.quantile is None and metric.unit in ("1/s", "B/s", "1")
+
+
+def costs(record: RunRecord, summary: RunSummary, *, metric: str | None = None) -> CostTable:
+    """The costs of all cells. Raises UnknownName, and UsageError without prices or anything to price."""
+    prices = price_table(record)
+    if prices is None:
+        raise UsageError(
+            "no prices are known", hint="give the experiment `prices: {currency: …, per_hour: {TYPE: …}}`"
+        )
+    found = chosen_metric(summary, metric, costly)
+    if found is None or not costly(found):
+        raise UsageError(f"'{metric or 'no metric'}' cannot be priced: that takes a rate or a score")
+    known = hosts(record)
+    costed = [_cost(cell, found, prices, known) for cell in summary.cells]
+    return CostTable(found, prices, tuple(one for one in costed if one), _missing(summary, prices, known))
+
+
+def _cost(
+    cell: CellSummary, metric: Metric, prices: PriceTable, known: Mapping[str, HostFacts]
+) -> Cost | None:
+    values = cell.metrics[metric.name].values
+    price = _price(cell, prices, known)
+    if not values or price is None or min(values) <= 0:
+        return None
+    seconds = HOUR if metric.unit in ("1/s", "B/s") else 1.0
+    work = [value * seconds / price for value in values]
+    machine = machine_of(cell, known) or ""
+    unit_prices = summarise([1 / one for one in work])
+    return Cost(cell.cell, machine, price, summarise(values), summarise(work), unit_prices)
+
+
+def _price(cell: CellSummary, prices: PriceTable, known: Mapping[str, HostFacts]) -> float | None:
+    """What an hour of all hosts of a cell costs; None when the price of any is not known."""
+    found = [_price_of(known.get(name, HostFacts(name)), prices) for name in hosts_of(cell, known) or ()]
+    there = [price for price in found if price is not None]
+    return sum(there) if there and len(there) == len(found) else None
+
+
+def _price_of(host: HostFacts, prices: PriceTable) -> float | None:
+    found = (prices.per_hour.get(name) for name in (host.type, host.name) if name)
+    return next((price for price in found if price is not None), None)
+
+
+def _missing(summary: RunSummary, prices: PriceTable, known: Mapping[str, HostFacts]) -> tuple[str, ...]:
+    names = dict.fromkeys(name for cell in summary.cells for name in hosts_of(cell, known) or ())
+    found = [known.get(name, HostFacts(name)) for name in names]
+    return tuple(dict.fromkeys(host.machine for host in found if _price_of(host, prices) is None))

@@ -1,0 +1,150 @@
+"""What can be derived from a run's figures: what its experiment asked for, or what its data support."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from steelyard.analysis.damage import readable
+from steelyard.analysis.machines import hosts
+from steelyard.analysis.setters import (
+    basis,
+    copies_setter,
+    fills_its_cores,
+    hosts_setter,
+    is_failure_rate,
+    machine_setter,
+)
+from steelyard.analysis.summary import RunSummary
+from steelyard.errors import SteelyardError, StoreError, UsageError
+from steelyard.store.reader import RunRecord
+from steelyard.units import Share
+
+if TYPE_CHECKING:  # these load numpy, which showing most runs does not need
+    from steelyard.analysis.cost import CostTable
+    from steelyard.analysis.failures import FailureTable
+    from steelyard.analysis.knee import KneeStudy
+    from steelyard.analysis.ranking import RankingTable
+    from steelyard.analysis.scaling import Scaling
+
+    Finding: TypeAlias = Scaling | KneeStudy | CostTable | RankingTable | FailureTable
+    Findings: TypeAlias = tuple[Finding, ...]
+
+MANY = 2000
+"""Cells up to which data are searched for what they support; what is asked for is always derived."""
+MOST_EACH = 24
+"""Findings of one kind: a ranking comes once for each combination of the other parameters."""
+Asked = Mapping[str, Any]
+
+
+class Derived(NamedTuple):
+    """`notes` say what was asked for and could not be derived, and why."""
+
+    findings: Findings
+    notes: tuple[str, ...]
+
+
+def derive(record: RunRecord, summary: RunSummary) -> Derived:
+    """Derive what the experiment's `derive` asks for, in its order; without it, what the data support.
+
+    What cannot be derived is a note and never an error: the run's own figures are worth showing all the
+    same. Raises StoreError when the record is damaged.
+    """
+    with readable(record.id):
+        wanted = record.design.get("derive")
+        entries = [_entry(one) for one in wanted] if wanted else _supported(record, summary)
+        findings: list[Finding] = []
+        notes: list[str] = []
+        for name, asked in entries:
+            title = name.replace("_", " ")
+            try:
+                made = _MAKERS[name](record, summary, asked)
+            except StoreError:
+                raise
+            except SteelyardError as error:
+                notes += [f"{title}: {error.message}"] if wanted else []
+                continue
+            findings += made[:MOST_EACH]
+            if len(made) > MOST_EACH:
+                notes.append(f"{title}: all but the first {MOST_EACH} of {len(made)} tables")
+        return Derived(tuple(findings), tuple(notes))
+
+
+def _entry(entry: Mapping[str, Any]) -> tuple[str, Asked]:
+    """The one thing that an entry of `derive` asks for, and its settings."""
+    return next((name, settings) for name, settings in entry.items() if settings is not None)
+
+
+def _supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, Asked]]:
+    """What the data support by themselves. A knee is not among it: its tolerance is for people to say."""
+    if len(summary.cells) > MANY:
+        return []
+    found = {
+        "efficiency_loss": copies_setter(summary) is not None and fills_its_cores(record, summary),
+        "speedup": hosts_setter(summary) is not None,
+        "cost": bool(record.design.get("prices")) or any(host.price for host in hosts(record).values()),
+        "ranking": machine_setter(summary, hosts(record)) is not None,
+        "failure_rate": any(
+            value > 0 and is_failure_rate(name)
+            for trial in record.trials
+            for name, value in trial.result.metrics.items()
+        ),
+    }
+    return [(name, {}) for name, there in found.items() if there]
+
+
+def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+    from steelyard.analysis.scaling import scaling
+
+    over = asked.get("over") or copies_setter(summary)
+    if over is None:
+        raise UsageError("no parameter of the run sets how many copies there are")
+    metric = asked.get("metric")
+    return (scaling(record, summary, over=over, by="copies", question="loss", metric=metric),)
+
+
+def _speedup(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+    from steelyard.analysis.scaling import scaling
+
+    over = asked.get("over") or hosts_setter(summary) or copies_setter(summary)
+    if over is None:
+        raise UsageError("no parameter of the run sets how many hosts or copies there are")
+    by, metric = basis(summary, over), asked.get("metric")
+    return (scaling(record, summary, over=over, by=by, question="speedup", metric=metric),)
+
+
+def _knee(_: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+    from steelyard.analysis.knee import knee_study
+    from steelyard.stats.knee import TOLERANCE
+
+    tolerance = asked.get("tolerance")
+    share = TOLERANCE if tolerance is None else float(Share.parse(str(tolerance)))
+    return (knee_study(summary, parameter=asked["parameter"], metric=asked.get("metric"), tolerance=share),)
+
+
+def _cost(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+    from steelyard.analysis.cost import costs
+
+    return (costs(record, summary, metric=asked.get("metric")),)
+
+
+def _ranking(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+    from steelyard.analysis.ranking import rankings
+
+    return rankings(record, summary, of=asked.get("of"), metric=asked.get("metric"))
+
+
+def _failures(_: RunRecord, summary: RunSummary, __: Asked) -> Findings:
+    from steelyard.analysis.failures import failure_rates
+
+    return failure_rates(summary)
+
+
+_MAKERS: Mapping[str, Callable[[RunRecord, RunSummary, Asked], Findings]] = {
+    "efficiency_loss": _loss,
+    "speedup": _speedup,
+    "knee": _knee,
+    "cost": _cost,
+    "ranking": _ranking,
+    "failure_rate": _failures,
+}

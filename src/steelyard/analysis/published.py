@@ -1,0 +1,84 @@
+"""Published results that ship with Steelyard: facts with their source, and shapes to compare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from steelyard.errors import UnknownName
+
+FOLDER = Path(__file__).parents[1] / "published"
+PREFIX = "published:"
+Kind = Literal["efficiency_loss", "order", "knee", "efficiency", "headroom", "failure_rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a published result does not depend on the machine alone.
+
+    `values` are by machine for `efficiency_loss` and `order`; for the others `low` and `high` bound a figure:
+    where the knee lies, how efficient more hosts are, how many times a need is met, which share failed.
+    `about` is the parameter, or the figure that was ordered by, or under which circumstances.
+    """
+
+    kind: Kind
+    about: str
+    values: Mapping[str, float]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published result in our words. `beyond` says what of it cannot be compared with a run, and why."""
+
+    id: str
+    shows: str
+    measured: str
+    found: str
+    source: str
+    workload: str
+    unit: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    shapes: tuple[Shape, ...]
+    beyond: tuple[str, ...]
+
+
+def published_ids() -> list[str]:
+    """The ids of all of them: `fermilab-2015/table-1`, …"""
+    return sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("*/*.json"))
+
+
+def published(name: str) -> Published:
+    """The result of an id, with or without `published:` before it. Raises UnknownName."""
+    name = name.removeprefix(PREFIX)
+    known = published_ids()
+    if name not in known:
+        raise UnknownName("published result", name, known, hint=f"there are: {', '.join(known)}")
+    found = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    source = found["source"]
+    return Published(
+        id=found["id"],
+        shows=found["shows"],
+        measured=found["measured"],
+        found=found["found"],
+        source=f"{source['title']}, {source['publisher']}, {source['year']}, {source['place']}",
+        workload=found["workload"],
+        unit=found["unit"],
+        columns=tuple(found["numbers"]["columns"]),
+        rows=tuple(tuple(row) for row in found["numbers"]["rows"]),
+        shapes=tuple(_shape(shape) for shape in found["shapes"]),
+        beyond=tuple(found["beyond"]),
+    )
+
+
+def _shape(found: Mapping[str, Any]) -> Shape:
+    values = found["values"]
+    by_name = values if isinstance(values, dict) else {}
+    figures = list(by_name.values()) or values
+    about = next((str(found[key]) for key in ("parameter", "over", "by", "where") if key in found), "")
+    return Shape(found["kind"], about, by_name, float(min(figures)), float(max(figures)))

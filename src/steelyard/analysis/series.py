@@ -1,0 +1,91 @@
+"""Cells that differ in one parameter alone, and which parameter sets what of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.analysis.axes import Axis, axes
+from steelyard.analysis.summary import CellSummary, RunSummary
+from steelyard.errors import UnknownName
+from steelyard.model.metric import Metric
+from steelyard.model.trial import Scalar, show_level
+
+MOST_SERIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Measured cells that differ in `axis` alone, in its order; `rest` are the levels of others that vary."""
+
+    axis: Axis
+    rest: Mapping[str, Scalar]
+    cells: tuple[CellSummary, ...]
+
+    @property
+    def label(self) -> str:
+        """What tells it from other series: `protocol=xrootd`; empty without other parameters."""
+        return " ".join(f"{name}={show_level(level)}" for name, level in self.rest.items())
+
+    def level(self, cell: CellSummary) -> str:
+        """A cell's level of the parameter, as text."""
+        return show_level(cell.cell.parameters[self.axis.name])
+
+
+def parameter_axis(summary: RunSummary, parameter: str) -> Axis:
+    """The axis of a parameter. Raises UnknownName."""
+    known = axes(summary)
+    if parameter not in known:
+        raise UnknownName("parameter", parameter, known, hint=f"the run has: {', '.join(known) or 'none'}")
+    return known[parameter]
+
+
+def series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
+    """All series over a parameter with at least two measured cells. Raises UnknownName."""
+    axis = parameter_axis(summary, parameter)
+    others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
+    found: dict[Hashable, list[CellSummary]] = {}
+    for cell in summary.cells:
+        if cell.n and parameter in cell.cell.parameters:
+            found.setdefault(_others(cell, parameter), []).append(cell)
+    groups = [
+        sorted(cells, key=lambda cell: _place(axis, cell)) for cells in found.values() if len(cells) > 1
+    ]
+    return tuple(Series(axis, _levels(group[0], others), tuple(group)) for group in groups[:MOST_SERIES])
+
+
+def setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -> list[str]:
+    """The parameters that decide a fact of cells: cells that differ in one of them alone differ in it.
+
+    What is not known, None, differs from nothing.
+    """
+    names = [axis.name for axis in axes(summary).values() if axis.varies]
+    return [
+        name
+        for name in names
+        if any(len({fact(cell) for cell in one.cells} - {None}) > 1 for one in series(summary, name))
+    ]
+
+
+def chosen_metric(summary: RunSummary, name: str | None, fits: Callable[[Metric], bool]) -> Metric | None:
+    """The metric of a name, else the most important one that fits. Raises UnknownName."""
+    if name is None:
+        return next((metric for metric in summary.metrics if fits(metric)), None)
+    known = {metric.name: metric for metric in summary.metrics}
+    if name not in known:
+        raise UnknownName("metric", name, known, hint=f"the run has: {', '.join(known) or 'none'}")
+    return known[name]
+
+
+def _others(cell: CellSummary, parameter: str) -> Hashable:
+    return frozenset(
+        (name, show_level(level)) for name, level in cell.cell.parameters.items() if name != parameter
+    )
+
+
+def _levels(cell: CellSummary, names: Sequence[str]) -> dict[str, Scalar]:
+    return {name: level for name, level in cell.cell.parameters.items() if name in names}
+
+
+def _place(axis: Axis, cell: CellSummary) -> int:
+    return axis.levels.index(show_level(cell.cell.parameters[axis.name]))

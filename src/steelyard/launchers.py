@@ -1,0 +1,83 @@
+"""How ranks start on many hosts: pure functions that wrap a command, by name.
+
+A launcher is given the hosts, as it knows them, and how many ranks there are altogether; it spreads them evenly,
+the first take one more where that does not go. The wrapped command is started once, on the first host.
+A site names its launcher (`launcher: srun`), a workload says how many ranks it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.model.command import Command
+
+Launcher = Callable[[Command, Sequence[str], int], Command]
+
+# Open MPI 4: root may run it, more ranks than cores are no error, and ranks that wait give up their core.
+_OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+def launcher(name: str) -> Launcher:
+    """The launcher of that name. Raises UnknownName."""
+    table = launchers()
+    if name not in table:
+        raise UnknownName("launcher", name, sorted(table))
+    return table[name]
+
+
+def launchers() -> Mapping[str, Launcher]:
+    """All launchers by name."""
+    return {"blaunch": blaunch, "jsrun": jsrun, "mpirun": mpirun, "pbsdsh": pbsdsh, "srun": srun}
+
+
+def mpirun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
+    """Open MPI's, by its daemons over SSH or the scheduler; mpirun(1). Values of variables stay unseen."""
+    placed = ",".join(f"{host}:{share}" for host, share in shares(hosts, ranks))
+    variables = [word for name in sorted(command.env) for word in ("-x", name)]
+    wrapped = command.wrapped("mpirun", "--oversubscribe", "--host", placed, "-n", str(ranks), *variables)
+    return replace(wrapped, env={**_OPEN_MPI, **command.env})
+
+
+def srun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
+    """A step of the Slurm job that we are in; srun(1). Its default MPI type is the cluster's (MpiDefault)."""
+    used = [host for host, _ in shares(hosts, ranks)]
+    where = (f"--nodes={len(used)}", f"--nodelist={','.join(used)}", f"--ntasks={ranks}")
+    wrapped = command.wrapped("srun", "--overlap", "--oversubscribe", "--kill-on-bad-exit=1", *where)
+    return replace(wrapped, env={**_OPEN_MPI, **command.env})
+
+
+def jsrun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
+    """IBM Spectrum MPI under LSF and JSM: one resource set a host, with all its cores; jsrun(1).
+
+    JSM chooses the hosts, so that `hosts` must be all of the job. Raises UsageError where ranks do not spread
+    evenly, which resource sets cannot express.
+    """
+    if ranks % len(hosts):
+        raise UsageError(f"jsrun cannot spread {ranks} ranks over {len(hosts)} hosts; take a multiple")
+    sets = ("--nrs", str(len(hosts)), "--rs_per_host", "1", "--cpu_per_rs", "ALL_CPUS")
+    return command.wrapped("jsrun", *sets, "--tasks_per_rs", str(ranks // len(hosts)))
+
+
+def blaunch(command: Command, hosts: Sequence[str], ranks: int) -> Command:
+    """LSF's own remote shell, one task for each name in its list; blaunch(1). It starts no MPI."""
+    named = " ".join(host for host, share in shares(hosts, ranks) for _ in range(share))
+    return command.wrapped("blaunch", "-z", named)
+
+
+def pbsdsh(command: Command, hosts: Sequence[str], ranks: int) -> Command:  # noqa: ARG001 - PBS knows them
+    """PBS's own, on the first chunks of the job; pbsdsh(1B). It starts no MPI, and passes no variables."""
+    variables = [f"{name}={value}" for name, value in sorted(command.env.items())]
+    return command.wrapped("pbsdsh", "-c", str(ranks), "--", *(("env", *variables) if variables else ()))
+
+
+def shares(hosts: Sequence[str], ranks: int) -> list[tuple[str, int]]:
+    """Each host with how many of the ranks it takes; hosts that take none are left out."""
+    least, more = divmod(ranks, len(hosts))
+    spread = ((host, least + (place < more)) for place, host in enumerate(hosts))
+    return [(host, share) for host, share in spread if share]

@@ -1,0 +1,25 @@
+"""Derived results on a terminal: plain lines."""
+
+from __future__ import annotations
+
+from steelyard.analysis.derived import Derived
+from steelyard.report.columns import aligned, printable
+from steelyard.report.wording import counted
+
+MOST_ROWS = 40
+
+
+def finding_lines(derived: Derived) -> list[str]:
+    """Each finding as a table and sentences, after an empty line; then what could not be derived."""
+    lines: list[str] = []
+    if derived.findings:
+        from steelyard.report.sections.derived import derived_sections
+
+        for section in derived_sections(derived):
+            lines += ["", printable(section.heading)]
+            shown = [tuple(map(printable, row)) for row in section.rows[:MOST_ROWS]]
+            lines += aligned([tuple(map(printable, section.head)), *shown]) if shown else []
+            more = len(section.rows) - len(shown) + section.left_out
+            lines += [f"… and {counted(more, 'more row')}"] if more else []
+            lines += [printable(text) for text in (*section.notes, *section.sentences)]
+    return lines + [f"not derived  {printable(note)}" for note in derived.notes]

@@ -1,0 +1,177 @@
+"""Derived results as tables and sentences: efficiency loss, speed-up, knees, cost, ranking, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.analysis.cost import CostTable
+from steelyard.analysis.failures import FailureTable
+from steelyard.analysis.knee import KneeStudy
+from steelyard.analysis.ranking import RankingTable
+from steelyard.analysis.scaling import Point, Scaling
+from steelyard.report.sections.cost import cost_section
+from steelyard.report.sections.finding import NO_INTERVAL, Section, estimate_text, summary_text
+from steelyard.report.wording import listed
+
+if TYPE_CHECKING:
+    from steelyard.analysis.derived import Derived, Finding
+
+MOST_ROWS = 500
+
+
+def derived_sections(derived: Derived) -> list[Section]:
+    """A section for each finding, in their order."""
+    return [_cut(_section(finding)) for finding in derived.findings]
+
+
+def _cut(section: Section) -> Section:
+    more = max(0, len(section.rows) - MOST_ROWS)
+    return section._replace(rows=section.rows[:MOST_ROWS], left_out=more)
+
+
+def _section(finding: Finding) -> Section:
+    match finding:
+        case Scaling(question="loss"):
+            return _loss(finding)
+        case Scaling():
+            return _speedup(finding)
+        case KneeStudy():
+            return _knees(finding)
+        case CostTable():
+            return cost_section(finding)
+        case RankingTable():
+            return _ranking(finding)
+    return _failures(finding)
+
+
+def _loss(found: Scaling) -> Section:
+    points = [point for curve in found.curves for point in curve.points]
+    about = (
+        f"What a {found.per} delivers, what all deliver together, and the efficiency loss: 1 - rate per"
+        f" {found.per} / that in the first of the cells that differ in {found.parameter} alone."
+    )
+    head = ("cell", "copies", f"rate per {found.per}", "total", "efficiency loss [95 %]")
+    rows = [
+        (
+            point.cell.key,
+            str(point.copies),
+            summary_text(point.each, found.metric.unit),
+            summary_text(point.total, found.metric.unit),
+            estimate_text(point.loss, "%"),
+        )
+        for point in points
+    ]
+    heading = f"Efficiency loss of {found.metric.name} over {found.parameter}"
+    return Section(heading, about, _losses(found), head, rows, _reasons(points))
+
+
+def _losses(found: Scaling) -> list[str]:
+    """`with 4 copies each core loses 44.6 % [43.9, 45.2]`, for the last point of each curve."""
+    sentences = []
+    for curve in found.curves:
+        last = curve.points[-1]
+        if last.loss is not None:
+            where = f" ({curve.label})" if curve.label else ""
+            size = estimate_text(last.loss, "%")
+            text = f"with {last.copies} copies each {found.per} loses {size} of what it delivers with"
+            if last.loss.interval and 0 in last.loss.interval:
+                text = f"no loss is detected with {last.copies} copies, {size} against"
+            sentences.append(f"{found.metric.name}{where}: {text} {curve.points[0].copies}")
+    return sentences
+
+
+def _speedup(found: Scaling) -> Section:
+    points = [point for curve in found.curves for point in curve.points]
+    counted = {"copies": "copies", "hosts": "hosts"}.get(found.by, found.parameter)
+    about = (
+        f"How many times the first cell's result is reached with more {counted}, and how much of that is left"
+        f" per {found.per} (parallel efficiency: 100 % is perfect)."
+    )
+    head = ("cell", counted, "total", "speed-up [95 %]", "parallel efficiency [95 %]")
+    rows = [
+        (
+            point.cell.key,
+            f"{point.amount:g}",
+            summary_text(point.total, found.metric.unit),
+            estimate_text(point.speedup, "1"),
+            estimate_text(point.efficiency, "%"),
+        )
+        for point in points
+    ]
+    heading = f"Speed-up of {found.metric.name} over {found.parameter}"
+    return Section(heading, about, [], head, rows, _reasons(points))
+
+
+def _reasons(points: Sequence[Point]) -> list[str]:
+    """Why there are ratios without intervals, each reason once."""
+    found = [point.speedup.reason for point in points if point.speedup and point.speedup.reason]
+    found += [point.total.interval_reason for point in points if point.total.interval_reason]
+    return [f"{NO_INTERVAL} {reason}" for reason in dict.fromkeys(found)]
+
+
+def _knees(found: KneeStudy) -> Section:
+    about = (
+        f"The knee is the smallest {found.parameter} that no later level beats by more than"
+        f" {100 * found.tolerance:g} %. A level is ruled out, or settled, only by whole 95 % intervals of the"
+        " ratios of medians (Bonferroni over all levels); where they leave it open, the range is given."
+    )
+    heading = f"Knee of {found.metric.name} over {found.parameter}"
+    sentences = [found.sentence(curve) for curve in found.curves]
+    return Section(heading, about, sentences, (), [], [])
+
+
+def _ranking(found: RankingTable) -> Section:
+    where = f" ({found.label})" if found.label else ""
+    about = (
+        f"Places by the median of {found.metric.name}. The interval counts who is surely better and surely"
+        " worse (rank tests, Holm's correction over all pairs); the share says in how many resamples of the"
+        " repetitions the place is the same."
+    )
+    count = len(found.rows)
+    head = ("rank", "[95 %]", found.of, found.metric.name, "same rank", "cannot be told from")
+    rows = [
+        (
+            str(row.place.rank),
+            f"[{row.place.low}, {row.place.high}]",
+            row.name,
+            summary_text(row.figure, found.metric.unit),
+            f"{100 * row.place.shares[row.place.rank - 1]:.0f} %",
+            "all others" if len(row.tied) == count - 1 > 1 else listed(row.tied, 4) or "–",
+        )
+        for row in found.rows
+    ]
+    notes = [found.note] if found.note else []
+    return Section(
+        f"Ranking of {found.of} by {found.metric.name}{where}", about, _leaders(found), head, rows, notes
+    )
+
+
+def _leaders(found: RankingTable) -> list[str]:
+    best = found.rows[0]
+    if not best.tied:
+        return [f"{found.metric.name}: {best.name} comes first"]
+    return [f"{found.metric.name}: {best.name} leads, tied with {listed(best.tied, 4)}"]
+
+
+def _failures(found: FailureTable) -> Section:
+    about = (
+        "The share that failed over all copies and repetitions, with the exact binomial interval (Clopper &"
+        " Pearson). It takes attempts for independent; where many fail together it is too narrow."
+    )
+    head = ("cell", "n", "failed", "failure rate [95 %]")
+    rows = [
+        (
+            row.cell.key,
+            str(row.n),
+            "–" if row.failed is None else f"{row.failed} of {row.attempts}",
+            estimate_text(row.share, "%"),
+        )
+        for row in found.rows
+    ]
+    notes = [row.share.reason for row in found.rows if row.share.reason]
+    lost = sum(row.lost for row in found.rows)
+    notes += [f"trials that failed as a whole are not counted in: {lost}"] if lost else []
+    return Section(
+        found.metric.replace("_", " ").capitalize(), about, [], head, rows, list(dict.fromkeys(notes))
+    )

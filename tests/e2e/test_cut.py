@@ -1,0 +1,82 @@
+"""A host that is cut off in the middle of a trial: a named failure, a clean machine, and a resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.full,  # most of its 40 s pass until a silent host counts as lost
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+    pytest.mark.skipif(
+        not (shutil.which("ip") and shutil.which("sshd", path="/usr/sbin:/usr/bin")),
+        reason="no sshd or no ip is installed",
+    ),
+]
+EXPERIMENT = """
+experiment: cut
+roles: {node: 3}
+workload: {use: command, script: 'echo $$; sleep "$(cat PLACE)"'}
+repeat: 2
+"""
+BOUND = 60.0
+
+
+@pytest.fixture
+def running(own_place: Path) -> Iterator[subprocess.Popen[str]]:
+    place = own_place / "seconds"
+    place.write_text("120")
+    file = own_place / "cut.yaml"
+    file.write_text(EXPERIMENT.replace("PLACE", str(place)))
+    argv = [sys.executable, "-m", "steelyard", "run", str(file), "--site", "netns:3"]
+    run = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield run
+    finally:
+        if run.poll() is None:
+            run.terminate()
+        run.communicate(timeout=60)
+
+
+def devices() -> set[str]:
+    listed = json.loads(subprocess.run(["ip", "-json", "link"], capture_output=True, check=True).stdout)
+    return {entry["ifname"] for entry in listed}
+
+
+def cut_once_the_trial_runs(store: Path, host: int) -> str:
+    """Cut a host off, by the command that the record gives a human."""
+    deadline = time.monotonic() + BOUND
+    while time.monotonic() < deadline:
+        if len(list(store.glob("runs/*/trials/1/*/run/stdout"))) == 3:
+            (environment,) = store.glob("runs/*/environment.json")
+            found = json.loads(environment.read_text())["hosts"][host]
+            subprocess.run(shlex.split(found["cut"]), check=True)
+            return str(found["name"])
+        time.sleep(0.05)
+    raise AssertionError("the trial did not begin")
+
+
+def test_a_cut_host_is_named_and_nothing_stays(running: subprocess.Popen[str], own_place: Path) -> None:
+    before = devices()
+    name = cut_once_the_trial_runs(Path(os.environ["STEELYARD_STORE"]), 1)
+    began = time.monotonic()
+    said, _ = running.communicate(timeout=120)
+    assert time.monotonic() - began < BOUND
+    assert running.returncode == 3
+    assert f"host {name} is lost" in said
+    assert "steelyard resume" in said
+    assert devices() <= before
+    assert not list(Path(os.environ["STEELYARD_STORE"]).glob("scratch/*"))
+    (own_place / "seconds").write_text("0.1")
+    argv = [sys.executable, "-m", "steelyard", "resume", "last"]
+    again = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert again.returncode == 0, again.stderr
