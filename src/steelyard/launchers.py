@@ -79,5 +79,7 @@ def pbsdsh(command: Command, hosts: Sequence[str], ranks: int) -> Command:  # no
 def shares(hosts: Sequence[str], ranks: int) -> list[tuple[str, int]]:
     """Each host with how many of the ranks it takes; hosts that take none are left out."""
     least, more = divmod(ranks, len(hosts))
-    spread = ((host, least + (place < more)) for place, host in enumerate(hosts))
-    return [(host, share) for host, share in spread if share]
+    found: dict[str, int] = {}
+    for place, host in enumerate(hosts):  # one that is named twice is one machine that plays two hosts
+        found[host] = found.get(host, 0) + least + (place < more)
+    return [(host, share) for host, share in found.items() if share]

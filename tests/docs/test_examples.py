@@ -11,17 +11,25 @@ import pytest
 from steelyard.model.space import cells
 from steelyard.spec.bind import bound_all
 from steelyard.spec.load import checked_source, load
+from steelyard.spec.sites import resolve
 from steelyard.spec.source import read
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples").rglob("*.yaml"))
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")])
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
     for number, block in enumerate(BLOCK.findall(page.read_text()))
     if "openssl_speed" not in block  # a workload that test_contributing.py makes
+    if not block.startswith("# sites.yaml")
+]
+SITES = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(BLOCK.findall(page.read_text()))
+    if block.startswith("# sites.yaml")
 ]
 
 
@@ -35,6 +43,13 @@ def test_example_is_sound_in_every_cell(path):
 @pytest.mark.parametrize("block", BLOCKS)
 def test_block_in_the_docs_is_sound(block):
     checked_source(read(block, "block"))
+
+
+@pytest.mark.parametrize("block", SITES)
+def test_sites_in_the_docs_are_sound(block):
+    Path("sites.yaml").write_text(block)
+    for name in read(block, "block").value:
+        assert resolve(name).site
 
 
 def test_the_seven_published_charts_are_there():

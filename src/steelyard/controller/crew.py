@@ -40,8 +40,13 @@ class Ranks:
 
     def started(self, command: Command, launcher_name: str) -> Command:
         """The command that starts all ranks. Raises UnknownName, UsageError."""
-        named = [host.name if launcher_name in BY_NAME else host.address for host in self.hosts]
+        named = [host.name if launcher_name in BY_NAME else _reached_at(host) for host in self.hosts]
         return launcher(launcher_name)(command, named, self.each * len(self.hosts))
+
+
+def _reached_at(host: Host) -> str:
+    """An address for a launcher, which would log in at 127.0.0.2 although that is this machine, too."""
+    return "127.0.0.1" if host.address.startswith("127.") else host.address
 
 
 @dataclass(frozen=True, slots=True)

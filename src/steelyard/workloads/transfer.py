@@ -158,11 +158,12 @@ class Transfer(Workload[TransferOptions]):
             "file_rate": arrived / found.seconds,
             "failure_rate": found.failed / self.chosen.files,
         }
+        facts = {"attempts": self.chosen.files}
         if not found.times:
-            return Reading(values)
+            return Reading(values, facts=facts)
         times = Histogram.of(found.times)
         quantiles = {f"file_time_{label}": times.quantile(share) for label, share in QUANTILES.items()}
-        return Reading(values | quantiles, {"file_time": dict(times.bins)})
+        return Reading(values | quantiles, {"file_time": dict(times.bins)}, facts=facts)
 
     def disk(self) -> int:
         """The sources, and as much again for what is downloaded or fetched back."""
