@@ -1,8 +1,8 @@
 """How ranks start on many hosts: pure functions that wrap a command, by name.
 
-A launcher is given the hosts, as it knows them, and how many ranks there are altogether; it spreads them evenly,
-the first take one more where that does not go. The wrapped command is started once, on the first host.
-A site names its launcher (`launcher: srun`), a workload says how many ranks it wants.
+A launcher is given the hosts, as it knows them, and how many ranks there are altogether; it spreads them
+evenly, the first take one more where that does not go. The wrapped command is started once, on the first
+host. A site names its launcher (`launcher: srun`), a workload says how many ranks it wants.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from steelyard.cli.options import store_option
 @click.command()
 @store_option
 def command(store: str | None) -> int:
-    """End the processes and remove the scratch directories that dead runs left behind.
+    """End the processes and rented machines, remove the scratch directories that dead runs left behind.
 
     Safe at any time: runs that live are not touched, and records are kept.
     """
@@ -20,6 +20,8 @@ def command(store: str | None) -> int:
     found = clean(Store.chosen(store))
     for path in found.removed:
         click.echo(f"removed {path}")
+    for text in found.rented:
+        click.echo(f"ended the rented machine {text}")
     for text in found.kept:
         click.echo(f"kept {text}", err=True)
     click.echo(f"{found.ended} processes ended, {len(found.removed)} scratch directories removed")

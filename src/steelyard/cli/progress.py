@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Column
+from typing import TYPE_CHECKING
 
 from steelyard.controller.observer import Observer
 from steelyard.controller.observer import Progress as State
@@ -15,6 +12,9 @@ from steelyard.report.heading import place
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 
 def observer(*, quiet: bool) -> Observer:
@@ -60,6 +60,11 @@ class Bar(Lines):
     """One line that moves, with what failed or was marked above it."""
 
     def __init__(self) -> None:
+        # Loaded here, as a controller that nobody watches (in a job, in a pipe) need not wait for it.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.fields[what]}", table_column=Column(ratio=2, no_wrap=True)),

@@ -49,7 +49,6 @@ def command(
 
     Finished trials are kept; one that was cut off is made again. The order is that of the first sitting.
     """
-    from steelyard.cli.finish import finish
     from steelyard.cli.progress import observer
     from steelyard.controller.choices import Choices, JobChoices
     from steelyard.controller.run import resume
@@ -61,4 +60,7 @@ def command(
     resume(folder, Store.chosen(store), choices=choices, observer=observer(quiet=quiet or as_json))
     if detach:
         return 0
+    # Loaded only now: what prints results is not to hold up the trials, least of all in a job that costs.
+    from steelyard.cli.finish import finish
+
     return finish(folder, as_json=as_json, undecided=undecided)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import SteelyardError, StoreError
+from steelyard.remote.ec2.clean import clean_leases
 from steelyard.remote.minder.scratch import remove_scratch
 from steelyard.remote.sweep import sweep
 from steelyard.store.journal import lines
@@ -20,6 +21,7 @@ class Cleaned:
 
     ended: int = 0
     removed: list[Path] = field(default_factory=list)
+    rented: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
 
@@ -30,11 +32,20 @@ def clean(store: Store) -> Cleaned:
         found.ended = sweep()
     except SteelyardError as error:
         found.kept.append(error.message)
+    _clean_rented(found)
     for folder in store.all():
         if not is_live(folder):
             for path in _scratch_of(folder, store):
                 _remove(path, folder.id, found)
     return found
+
+
+def _clean_rented(found: Cleaned) -> None:
+    """End machines that dead runs rented, of whichever store: the lease files are the user's."""
+    ended = clean_leases(lambda rental: not is_live(RunFolder(Path(rental.folder))))
+    for run, machines in ended.ended.items():
+        found.rented += [f"{machine} of run {run}" for machine in machines]
+    found.kept += ended.kept
 
 
 def remove_scratch_of(folder: RunFolder, store: Store) -> None:

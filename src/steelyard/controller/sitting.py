@@ -95,7 +95,7 @@ class Sitting:
             self.observer.started(self.writer.folder, study.progress(), self.design.seed)
             ending = await study.run(first_number)
         if ending == "time-limit":
-            await self._pause("its job's time limit came near")
+            await self._pause("the time limit of its hosts came near")
         elif ending == "complete" and self.design.next(self.results):
             self._part = self._own_part()
             await self._pause("cells with another number of hosts come next", chain=True)
@@ -107,7 +107,7 @@ class Sitting:
         if task:
             task.uncancel()  # what follows is short, and has to be said
         if stop.signal == signal.SIGUSR1 and self.site.site.inside():
-            await self._pause("its job's time limit came near")
+            await self._pause("the time limit of its hosts came near")
         self._end("interrupted", "a signal ended it")
         raise self._stopped("was interrupted")
 

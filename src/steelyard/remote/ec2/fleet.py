@@ -1,0 +1,157 @@
+"""Ask EC2 for machines, and wait until they run. It blocks, and is meant for a thread of its own."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from steelyard.errors import HostError
+from steelyard.remote.ec2.account import Account
+from steelyard.remote.ec2.order import Order, request, rules, tags
+from steelyard.remote.ec2.release import Patience
+from steelyard.remote.ec2.rental import GROUP, KEY_PAIR, Rental, RentalFile
+from steelyard.remote.ec2.running import Described, Machine, machine, running
+from steelyard.remote.ec2.trouble import CloudError
+
+WHO_AM_I = "https://checkip.amazonaws.com"
+"""It answers with the address that a request came from; AWS keeps it for this purpose."""
+
+
+class Stopped(Exception):
+    """Nobody wants the machines any more."""
+
+
+class Fleet:
+    """The machines of an order. What is asked for is noted in `file` first, and so can be given back."""
+
+    def __init__(self, account: Account, order: Order, file: RentalFile, patience: Patience) -> None:
+        self._account, self._order, self._file, self._patience = account, order, file, patience
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Ask for nothing more; from another thread."""
+        self._stop.set()
+
+    def launch(self, public_key: str | None) -> list[Machine]:
+        """Machines that run, in the order's order; a key pair is made of the key.
+
+        Raises HostError, and Stopped. Then, too, there may be something to give back.
+        """
+        images = {kind: self._image(self._order.image_of(kind)) for kind, _ in self._order.types}
+        key = self._order.key_name or self._key_pair(public_key or "")
+        groups = self._order.groups or (self._group(),)
+        started: dict[str, list[str]] = {}
+        for kind, count in self._order.types:
+            started[kind] = self._start(kind, count, image=images[kind], key=key, groups=groups)
+        described = running(self._account, self._file, self._patience, self._go_on)
+        by_id = {one["InstanceId"]: one for one in described}
+        return [
+            machine(by_id[ident], number, images[kind])
+            for kind, ids in started.items()
+            for number, ident in enumerate(ids)
+        ]
+
+    def _image(self, ident: str) -> dict[str, Any]:
+        found = self._account.ask("describe_images", f"the image {ident}", ImageIds=[ident])["Images"]
+        if not found:
+            hint = "images have another id in each region"
+            raise HostError(f"there is no image {ident} in {self._rental.region}", hint=hint)
+        image: dict[str, Any] = found[0]
+        return image
+
+    def _key_pair(self, public_key: str) -> str:
+        words: dict[str, Any] = {"TagSpecifications": [self._labels(KEY_PAIR)]}
+        words["PublicKeyMaterial"] = public_key.encode()
+        with self._noted(KEY_PAIR) as got:
+            made = self._account.ask("import_key_pair", KeyName=self._rental.name, **words)
+            got.append(str(made["KeyPairId"]))
+        return self._rental.name
+
+    def _group(self) -> str:
+        opened = self._order.reach_from or f"{own_address()}/32"
+        where = {"VpcId": vpc} if (vpc := self._vpc()) else {}
+        with self._noted(GROUP) as got:
+            made = self._account.ask(
+                "create_security_group",
+                "a security group",
+                GroupName=self._rental.name,
+                Description="Steelyard: SSH from its controller, and all between the machines of a run",
+                TagSpecifications=[self._labels(GROUP)],
+                **where,
+            )
+            got.append(str(made["GroupId"]))
+        (group,) = got
+        self._account.ask(
+            "authorize_security_group_ingress", GroupId=group, IpPermissions=rules(group, opened)
+        )
+        return group
+
+    def _vpc(self) -> str | None:
+        if self._order.subnet is None:
+            return None
+        subnets = self._account.ask("describe_subnets", "the subnet", SubnetIds=[self._order.subnet])[
+            "Subnets"
+        ]
+        return str(subnets[0]["VpcId"])
+
+    def _start(
+        self, kind: str, count: int, *, image: Described, key: str, groups: tuple[str, ...]
+    ) -> list[str]:
+        words = request(
+            self._order,
+            kind,
+            count,
+            image=image,
+            key=key,
+            groups=groups,
+            labels=self._labels("")["Tags"],
+            token=f"{self._rental.id}-{kind}",
+        )
+        try:
+            with self._noted(kind, count) as got:
+                answer = self._account.ask("run_instances", f"{count} of {kind}", **words)
+                got += [one["InstanceId"] for one in answer["Instances"]]
+        except CloudError as error:
+            raise HostError(f"{count} {kind} could not be rented: {error.message}", hint=error.hint) from None
+        return got
+
+    @contextmanager
+    def _noted(self, kind: str, count: int = 1) -> Iterator[list[str]]:
+        """Ask for something, noted before and after: it is known of, whatever happens in between."""
+        self._go_on()
+        self._file.ask(kind, count)
+        got: list[str] = []
+        try:
+            yield got
+        except CloudError as error:
+            if error.answered:
+                self._file.got(kind, ())
+            raise
+        self._file.got(kind, got)
+
+    @property
+    def _rental(self) -> Rental:
+        return self._file.rental
+
+    def _labels(self, thing: str) -> dict[str, Any]:
+        return {"ResourceType": thing, "Tags": tags(self._rental.run, self._rental.id, self._order.tags)}
+
+    def _go_on(self, seconds: float = 0.0) -> None:
+        if self._stop.wait(seconds):
+            raise Stopped
+
+
+def own_address() -> str:
+    """The address from which AWS sees us. Raises HostError."""
+    try:
+        with urllib.request.urlopen(WHO_AM_I, timeout=10) as answer:
+            return str(ipaddress.IPv4Address(answer.read(64).decode("ascii").strip()))
+    except (OSError, ValueError) as error:
+        hint = "give the site `reach_from`, such as 203.0.113.7/32, or `security_groups` of your own"
+        raise HostError(
+            f"our own address is not known: {WHO_AM_I} does not answer: {error}", hint=hint
+        ) from error

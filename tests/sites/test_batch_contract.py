@@ -1,0 +1,339 @@
+"""One suite over every batch site: what `BatchSite` promises, on a real scheduler or a stand-in."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from steelyard.errors import HostError, UsageError
+from steelyard.sites._job import JobState
+from steelyard.sites._script import ENDS
+
+
+def _module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"sites_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[f"sites_{name}"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+slurm_conf = _module("slurm_cluster").slurm_conf
+gridengine = _module("gridengine_cluster").gridengine
+benches = _module("benches")
+
+
+def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test that is a coroutine, a minute at most."""
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(**fixtures), 60))
+
+    return run
+
+
+pytestmark = pytest.mark.xdist_group("batch")
+
+
+CLUSTERS = {"slurm": "slurm_conf", "gridengine": "gridengine"}
+HEAVY = {"gridengine": pytest.mark.full}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=HEAVY.get(name, ())) for name in sorted(benches.BENCHES)])
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    more = [request.getfixturevalue(CLUSTERS[request.param])] if request.param in CLUSTERS else []
+    made = benches.BENCHES[request.param](tmp_path, monkeypatch, *more)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@awaited
+async def test_a_job_runs_with_what_was_asked_for(bench: Any) -> None:
+    said = 'echo "$NAME|$PWD|$1|$(date +%s)|$' + ENDS + '"'
+    request = bench.request(
+        "sh", "-c", said, "sh", 'it\'s $HOME `x` "y" \\', environment={"NAME": "a $b 'c'"}
+    )
+    ended = await bench.run(request)
+    assert ended.state is JobState.DONE, ended
+    name, place, word, now, ends = (await bench.said("\n")).strip().splitlines()[0].split("|")
+    assert (name, place, word) == ("a $b 'c'", str(bench.place), 'it\'s $HOME `x` "y" \\')
+    assert 590 <= int(ends) - int(now) <= 600
+
+
+@awaited
+async def test_the_states_of_a_job_come_in_order(bench: Any) -> None:
+    identity = await bench.site.submit(bench.request("sh", "-c", "sleep 0.5"))
+    states = [job.state async for job in bench.site.follow(identity)]
+    assert states[-1] is JobState.DONE
+    assert states == sorted(states, key=list(JobState).index)
+    assert JobState.RUNNING in states
+
+
+@awaited
+async def test_a_job_that_fails(bench: Any) -> None:
+    ended = await bench.run(bench.request("sh", "-c", "exit 3"))
+    assert ended.state is JobState.FAILED
+    assert "code" in ended.sentence
+
+
+@awaited
+async def test_the_job_that_runs_tells_its_hosts_and_its_limit(bench: Any) -> None:
+    identity = await bench.site.submit(bench.request("sleep", "30", hosts=2, seconds=1800))
+    job = await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+    assert len(job.hosts) == min(2, bench.hosts)
+    assert job.limit == pytest.approx(1800, abs=60)
+    assert job.started == pytest.approx(time.time(), abs=20)
+    assert job.hosts[0] in job.sentence
+
+
+@awaited
+async def test_many_jobs_cost_one_call(bench: Any) -> None:
+    request = bench.request("sleep", "30", hosts=4)
+    ids = await bench.site.submit_all([request] * 5)
+    assert len(set(ids)) == 5
+    bench.calls.clear()
+    found = await bench.site.jobs(ids)
+    assert len(bench.calls) == 1
+    assert list(found) == list(ids)
+    assert all(not job.state.over for job in found.values())
+
+
+@awaited
+async def test_a_job_that_waits_says_why(bench: Any) -> None:
+    first = await bench.site.submit(bench.request("sleep", "30", hosts=4))
+    await bench.site.wait_until(first, lambda job: job.state is JobState.RUNNING)
+    second = await bench.site.submit(bench.request("sleep", "30", hosts=4))
+    job = await bench.site.wait_until(second, lambda job: bool(job.reason))
+    assert job.state is JobState.QUEUED
+    assert "free" in job.sentence
+
+
+@awaited
+async def test_a_job_that_can_never_start_says_so(bench: Any) -> None:
+    try:
+        identity = await bench.site.submit(bench.request("true", hosts=99))
+    except HostError as error:
+        if bench.title not in error.message:
+            raise
+        return
+    job = await bench.site.wait_until(identity, lambda job: bool(job.reason))
+    assert job.state is JobState.QUEUED
+    assert job.reason
+
+
+@awaited
+async def test_cancel(bench: Any) -> None:
+    running = await bench.site.submit(bench.request("sleep", "30", hosts=4))
+    await bench.site.wait_until(running, lambda job: job.state is JobState.RUNNING)
+    queued = await bench.site.submit(bench.request("sleep", "30", hosts=4))
+    for identity in (queued, running):
+        await bench.site.cancel(identity)
+        ended = await bench.site.wait_until(identity, lambda job: job.state.over)
+        assert ended.state is JobState.CANCELLED
+        await bench.site.cancel(identity)  # nothing happens
+
+
+@awaited
+async def test_suspend_and_resume(bench: Any) -> None:
+    identity = await bench.site.submit(bench.request("sleep", "30"))
+    await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+    await bench.site.suspend(identity)
+    assert (await bench.site.job(identity)).state is JobState.SUSPENDED
+    await bench.site.suspend(identity)
+    await bench.site.resume(identity)
+    assert (await bench.site.job(identity)).state is JobState.RUNNING
+
+
+@awaited
+async def test_a_queued_job_can_be_held(bench: Any) -> None:
+    first = await bench.site.submit(bench.request("sleep", "2", hosts=4))
+    second = await bench.site.submit(bench.request("true", hosts=4))
+    await bench.site.suspend(second)
+    await bench.site.wait_until(first, lambda job: job.state.over)
+    held = await bench.site.job(second)
+    assert held.state is JobState.QUEUED
+    assert "held" in held.sentence
+    await bench.site.resume(second)
+    assert (await bench.site.wait_until(second, lambda job: job.state.over)).state is JobState.DONE
+
+
+@awaited
+async def test_a_job_that_nobody_knows_is_lost(bench: Any) -> None:
+    known = await bench.site.submit(bench.request("true"))
+    unknown = "999999" + known[len(known.partition(".")[0]) :]
+    found = await bench.site.jobs([known, unknown])
+    assert found[unknown].state is JobState.LOST
+    assert found[known].state is not JobState.LOST
+    assert "not known" in found[unknown].sentence
+    for act in (bench.site.cancel, bench.site.suspend, bench.site.resume):
+        with pytest.raises(HostError, match="not known"):
+            await act(unknown)
+
+
+@awaited
+async def test_what_the_scheduler_refuses_is_told_in_its_words(bench: Any) -> None:
+    with pytest.raises(HostError, match=f"{bench.title} refused the job: .*"):
+        await bench.site.submit(bench.request("true", partition="no-such-queue"))
+    with pytest.raises(HostError, match="refused"):
+        await bench.site.submit(bench.request("true", passed_through=("--no-such-option",)))
+
+
+@awaited
+async def test_one_refusal_takes_the_others_along(bench: Any) -> None:
+    good = bench.request("sleep", "30", hosts=4)
+    with pytest.raises(HostError, match="refused"):
+        await bench.site.submit_all([good, good, dataclasses.replace(good, partition="no-such-queue")])
+    submitted = [words for words in bench.calls if words[0] == bench.submits]
+    cancelled = [words for words in bench.calls if words[0] in ("scancel", "bkill", "qdel")]
+    assert (len(submitted), len(cancelled)) == (3, 2)
+
+
+@awaited
+async def test_an_operators_word_in_the_options_reaches_the_scheduler(bench: Any) -> None:
+    site = bench.new(queue=bench.queue, options=bench.options)
+    request = site.request("n", ["resume"], hosts=1, output=bench.output, working_directory=bench.place)
+    await site.submit(dataclasses.replace(request, argv=("true",), seconds=60))
+    assert any(word.endswith(bench.queue) for word in bench.calls[-1])
+    assert bench.calls[-1][-len(bench.options) :] == bench.options
+
+
+@awaited
+async def test_a_scheduler_that_is_down(bench: Any) -> None:
+    identity = await bench.site.submit(bench.request("sleep", "30"))
+    bench.site.patience = 0.5
+    with bench.down():
+        for trying in (bench.site.jobs([identity]), bench.site.submit(bench.request("true"))):
+            with pytest.raises(HostError, match=f"{bench.title} cannot be reached") as caught:
+                await trying
+            assert "not harmed" in caught.value.hint
+    assert not (await bench.site.job(identity)).state.over
+
+
+@awaited
+async def test_a_scheduler_that_comes_back_is_not_noticed(bench: Any) -> None:
+    identity = await bench.site.submit(bench.request("sleep", "30"))
+    with bench.down():
+        asked = asyncio.create_task(bench.site.jobs([identity]))
+        await asyncio.sleep(0.2)
+    assert not (await asked)[identity].state.over
+
+
+@pytest.mark.parametrize("how", ["garbage", "crash", "refuses"])
+@awaited
+async def test_nonsense_is_not_taken_for_an_answer(bench: Any, how: str) -> None:
+    identity = await bench.site.submit(bench.request("sleep", "30"))
+    with bench.shadowed(bench.tells, how), pytest.raises(HostError) as caught:
+        await bench.site.jobs([identity])
+    assert bench.title in str(caught.value)
+    with bench.shadowed(bench.submits, how), pytest.raises(HostError):
+        await bench.site.submit(bench.request("true"))
+
+
+@awaited
+async def test_a_slow_scheduler_is_given_up_in_time(bench: Any) -> None:
+    bench.answer_within, bench.site.patience = 0.3, 0.5
+    began = time.monotonic()
+    with bench.shadowed(bench.tells, "slow"), pytest.raises(HostError, match="did not answer in time"):
+        await bench.site.jobs(["1"])
+    with bench.shadowed(bench.submits, "slow"), pytest.raises(HostError, match="did not confirm") as caught:
+        await bench.site.submit(bench.request("true"))
+    assert "may have queued" in caught.value.hint
+    assert sum(words[0] == bench.submits for words in bench.calls) == 1  # it may be queued: not tried again
+    assert time.monotonic() - began < 15
+
+
+@awaited
+async def test_a_missing_scheduler(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))
+        with pytest.raises(HostError, match=bench.tells) as caught:
+            await bench.site.jobs(["1"])
+    assert "installed" in caught.value.hint
+
+
+def test_outside_of_a_job(bench: Any) -> None:
+    assert bench.site.inside() is None
+    with pytest.raises(HostError, match=f"not in a job of {bench.title}"):
+        bench.site.allocation()
+
+
+@awaited
+async def test_inside_a_job_its_hosts_are_known(bench: Any) -> None:
+    name = type(bench.site).__name__
+    code = (
+        f"from {type(bench.site).__module__} import {name} as Site\n"
+        "import asyncio\n"
+        "site = Site(Site.options())\n"
+        "print('inside', site.inside(), *site.allocation(), site.size())\n"
+        "print('left', asyncio.run(site.seconds_left()), 'end')\n"
+    )
+    (bench.place / "inside.py").write_text(code)
+    request = bench.request(sys.executable, str(bench.place / "inside.py"), hosts=2, seconds=1200)
+    identity = await bench.site.submit(request)
+    lines = (await bench.said("end")).splitlines()
+    job = await bench.site.wait_until(identity, lambda job: job.state.over)
+    assert lines[0].split() == ["inside", identity, *job.hosts, str(min(2, bench.hosts))]
+    assert float(lines[1].split()[1]) == pytest.approx(1200, abs=61)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\r#SBATCH --nodes=9", "\x1b[31m", "nul\0"])
+def test_a_script_refuses_what_could_begin_a_line(bench: Any, text: str) -> None:
+    for request in (bench.request("echo", text), bench.request("true", environment={"A": text})):
+        with pytest.raises(UsageError, match="control character"):
+            bench.site.script(request)
+    with pytest.raises(UsageError, match="environment variable"):
+        bench.site.script(bench.request("true", environment={"A;rm -rf x": "1"}))
+
+
+def test_shorthand(bench: Any) -> None:
+    kind = type(bench.site)
+    assert kind.shorthand("4") == {"nodes": 4}
+    for wrong in ("", "0", "-1", "four", "4x"):
+        with pytest.raises(UsageError, match=f"{kind.__name__.lower()}:4"):
+            kind.shorthand(wrong)
+
+
+@awaited
+async def test_a_job_is_warned_before_its_limit(bench: Any) -> None:
+    limit = {"Slurm": 60, "LSF": 120, "PBS": 4, "Grid Engine": 60}[bench.title]
+    script = "trap 'echo warned; exit 0' USR1; echo ready; while :; do sleep 0.1; done"
+    ended = asyncio.create_task(bench.run(bench.request("sh", "-c", script, seconds=limit)))
+    if bench.title == "Slurm":  # it looks at limits every half minute; its operator's hand is quicker
+        identity = await _running(bench)
+        import os
+
+        await bench.said("ready")
+        await benches.call(["scancel", "--batch", "--signal=USR1", identity], env=dict(os.environ))
+    await bench.said("warned", 45)
+    assert (await ended).state is JobState.DONE
+
+
+async def _running(bench: Any) -> str:
+    while not any(words[0] == bench.tells for words in bench.calls):  # noqa: ASYNC110 - calls are but listed
+        await asyncio.sleep(0.02)
+    return str(bench.calls[-1][-1].partition("=")[2])
+
+
+@awaited
+async def test_a_job_that_outlives_its_limit(bench: Any) -> None:
+    if bench.real:
+        pytest.skip("whole minutes: see test_slurm_time_limit")
+    limit = {"LSF": 60, "PBS": 1}[bench.title]
+    ended = await bench.run(bench.request("sh", "-c", "trap '' USR1; sleep 30", seconds=limit))
+    assert ended.state is JobState.TIMED_OUT
+    assert "reached its time limit" in ended.sentence

@@ -1,0 +1,236 @@
+"""Slurm's own side: builders and parsers on what was recorded, and the hosts of a real job."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from steelyard.errors import ParseFailure
+from steelyard.sites._batch import BatchOptions
+from steelyard.sites._job import JobRequest, JobState
+from steelyard.sites.slurm import Slurm
+
+pytestmark = pytest.mark.xdist_group("batch")
+DATA = Path(__file__).parents[1] / "data" / "batch"
+SITE = Slurm(BatchOptions())
+
+
+def _module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"slurm_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[f"slurm_{name}"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+cluster = _module("slurm_cluster")
+slurm_conf = cluster.slurm_conf
+benches = _module("benches")
+
+
+def test_submit_line() -> None:
+    request = JobRequest(
+        "name", ("prog",), 4, 7201, Path("/o/100%.txt"), Path("/w"), "fast", "acc", "high", "resv",
+        passed_through=("--constraint=ib",),
+    )  # fmt: skip
+    assert SITE.submit_argv(request) == (
+        "sbatch", "--parsable", "--job-name=name", "--nodes=4", "--ntasks-per-node=1", "--time=121",
+        "--output=/o/100%%.txt", "--open-mode=append", "--chdir=/w", "--signal=B:USR1@60", "--no-requeue",
+        "--exclusive", "--partition=fast", "--account=acc", "--qos=high", "--reservation=resv",
+        "--constraint=ib",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "identity"), [("17\n", "17"), ("17;cluster\n", "17")])
+def test_submitted(said: str, identity: str) -> None:
+    assert SITE.submitted(said) == identity
+
+
+@pytest.mark.parametrize("said", ["", "Submitted batch job 17\n", "17 18", "seventeen"])
+def test_what_is_no_job_id(said: str) -> None:
+    with pytest.raises(ParseFailure):
+        SITE.submitted(said)
+
+
+def test_recorded_squeue() -> None:
+    jobs = SITE.parse_status((DATA / "squeue-22.05.txt").read_text(), 0.0)
+    assert {identity: job.state.value for identity, job in jobs.items()} == {
+        "20": "running", "21": "queued", "22": "queued", "23": "queued", "24": "suspended", "25": "cancelled",
+        "26": "failed", "27": "done", "28": "queued",
+    }  # fmt: skip
+    assert jobs["20"].hosts == ("n1", "n2")
+    assert jobs["20"].limit == 600
+    assert jobs["21"].sentence.endswith("waits for free nodes")
+    assert "lower `nodes`" in jobs["28"].sentence
+    assert "code other than 0" in jobs["26"].sentence
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("Priority", "waits behind jobs of higher priority"),
+        (
+            "PartitionTimeLimit",
+            "asks for more time than the partition allows; it will never start: lower `time`",
+        ),
+        ("QOSMaxJobsPerUserLimit", "is at a limit of its quality of service (QOSMaxJobsPerUserLimit)"),
+        ("AssocGrpCpuLimit", "is at a limit of its account or user (AssocGrpCpuLimit)"),
+        ("ReqNodeNotAvail, UnavailableNodes:n2", "nodes that it needs are down, drained or reserved (…)"),
+        ("SomethingNew", "SomethingNew"),
+        ("None", ""),
+    ],
+)
+def test_reasons(reason: str, sentence: str) -> None:
+    job = SITE.parse_status(f"1|PENDING||N/A|10:00|{reason}\n", 0.0)["1"]
+    assert job.reason == sentence.replace("…", reason)
+
+
+@pytest.mark.parametrize("word", ["NODE_FAIL", "TIMEOUT", "OUT_OF_MEMORY", "PREEMPTED"])
+def test_ends_that_are_not_the_jobs_own(word: str) -> None:
+    job = SITE.parse_status(f"1|{word}|n1|2026-11-20T20:00:00|10:00|None\n", 0.0)["1"]
+    assert job.state.over
+    assert job.state is not JobState.DONE
+    assert {"NODE_FAIL": "a node failed", "TIMEOUT": "limit of 10:00"}.get(word, "") in job.sentence
+
+
+@pytest.mark.parametrize("text", [
+    "1|RUNNING|n1", "1|DANCING||N/A|10:00|None", "1|RUNNING|n[1-|N/A|1:00|None", "\0",
+    "1|RUNNING|n1|yesterday|1:00|None", "1|RUNNING|n1|N/A|1:b|None",
+])  # fmt: skip
+def test_nonsense(text: str) -> None:
+    with pytest.raises(ParseFailure):
+        SITE.parse_status(text, 0.0)
+
+
+def test_history() -> None:
+    text = "7|CANCELLED by 1000|n[1-2]|2026-11-20T20:00:00|10:00|0:0\n8|FAILED|n1|Unknown|UNLIMITED|3:0\n"
+    jobs = SITE.parse_history(text)
+    assert jobs["7"].state is JobState.CANCELLED
+    assert jobs["8"].sentence == "job 8 has failed: exit code 3"
+
+
+def test_allocation() -> None:
+    assert SITE.allocated({"SLURM_JOB_NODELIST": "n[1-2,4],m7"}, "") == ("n1", "n2", "n4", "m7")
+
+
+def test_variables_of_another_job_do_not_leak(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SLURM_JOB_ID", "SQUEUE_USERS", "SLURM_CONF", "SBATCH_ACCOUNT", "STEELYARD_TOKEN"):
+        monkeypatch.setenv(name, "x")
+    found = SITE._environment()
+    assert {"SLURM_CONF", "SBATCH_ACCOUNT"} <= set(found)
+    assert not {"SLURM_JOB_ID", "SQUEUE_USERS", "STEELYARD_TOKEN"} & set(found)
+
+
+# A real cluster ---------------------------------------------------------------------------------------------
+
+INSIDE = """
+import asyncio, sys
+from pathlib import Path
+from steelyard.errors import HostError
+from steelyard.remote.token import Token
+from steelyard.sites._batch import BatchOptions
+from steelyard.sites.slurm import Slurm
+
+async def main():
+    site, token, log = Slurm(BatchOptions()), Token.mine("inside"), Path(sys.argv[1])
+    try:
+        async with site.lease(token, log, 5): pass
+    except HostError as error:
+        print("refused", error.message)
+    async with site.lease(token, log, 4) as hosts:
+        for host in hosts:
+            said = await host.capture(("sh", "-c", "echo $SLURMD_NODENAME"))
+            kind = type(host).__name__
+            print("host", host.name, host.address, kind, host.shares_files, (said or "").strip())
+    print("end")
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slurm_conf: Path) -> Iterator[Any]:
+    made = benches.SlurmBench(tmp_path, monkeypatch, slurm_conf)
+    yield made
+    made.close()
+
+
+def test_the_hosts_of_a_real_job_in_its_order(bench: Any) -> None:
+    (bench.place / "inside.py").write_text(INSIDE)
+    argv = (sys.executable, str(bench.place / "inside.py"), str(bench.place / "log"))
+
+    async def inside() -> str:
+        identity = await bench.site.submit(bench.request(*argv, hosts=4))
+        said = await bench.said("end\n")
+        assert (await bench.site.wait_until(identity, lambda job: job.state.over)).state is JobState.DONE
+        return str(said)
+
+    lines = asyncio.run(asyncio.wait_for(inside(), 60)).splitlines()
+    assert "5 hosts were asked for, but job" in lines[0]
+    assert "has 4: n1, n2, n3, n4" in lines[0]
+    hosts = [line.split() for line in lines if line.startswith("host ")]
+    assert [words[1] for words in hosts] == ["n1", "n2", "n3", "n4"]
+    assert [words[3] for words in hosts] == ["LocalHost", *["ShellHost"] * 3]
+    assert all(words[5] == words[1] and words[4] == "True" for words in hosts)
+
+
+@pytest.mark.full
+def test_the_signal_before_the_limit_reaches_what_the_script_became(bench: Any) -> None:
+    """Asked for a warning longer before the limit than that is, Slurm sends it at its next look."""
+    request = bench.request(
+        "sh", "-c", "trap 'echo warned; exit 0' USR1; while :; do sleep 0.1; done", seconds=60
+    )
+    argv = bench.site.submit_argv(request)
+    assert "--signal=B:USR1@30" in argv
+
+    async def warned() -> None:
+        site = bench.new(options=("--signal=B:USR1@65535",))
+        request_now = site.request("n", [], hosts=1, output=bench.output, working_directory=bench.place)
+        await site.submit(dataclasses.replace(request_now, argv=request.argv))
+        await bench.said("warned", 75)
+
+    asyncio.run(asyncio.wait_for(warned(), 90))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(240)
+def test_slurm_time_limit(bench: Any) -> None:
+    async def outlive() -> Any:
+        return await bench.run(bench.request("sh", "-c", "trap '' USR1; exec sleep 300", seconds=60))
+
+    ended = asyncio.run(outlive())
+    assert ended.state is JobState.TIMED_OUT
+    assert ended.sentence.endswith("reached its time limit of 1:00")
+
+
+def test_a_cluster_leaves_nothing(tmp_path: Path) -> None:
+    code = cluster.load()
+    if lacking := code.missing():
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    place = tmp_path / "cluster"
+    made = code.Cluster(place)
+    made.up(2)
+    assert made.status().count("idle") >= 2
+    assert code._marked(str(place))
+    with pytest.raises(code.ClusterError, match="already"):
+        made.up(2)
+    subprocess.run(["sbatch", "--wrap", "sleep 60"], env=made.environment(), check=True, cwd=tmp_path)
+    time.sleep(0.5)
+    code.Cluster(place).down()  # as another process would
+    assert not place.exists()
+    assert not code._marked(str(place))
+    made.down()
+    assert os.path.isdir(tmp_path)  # noqa: PTH112
