@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,27 @@ def test_what_each_copy_said_is_kept_beside_the_sum() -> None:
         f"run host-{n}": {"wall": 0.1, "user": 0.0, "system": 0.0, "peak_memory": 0.0, "score": 5.0}
         for n in (0, 1)
     }
+
+
+def test_a_program_with_ranks_is_one_copy_started_by_the_sites_launcher() -> None:
+    site = FakeSite(score, hosts=3)
+    run = ran(site, roles={"node": 3}, workload={"on": "node[:2]", "ranks": 4})
+    assert [len(host.started) for host in site.hosts] == [1, 0, 0]
+    argv = site.hosts[0].started[0].argv
+    assert argv[0] == "mpirun"
+    assert argv[-1] == "bench"
+    assert argv[argv.index("-n") + 1] == "8"
+    assert run.record.trials[0].result.metrics["score"] == 5
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="mpirun is not installed")
+def test_real_ranks(real: Callable[..., api.Run]) -> None:
+    script = 'echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE"'
+    run = real("local:2", workload={"script": script, "ranks": 2})
+    (trial,) = run.record.trials
+    assert trial.result.status == "ok", trial.message
+    (said,) = run.record.folder.trial(1).rglob("stdout")
+    assert sorted(said.read_text().split("\n"))[1:] == [f"rank {n} of 4" for n in range(4)]
 
 
 @pytest.fixture

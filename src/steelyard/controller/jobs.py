@@ -71,7 +71,7 @@ class JobOfRun:
     async def act(self, verb: str) -> Job:
         """`cancel`, `suspend` or `continue`; how it stands afterwards. Raises HostError."""
         verbs: dict[str, Callable[[str], Awaitable[None]]] = {
-            "cancel": self.site.cancel,
+            "cancel": self.site.end,
             "suspend": self.site.suspend,
             "continue": self.site.resume,
         }

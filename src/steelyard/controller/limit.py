@@ -12,10 +12,12 @@ _LONGER = 1.25
 class TimeLimit:
     """The end of a sitting, `left` seconds from now; None when there is no end.
 
-    The next trial is expected to take a quarter longer than the longest so far.
+    The next trial is expected to take a quarter longer than the longest so far. `working` is how many seconds
+    are left until everything must stop.
     """
 
     def __init__(self, left: float | None) -> None:
+        self.working = None if left is None else max(0.0, left - SPARE)
         self._end = None if left is None else time.monotonic() + left
         self._longest = 0.0
 

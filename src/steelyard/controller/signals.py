@@ -5,15 +5,43 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class Stop:
-    """Which signal came; None as long as none did."""
+    """Ends a task, once. `signal` is what it was ended by; None as long as it was not."""
 
-    signal: signal.Signals | None = None
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self.signal: signal.Signals | None = None
+        self._task, self._timed = task, False
+
+    def at(self, left: float | None) -> None:
+        """End it in so many seconds, as a scheduler's warning would.
+
+        From then on that warning is not heeded: it may come a minute early, which can be all that there is.
+        """
+        if left is not None:
+            self._timed = True
+            asyncio.get_running_loop().call_later(max(0.0, left), self._now, signal.SIGUSR1)
+
+    def heed(self, number: signal.Signals) -> None:
+        """A signal came."""
+        if not (self._timed and number == signal.SIGUSR1):
+            self._now(number)
+
+    async def comes(self, within: float) -> bool:
+        """Whether it has been ended, or is so within seconds."""
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(within if self.signal is None else 0)
+        return self.signal is not None
+
+    def _now(self, number: signal.Signals) -> None:
+        if self.signal is None:
+            self.signal = number
+            self._task.cancel()
 
 
 @contextmanager
@@ -22,16 +50,10 @@ def interruptible() -> Iterator[Stop]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise RuntimeError("no task to interrupt")
-    found = Stop()
-
-    def stop(number: signal.Signals) -> None:
-        if found.signal is None:
-            found.signal = number
-            task.cancel()
-
+    found = Stop(task)
     try:
         for number in SIGNALS:
-            loop.add_signal_handler(number, stop, number)
+            loop.add_signal_handler(number, found.heed, number)
     except (ValueError, RuntimeError):
         pass  # not the main thread, as in some notebooks; there the notebook interrupts
     try:

@@ -32,6 +32,7 @@ from steelyard.errors import HostError, HostLost, Interrupted, SteelyardError
 from steelyard.model.experiment import Experiment
 from steelyard.model.roles import Claim, needed
 from steelyard.remote.base import Host
+from steelyard.remote.lease import MinderError
 from steelyard.remote.sweep import sweep
 from steelyard.remote.token import Token
 from steelyard.spec.bind import tools_of
@@ -77,21 +78,25 @@ class Sitting:
                 if waits_for_job(self.site):
                     await self._submit()
                 else:
-                    await self._hold(first_number)
+                    await self._hold(first_number, stop)
             except asyncio.CancelledError:
                 await self._interrupted(stop)
             except Interrupted:
                 raise
-            except HostLost as error:
+            except (HostLost, MinderError) as error:
+                # Who ends a job signals all its processes at once, and ours may be the last to be heard.
+                if self.site.site.inside() and await stop.comes(within=1.0):
+                    await self._interrupted(stop)
                 self._end("failed", error.message)
-                hint = f"{error.hint}; `steelyard resume {self.writer.folder.id}` goes on when it is back"
-                raise HostLost(error.message, hint=hint.removeprefix("; ")) from error
+                hint = f"{error.hint}\n`steelyard resume {self.writer.folder.id}` goes on"
+                raise type(error)(error.message, hint=hint.strip()) from error
             except Exception as error:
                 self._end("failed", error.message if isinstance(error, SteelyardError) else repr(error))
                 raise
 
-    async def _hold(self, first_number: int) -> None:
+    async def _hold(self, first_number: int, stop: Stop) -> None:
         async with self._study() as study:
+            stop.at(study.limit.working)
             self.observer.started(self.writer.folder, study.progress(), self.design.seed)
             ending = await study.run(first_number)
         if ending == "time-limit":

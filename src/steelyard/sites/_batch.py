@@ -14,7 +14,7 @@ import sys
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -133,6 +133,13 @@ class BatchSite(Site[BatchOptionsT]):
     @abstractmethod
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """The command that ends a job, whatever its state."""
+
+    def end_argv(self, identity: str) -> tuple[str, ...]:  # noqa: ARG002 - for those that can
+        """The command that asks only the controller of a running job to end; empty where there is none.
+
+        A scheduler that cancels a job ends all its steps at once, and the controller would see lost hosts.
+        """
+        return ()
 
     @abstractmethod
     def suspend_argv(self, job: Job) -> tuple[str, ...]:
@@ -309,6 +316,16 @@ class BatchSite(Site[BatchOptionsT]):
             raise HostError(job.sentence)
         if not job.state.over:
             await self._change("cancel", self.cancel_argv(identity), identity)
+
+    async def end(self, identity: str) -> None:
+        """Have a job's controller end in good order; cancel the job when it does not. Raises HostError."""
+        argv = self.end_argv(identity)
+        if argv and not (await self._ask(argv)).failed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.last_pause):
+                    await self.wait_until(identity, lambda job: job.state.over)
+                    return
+        await self.cancel(identity)
 
     async def suspend(self, identity: str) -> None:
         """Stop a running job, or hold a queued one. Raises HostError, also when that is not allowed."""

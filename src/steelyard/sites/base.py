@@ -81,6 +81,6 @@ class Site(ABC, Generic[OptionsT]):
         """So many hosts (all there are for None) for as long as the block lasts, always in the same order.
 
         Whatever the run started on them is gone afterwards, also when the controller was killed. `token`
-        marks everything that is started; `log` takes what goes wrong in the machinery itself. Raises HostError
-        that names each host that could not be had, and why, and what to do.
+        marks everything that is started; `log` takes what goes wrong in the machinery itself. Raises
+        HostError that names each host that could not be had, and why, and what to do.
         """

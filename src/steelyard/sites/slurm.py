@@ -188,6 +188,10 @@ class Slurm(BatchSite[BatchOptions]):
         """Scancel ends steps and script: SIGTERM, after KillWait SIGKILL."""
         return ("scancel", identity)
 
+    def end_argv(self, identity: str) -> tuple[str, ...]:
+        """SIGTERM for the script's shell, whose place the controller has taken; a queued job has none."""
+        return ("scancel", "--batch", "--signal=TERM", identity)
+
     def suspend_argv(self, job: Job) -> tuple[str, ...]:
         """Scontrol: only operators may suspend what runs, users may hold what is queued."""
         return ("scontrol", "hold" if job.state is JobState.QUEUED else "suspend", job.id)

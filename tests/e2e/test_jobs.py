@@ -1,0 +1,121 @@
+"""Runs in jobs of a real Slurm: the same file, followed, steered, chained over time limits, split by size."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("batch")
+FILE = """
+experiment: jobs
+roles: {node: 4}
+parameters: {nodes: [1, 4]}
+workload: {use: command, on: "node[:${nodes}]", run: [sleep, SECONDS]}
+disturbed: include
+telemetry: off
+repeat: REPEAT
+"""
+
+
+def _cluster() -> Any:
+    path = Path(__file__).parents[1] / "sites" / "slurm_cluster.py"
+    spec = importlib.util.spec_from_file_location("e2e_slurm_cluster", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield from _cluster().running_cluster(tmp_path_factory.mktemp("cluster"))
+
+
+@pytest.fixture(autouse=True)
+def slurm(conf: Path, own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(conf))
+
+
+def steelyard(*words: str, within: float = 120.0) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "steelyard", *words]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=within, check=False)
+
+
+def written(place: Path, seconds: str = "0.05", repeat: int = 2) -> str:
+    file = place / "jobs.yaml"
+    file.write_text(FILE.replace("SECONDS", f'"{seconds}"').replace("REPEAT", str(repeat)))
+    return str(file)
+
+
+def journal(kind: str) -> list[dict[str, Any]]:
+    (path,) = Path(os.environ["STEELYARD_STORE"]).glob("runs/*/journal.ndjson")
+    return [line for text in path.read_text().splitlines() if (line := json.loads(text))["kind"] == kind]
+
+
+def test_a_run_in_a_job_is_followed_to_the_same_table(own_place: Path) -> None:
+    done = steelyard("run", written(own_place), "--site", "slurm")
+    assert done.returncode == 0, done.stderr
+    assert "site slurm: 4 hosts" in done.stdout
+    assert "is running on n1, n2, n3, n4" in done.stderr
+    assert done.stdout.rstrip().endswith("report.html")
+    trials = journal("trial-ended")
+    assert [line["status"] for line in trials] == ["ok"] * 4, trials
+    assert {tuple(line["on"]) for line in trials} == {("n1",), ("n1", "n2", "n3", "n4")}
+    assert [line["hosts"] for line in journal("run-submitted")] == [4]
+
+
+def test_with_split_each_size_has_a_job_of_its_own(own_place: Path) -> None:
+    done = steelyard("run", written(own_place), "--site", "slurm", "--split")
+    assert done.returncode == 0, done.stderr
+    assert [line["hosts"] for line in journal("run-submitted")] == [1, 4]
+    assert [line["parameters"]["nodes"] for line in journal("trial-ended")] == [1, 1, 4, 4]
+
+
+def test_a_detached_run_can_be_looked_at_suspended_and_cancelled(own_place: Path) -> None:
+    assert steelyard("run", written(own_place, "60"), "--site", "slurm", "--detach").returncode == 0
+    deadline = time.monotonic() + 60
+    while not journal("trial-started") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert "is running" in steelyard("status", "last").stdout
+    assert "is suspended" in steelyard("suspend", "last").stdout
+    assert "is running" in steelyard("continue", "last").stdout
+    cancelled = steelyard("cancel", "last")
+    assert cancelled.returncode == 0, cancelled.stderr
+    while not journal("run-ended") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert journal("run-ended")[-1]["reason"] == "a signal ended it"
+    assert journal("run-ended")[-1]["state"] == "interrupted"
+    assert not journal("trial-ended"), "what was cut off is no failed trial; resume makes it again"
+    assert "is interrupted: 0 trials done" in steelyard("status", "last").stdout
+
+
+def test_what_the_scheduler_refuses_is_told_in_its_words(own_place: Path) -> None:
+    done = steelyard("run", written(own_place), "--site", "slurm", "--", "--partition=nowhere")
+    assert done.returncode == 3
+    assert "Slurm refused the job" in done.stderr
+    assert "nowhere" in done.stderr or "partition" in done.stderr
+    assert journal("run-ended")[-1]["state"] == "failed"
+
+
+@pytest.mark.full
+def test_a_chain_of_jobs_completes_what_one_has_no_time_for(own_place: Path) -> None:
+    """The partition gives a minute to a job; four trials of 14 s do not fit."""
+    Path("sites.yaml").write_text("short: {use: slurm, time: 1min, queue: short}\n")
+    file = written(own_place, "14", 2)
+    done = steelyard("run", file, "--site", "short", "--chain", within=300)
+    assert done.returncode == 0, done.stderr
+    assert len(journal("run-submitted")) > 1
+    assert journal("run-ended")[0]["next"]
+    assert journal("run-ended")[-1]["state"] == "complete"
+    keys = [(line["parameters"]["nodes"], line["repetition"]) for line in journal("trial-ended")]
+    assert sorted(keys) == [(1, 1), (1, 2), (4, 1), (4, 2)]
