@@ -19,7 +19,7 @@ from bench.row import Row
 from bench.setting import Setting
 from bench.table import print_table
 
-NAMES = ("trial", "start", "planning", "reading", "sampling", "listing")
+NAMES = ("trial", "start", "planning", "reading", "sampling", "listing", "lockstep", "sessions", "jobs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

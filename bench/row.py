@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ Verdict = Literal["within", "not within", "no limit", "not measured"]
 class Row:
     """What was measured (`ours`), what stood `beside` it (`theirs`), and the most that it may be (`limit`).
 
-    Figures are in base units; `%` is a ratio that is shown as per cent. `foreign` is the share of all cores
-    that others took in the meantime, 0 to 1.
+    `most` is the most that the ratio may be, where the figure itself depends on the machine. Figures are in
+    base units; `%` is a ratio that is shown as per cent. `foreign` is the share of all cores that others took
+    in the meantime, 0 to 1.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Row:
     limit: float | None = None
     note: str = ""
     foreign: float | None = None
+    most: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -36,12 +39,13 @@ class Row:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the median of ours keeps the limit."""
-        if not self.ours:
+        """Whether the median of ours keeps the limit, and the ratio its own."""
+        if not self.ours or (self.most is not None and self.ratio is None):
             return "not measured"
-        if self.limit is None:
+        if self.limit is None and self.most is None:
             return "no limit"
-        return "within" if statistics.median(self.ours) <= self.limit else "not within"
+        kept = self.limit is None or statistics.median(self.ours) <= self.limit
+        return "within" if kept and (self.most is None or (self.ratio or 0.0) <= self.most) else "not within"
 
     @property
     def missed(self) -> bool:
@@ -59,6 +63,12 @@ def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
     if len(ours) == len(theirs):
         return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     return statistics.median(ours) / statistics.median(theirs)
+
+
+def percentile(figures: Sequence[float], percent: float) -> float:
+    """The smallest figure that so many per cent of all do not exceed (nearest rank)."""
+    ordered = sorted(figures)
+    return ordered[max(math.ceil(len(ordered) * percent / 100), 1) - 1]
 
 
 def minus(these: Sequence[float], those: Sequence[float]) -> tuple[float, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +48,18 @@ class Setting:
             "STEELYARD_SCRATCH": str(self.folder("scratch")),
             "TMPDIR": str(self.folder("tmp")),
         }
+
+
+@contextmanager
+def changed(variables: Mapping[str, str]) -> Iterator[None]:
+    """Our own environment with these changes, for as long as the block lasts."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def beside_python(program: str) -> Path | None:

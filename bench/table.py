@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -55,8 +55,16 @@ def cells(row: Row) -> tuple[str, ...]:
         row.beside,
         figures(row.theirs, row.unit) if row.beside else "",
         "" if row.ratio is None else f"{row.ratio:.3g} x",
-        "" if row.limit is None else show(row.limit, row.unit),
+        "\n".join(limits(row)),
     )
+
+
+def limits(row: Row) -> Iterator[str]:
+    """What the figure, and the ratio, may be at most."""
+    if row.limit is not None:
+        yield show(row.limit, row.unit)
+    if row.most is not None:
+        yield f"{row.most:.3g} x"
 
 
 def figures(values: Sequence[float], unit: Unit) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from bench.row import Row, growth, minus, ratio
+from bench.row import Row, growth, minus, percentile, ratio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,3 +65,25 @@ def test_verdict(ours: tuple[float, ...], limit: float | None, verdict: str, mis
     row = Row("trial", "what", "s", ours, limit=limit)
     assert row.verdict == verdict
     assert row.missed is missed
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        ((2.0, 2.0), (2.0, 2.0), "within"),
+        ((2.6, 2.6), (2.0, 2.0), "not within"),
+        ((2.0, 2.0), (), "not measured"),  # without a peer there is no ratio
+    ],
+)
+def test_a_limit_of_the_ratio(ours: tuple[float, ...], theirs: tuple[float, ...], verdict: str) -> None:
+    assert Row("sessions", "what", "s", ours, "peer", theirs, most=1.2).verdict == verdict
+
+
+def test_both_limits_count() -> None:
+    row = Row("sessions", "what", "s", (2.0,), "peer", (4.0,), limit=1.0, most=1.2)
+    assert row.verdict == "not within"
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 2.0), (75, 3.0), (99, 4.0), (100, 4.0)])
+def test_percentile_is_one_of_the_figures(percent: float, expected: float) -> None:
+    assert percentile([4.0, 1.0, 3.0, 2.0], percent) == expected

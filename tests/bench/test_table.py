@@ -33,6 +33,11 @@ def test_nothing_beside_it_leaves_the_cells_empty() -> None:
     assert cells(Row("trial", "a trial", "s", (1.0,))) == ("a trial", "1.00 s", "", "", "", "")
 
 
+def test_a_limit_of_the_ratio_is_shown_as_one() -> None:
+    row = Row("jobs", "a job", "s", (1.0,), "sbatch", (2.0,), limit=3.0, most=1.1)
+    assert cells(row)[-2:] == ("0.5 x", "3.00 s\n1.1 x")
+
+
 def test_verdicts_are_words_and_others_are_named() -> None:
     text = printed(
         [

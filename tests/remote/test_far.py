@@ -21,11 +21,13 @@ from steelyard.model.command import Command
 from steelyard.remote import piped, wire
 from steelyard.remote.agent import Agent, Pace
 from steelyard.remote.base import Streams
+from steelyard.remote.far_child import RemoteChild
 from steelyard.remote.minder import CHILD_VARIABLE
 from steelyard.remote.minder.processes import environment, variable
 from steelyard.remote.piped import PipedTransport
 from steelyard.remote.probe import find_probe
-from steelyard.remote.shell import ShellHost, together
+from steelyard.remote.shell import ShellHost
+from steelyard.remote.together import together
 
 PACE = Pace(beat=0.3, patience=2.0, hello=15.0)
 WITHIN = 20.0
@@ -167,6 +169,16 @@ def test_a_lost_host_is_reached_again(run, agent):
 
     far = asyncio.run(story())
     assert gone(run, far.scratch)
+
+
+def test_who_ended_before_it_could_wait_has_begun_and_ended():
+    async def story():
+        child = RemoteChild(None, "n1:7")
+        child.hear(wire.event(b"exited n1:7 - 9 0.1 0 0 - - - 0\n"))
+        assert await child.begun == 0, "who started it does not wait for ever"
+        assert (await child.wait()).signal == 9
+
+    asyncio.run(story())
 
 
 def test_evidence_of_a_lost_host(run, agent):

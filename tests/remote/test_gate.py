@@ -48,6 +48,39 @@ def test_a_shell_waits_for_the_instant(tmp_path, shell):
     assert found.started is None
 
 
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox ash"])
+def test_an_agent_is_told_when_the_gate_waits(tmp_path, shell):
+    if shutil.which(shell.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{shell.split(maxsplit=1)[0]} is not installed")
+    heard, told = os.pipe()
+    script = f'exec 3>&{told} {told}>&-; exec "$@"'
+    at = time.time_ns() + 60_000_000_000
+    argv = [*shell.split(), "-c", GATE.read_text(), "sh", str(at), str(tmp_path / "record"), "true"]
+    environment = {**os.environ, "STEELYARD_CHILD": "n1:7"}
+    gate = subprocess.Popen(["bash", "-c", script, "sh", *argv], pass_fds=[told], env=environment)
+    os.close(told)
+    try:
+        with os.fdopen(heard) as events:
+            assert events.read() == f"started n1:7 {gate.pid}\n", "and the program does not get the stream"
+        assert gate.poll() is None, "it waits"
+    finally:
+        gate.kill()
+        gate.wait()
+
+
+def test_start_up_files_of_the_shell_are_not_read(tmp_path):
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    for name in ("environment", ".bashrc"):
+        (tmp_path / name).write_text("echo unwanted\n")
+    # Below an sshd, bash -c reads ~/.bashrc too (SSH_SOURCE_BASHRC, as Debian builds it).
+    sshd = {"HOME": str(tmp_path), "SSH_CLIENT": "127.0.0.1 1 2", "SHLVL": "0", "PATH": os.environ["PATH"]}
+    command = gated(Command(("echo", "said")), 1, tmp_path / "record", None)
+    environment = {**sshd, "BASH_ENV": str(tmp_path / "environment")}
+    said = subprocess.run(command.argv, env=environment, capture_output=True, check=True, timeout=60)
+    assert said.stdout == b"said\n"
+
+
 def test_an_instant_that_has_passed_is_no_wait(tmp_path):
     argv = ["sh", "-c", GATE.read_text(), "sh", "1", str(tmp_path / "record"), "sh", "-c", "exit 5"]
     assert subprocess.run(argv, check=False, timeout=60).returncode == 5

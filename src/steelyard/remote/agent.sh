@@ -37,8 +37,8 @@ else
     }
 fi
 
-sy_gate_shell=sh # bash is more punctual
-if command -v bash >/dev/null; then sy_gate_shell=bash; fi
+sy_gate_shell=sh # bash is more punctual; below an sshd, and with BASH_ENV, it would run files of the user's first
+if command -v bash >/dev/null; then sy_gate_shell='bash --norc -p'; fi
 if sleep 0.001; then sy_nap=0.05; else sy_nap=1; fi
 sy_setsid= sy_env=env
 if setsid true; then sy_setsid=setsid; fi
@@ -162,6 +162,7 @@ become() { # WORD...: this subshell is replaced by a program that bears our mark
     if [ "$sy_locale" ]; then LC_ALL=$sy_lc_all; else unset LC_ALL; fi
     STEELYARD_TOKEN=$sy_token STEELYARD_CHILD=$sy_id
     export STEELYARD_TOKEN STEELYARD_CHILD
+    if [ "${sy_at--}" = - ]; then exec 3>&-; fi # a gate says itself when it is ready
     exec $sy_setsid $sy_env "$@"
 }
 
@@ -295,13 +296,13 @@ run_program() { # ID AT CWD STDIN STDOUT STDERR ENVS VAR=VALUE... PROGRAM WORD..
     now
     sy_began=$sy_now
     if [ "$sy_out" = "$sy_err" ]; then
-        become "$@" <"$sy_in" >"$sy_out" 2>&1 3>&- &
+        become "$@" <"$sy_in" >"$sy_out" 2>&1 &
     else
-        become "$@" <"$sy_in" >"$sy_out" 2>"$sy_err" 3>&- &
+        become "$@" <"$sy_in" >"$sy_out" 2>"$sy_err" &
     fi
     sy_first=$!
     echo $sy_first >"$sy_dir/$sy_id.job"
-    event started "$sy_id" $sy_first
+    if [ "$sy_at" = - ]; then event started "$sy_id" $sy_first; fi
     wait $sy_first
     sy_code=$?
     times >"$sy_dir/$sy_id.times"
@@ -522,7 +523,8 @@ reap() { # collect the subshells whose children are gone
 
 replace() { # PATH: the probe takes our place
     kill -KILL $sy_watcher
-    strike "$sy_watch"
+    # Only its sleep is there: one look for marks is enough, where `strike` reads the table of processes too.
+    while sy_rest=$(bearers "$sy_watch"); [ "$sy_rest" ]; do kill -KILL $sy_rest; done
     trap - EXIT
     rm -rf "$sy_dir"
     if [ "$sy_locale" ]; then LC_ALL=$sy_lc_all; else unset LC_ALL; fi

@@ -49,6 +49,8 @@ class RemoteChild:
                 self.fail(NotStarted(self._agent.name, what, errno))
             case wire.Exited() if not self._exited.done():
                 self._exited.set_result(event)
+                if not self.begun.done():  # it was ended before it could wait for its instant
+                    self.begun.set_result(self.pid)
 
     def fail(self, error: HostError) -> None:
         """Tell everybody who waits for it."""

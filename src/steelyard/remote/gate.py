@@ -30,8 +30,9 @@ def gated(command: Command, at: int, record: Path, probe: Path | None) -> Comman
     if probe:
         return command.wrapped(str(probe), "gate", str(at), str(record))
     script = Path(__file__).with_name("gate.sh").read_text("utf-8")
-    shell = "bash" if shutil.which("bash") else "sh"
-    return command.wrapped(shell, "-c", script, shell, str(at), str(record))
+    # Without start-up files: below an sshd, and with BASH_ENV, bash would read some.
+    shell = ("bash", "--norc", "-p") if shutil.which("bash") else ("sh",)
+    return command.wrapped(*shell, "-c", script, "sh", str(at), str(record))
 
 
 def read_record(fd: int) -> Record:

@@ -2,6 +2,7 @@
 # AT is in ns of the wall clock. `RELEASED STARTED` (ns; this gate knows only the first) goes to the file RECORD.
 # Any POSIX shell will do. bash 5 does better: it tells the time and waits without starting sleep(1) or date(1),
 # which is what costs when many wake at once. Variables begin with sy_, so that none of the program's is changed.
+# An agent leaves it stream 3, its events, to say that it is ready: what begins late was not waited for.
 sy_at=$1 sy_record=$2
 shift 2
 
@@ -25,6 +26,9 @@ sy_cost=$((sy_now - sy_before - 10000000))
 [ "$sy_cost" -ge 0 ] || sy_cost=0
 [ "$sy_cost" -le 4000000 ] || sy_cost=4000000
 
+{ printf 'started %s %s\n' "$STEELYARD_CHILD" $$ >&3; } 2>/dev/null
+exec 3>&-
+now
 sy_left=$((sy_at - sy_now - sy_cost))
 if [ "$sy_left" -gt 0 ]; then
     sy_part=$((sy_left % 1000000000 + 1000000000))

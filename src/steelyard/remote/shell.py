@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
@@ -322,22 +322,3 @@ class ShellHost(Host):
     def _say(self, text: str) -> None:
         with suppress(OSError), self._log.open("a") as log:
             log.write(f"{self.name}: {text[:500]}\n")
-
-
-@asynccontextmanager
-async def together(hosts: Sequence[ShellHost]) -> AsyncIterator[None]:
-    """All of these hosts for as long as the block lasts, reached and left at the same time.
-
-    Raises HostError that names each one that could not be reached.
-    """
-    try:
-        outcomes = await asyncio.gather(*(host.connect() for host in hosts), return_exceptions=True)
-        wrong = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        for error in wrong:
-            if not isinstance(error, HostError) or len(wrong) == 1:
-                raise error
-        if wrong:
-            raise HostError("\n".join(error.message for error in wrong if isinstance(error, HostError)))
-        yield
-    finally:
-        await asyncio.gather(*(host.leave() for host in hosts))

@@ -1,0 +1,147 @@
+"""How close together 16 copies on 16 namespace hosts begin, with the probe and with plain sh.
+
+The way is a run's own: `LockStep.instant`, `Host.start(at=...)`, `punctuality`. Beside it are 16 bare waiters
+on this machine, with no host between and no priority asked for: beside the probe in C (`waiter.c`), beside
+plain sh in sh (`sleep`, `exec`). The program that begins is always the same, and notes by itself when it
+began, so that no record of ours judges us.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from bench.process import NotMeasured
+from bench.row import Row, percentile
+from bench.setting import Setting, changed
+from bench.waiters import Kind, bare_skew, compiled, in_c, in_sh, spread
+from steelyard.controller.crew import Berth, Copy, Seat
+from steelyard.controller.lockstep import LockStep, Punctuality, punctuality
+from steelyard.errors import SteelyardError
+from steelyard.model.command import Command
+from steelyard.remote.base import Host, Process, Streams
+from steelyard.remote.probe import VARIABLE, find_probe
+from steelyard.remote.token import Token
+from steelyard.sites.netns import Netns, NetnsOptions
+from steelyard.units import show
+
+HOSTS = 16
+LIMITS = {"probe": 0.002, "plain sh": 0.012}
+BARE: dict[str, tuple[str, Kind]] = {"probe": ("in C", in_c), "plain sh": ("in sh", in_sh)}
+MOST_OF_BARE = 1.2
+LONGEST = 300.0  # seconds for all starts with one kind of agent
+
+
+@dataclass
+class Turn:
+    """The starts of one turn: skews in seconds of the releases, the programs, the bare waiters."""
+
+    releases: list[float] = field(default_factory=list)
+    programs: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
+
+
+def rows(setting: Setting) -> Iterator[Row]:
+    """For each agent the skew of the releases, and that of the programs beside the bare waiters."""
+    waiter = compiled(setting.folder("lockstep"))
+    for agent, limit in LIMITS.items():
+        system = os.uname()
+        if agent == "probe" and not find_probe(system.sysname, system.machine):
+            yield Row("lockstep", _release(agent), "s", (), note="there is no probe here; make probe")
+            continue
+        yield from _rows(agent, limit, asyncio.run(measured(setting, agent, waiter)))
+
+
+def _rows(agent: str, limit: float, turns: Sequence[Turn]) -> Iterator[Row]:
+    starts = [skew for turn in turns for skew in turn.releases]
+    note = f"the p99 of each turn; that of all {len(starts)} starts is {show(percentile(starts, 99), 's')}"
+    p99 = tuple(percentile(turn.releases, 99) for turn in turns)
+    yield Row("lockstep", _release(agent), "s", p99, limit=limit, note=note)
+    ours = tuple(statistics.median(turn.programs) for turn in turns)
+    bare = tuple(statistics.median(turn.bare) for turn in turns)
+    what = f"program-start skew, {HOSTS} hosts, {agent}"
+    yield Row(
+        "lockstep",
+        what,
+        "s",
+        ours,
+        f"{HOSTS} bare waiters {BARE[agent][0]}",
+        bare,
+        most=MOST_OF_BARE,
+    )
+
+
+def _release(agent: str) -> str:
+    return f"release skew p99, {HOSTS} hosts, {agent}"
+
+
+async def measured(setting: Setting, agent: str, waiter: Path) -> list[Turn]:
+    """The starts with one kind of agent, turn by turn. Raises NotMeasured."""
+    folder = setting.fresh("starts")
+    try:
+        async with asyncio.timeout(LONGEST), _hosts(agent, folder) as hosts:
+            starts = Starts(hosts, folder, waiter)
+            await starts.together()  # it learns how much lead is needed
+            return [
+                await _turn(starts, BARE[agent][1], 5 if setting.quick else 20) for _ in range(setting.turns)
+            ]
+    except SteelyardError as error:
+        raise NotMeasured(str(error)) from error
+    except TimeoutError:
+        raise NotMeasured(f"the starts with {agent} took more than {LONGEST:g} s") from None
+
+
+@asynccontextmanager
+async def _hosts(agent: str, folder: Path) -> AsyncIterator[tuple[Host, ...]]:
+    site = Netns(NetnsOptions(hosts=HOSTS))
+    agents = {} if agent == "probe" else {VARIABLE: "none"}
+    with changed(agents):
+        async with site.lease(Token.mine("bench"), folder / "log", None) as hosts:
+            yield hosts
+
+
+async def _turn(starts: Starts, kind: Kind, count: int) -> Turn:
+    turn = Turn()
+    for _ in range(count):
+        turn.bare.append(await asyncio.to_thread(bare_skew, kind, starts.waiter, len(starts.berths)))
+        how = await starts.together()
+        turn.releases.append(max(how.released.values()) - min(how.released.values()))
+        turn.programs.append(spread(starts.noted()))
+    return turn
+
+
+class Starts:
+    """Starts of the waiter, which only notes when it began, on all hosts at one instant."""
+
+    def __init__(self, hosts: Sequence[Host], folder: Path, waiter: Path) -> None:
+        self.folder, self.waiter, self._lock = folder, waiter, LockStep()
+        seats = [Seat("client", number, host) for number, host in enumerate(hosts)]
+        self.berths = [Berth(Copy(seat, 0, seat.index, 1), PurePosixPath(folder)) for seat in seats]
+
+    async def together(self) -> Punctuality:
+        """One start, as a trial makes it. Raises HostError."""
+        instant = await self._lock.instant(self.berths)
+        began = time.monotonic()
+        starting = (self._start(berth, instant.on(berth.host)) for berth in self.berths)
+        processes = await asyncio.gather(*starting)
+        self._lock.ready(time.monotonic() - began)
+        ended = await asyncio.gather(*(process.wait() for process in processes))
+        exits = zip(self.berths, ended, strict=True)
+        return punctuality(instant, {berth.copy.name: (berth.host, exit_) for berth, exit_ in exits})
+
+    def noted(self) -> list[int]:
+        """When the programs of the last start began, by what they noted, in ns."""
+        return [int(self._output(berth).read_text()) for berth in self.berths]
+
+    async def _start(self, berth: Berth, at: int) -> Process:
+        streams = Streams(self._output(berth), self.folder / f"{berth.copy.name}.err")
+        return await berth.host.start(Command((str(self.waiter),)), streams, cwd=berth.scratch, at=at)
+
+    def _output(self, berth: Berth) -> Path:
+        return self.folder / f"{berth.copy.name}.out"

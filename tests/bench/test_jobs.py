@@ -1,0 +1,40 @@
+"""What is added to Slurm: measured with a real cluster, where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench.process import NotMeasured
+from bench.setting import Setting
+
+from bench import jobs, slurm_cluster
+
+
+def test_without_slurm_there_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code = slurm_cluster._script()
+    code.missing = lambda: ["slurmctld"]
+    monkeypatch.setattr(slurm_cluster, "_script", lambda: code)
+    with pytest.raises(NotMeasured, match="slurmctld"):
+        list(jobs.rows(Setting(tmp_path)))
+    assert not (tmp_path / "cluster").exists()
+
+
+def test_the_loop_submits_what_we_submit(tmp_path: Path) -> None:
+    loop = jobs.Submitting(Setting(tmp_path), 3)._shell()
+    assert "sbatch --parsable" in loop
+    assert "--hold" in loop
+    assert "-lt 3 ]" in loop
+
+
+@pytest.mark.full
+def test_a_real_cluster_is_measured(tmp_path: Path) -> None:
+    if lacking := slurm_cluster._script().missing():
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    one_by_one, at_once, calls, status, added = jobs.rows(Setting(tmp_path, quick=True))
+    assert (calls.ours, calls.verdict) == ((1.0,), "within")
+    for row in (one_by_one, at_once, status, added):
+        assert len(row.theirs) == 2
+        assert all(0 < seconds < 60 for seconds in row.ours)
+    assert not (tmp_path / "cluster").exists(), "the cluster is gone"
