@@ -134,7 +134,7 @@ class BatchSite(Site[BatchOptionsT]):
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """The command that ends a job, whatever its state."""
 
-    def end_argv(self, identity: str) -> tuple[str, ...]:  # noqa: ARG002 - for those that can
+    def end_argv(self, identity: str) -> tuple[str, ...]:
         """The command that asks only the controller of a running job to end; empty where there is none.
 
         A scheduler that cancels a job ends all its steps at once, and the controller would see lost hosts.
