@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from steelyard.errors import UsageError
 from steelyard.remote.base import Host
 from steelyard.remote.token import Token
 
@@ -34,21 +35,30 @@ class Site(ABC, Generic[OptionsT]):
     """Base of all sites. The subclass's docstring says where its hosts come from, and how to set it up.
 
     It sets `options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
-    machine. `by_job` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`). `chosen`
-    are the validated options.
+    machine. `by_job` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`);
+    `count_option` is the option that `NAME:4` sets. `chosen` are the validated options.
     """
 
     options: ClassVar[type[SiteOptions]] = SiteOptions
     needs: ClassVar[tuple[str, ...]] = ()
     by_job: ClassVar[bool] = False
+    count_option: ClassVar[str] = "hosts"
 
     def __init__(self, chosen: OptionsT) -> None:
         self.chosen = chosen
 
     @classmethod
     def shorthand(cls, argument: str) -> Mapping[str, Any]:
-        """Options from what stands after the colon of `NAME:ARGUMENT`. Raises UsageError, with an example."""
-        raise NotImplementedError
+        """Options from what stands after the colon of `NAME:ARGUMENT`: by default a number of hosts.
+
+        Raises UsageError, with an example.
+        """
+        name = cls.__module__.rpartition(".")[2]
+        if not argument.isascii() or not argument.isdigit():
+            raise UsageError(
+                f"{name}:{argument:.40}: what follows the colon is a number of hosts, as in {name}:4"
+            )
+        return {cls.count_option: int(argument)}
 
     @abstractmethod
     def size(self) -> int | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ipaddress
 import math
 import time
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from steelyard.errors import UsageError
 from steelyard.model.experiment import Prices
 from steelyard.remote.base import Host
 from steelyard.remote.ec2.account import Account
@@ -144,17 +142,11 @@ class Ec2(Site[Ec2Options]):
     """
 
     options = Ec2Options
+    count_option = "count"
 
     def __init__(self, chosen: Ec2Options) -> None:
         super().__init__(chosen)
         self._ends: float | None = None
-
-    @classmethod
-    def shorthand(cls, argument: str) -> Mapping[str, Any]:
-        """`ec2:4` is four machines."""
-        if not argument.isascii() or not argument.isdigit():
-            raise UsageError(f"ec2:{argument:.40}: what follows the colon is a number of hosts, as in ec2:4")
-        return {"count": int(argument)}
 
     def size(self) -> int | None:
         """As many as were asked for; None for as many as the roles take."""

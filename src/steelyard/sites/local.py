@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
-from steelyard.errors import UsageError
 from steelyard.remote.base import Host
 from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
@@ -34,15 +32,6 @@ class Local(Site[LocalOptions]):
     """
 
     options = LocalOptions
-
-    @classmethod
-    def shorthand(cls, argument: str) -> Mapping[str, Any]:
-        """`local:4` is four hosts."""
-        if not argument.isascii() or not argument.isdigit():
-            raise UsageError(
-                f"local:{argument:.40}: what follows the colon is a number of hosts, as in local:4"
-            )
-        return {"hosts": int(argument)}
 
     def size(self) -> int:
         """As many as were asked for."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from steelyard.errors import UsageError
 from steelyard.remote.base import Host
 from steelyard.remote.holders import find_sshd
 from steelyard.remote.lease import Lease
@@ -48,15 +47,6 @@ class Netns(Site[NetnsOptions]):
 
     options = NetnsOptions
     needs = NEEDS
-
-    @classmethod
-    def shorthand(cls, argument: str) -> Mapping[str, Any]:
-        """`netns:4` is four hosts."""
-        if not argument.isascii() or not argument.isdigit():
-            raise UsageError(
-                f"netns:{argument:.40}: what follows the colon is a number of hosts, as in netns:4"
-            )
-        return {"hosts": int(argument)}
 
     def size(self) -> int:
         """As many as were asked for."""
