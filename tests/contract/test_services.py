@@ -153,7 +153,7 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(name):
     needed(name)
 
     async def test(made: Bench) -> None:
-        (port,) = await free_ports(made.hosts, 1, made.run)
+        (port,) = await free_ports(made.hosts, 1)
         taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
         try:
             service = made.service(name, {"port": port})

@@ -16,25 +16,28 @@ _LOCAL = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ", re.MULTILINE)
 _LISTENING = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:0000 (0A|07) ", re.MULTILINE)
 
 
-async def chosen_ports(hosts: Iterable[Host], first: int | None, count: int, seed: str) -> tuple[int, ...]:
+async def chosen_ports(hosts: Iterable[Host], first: int | None, count: int) -> tuple[int, ...]:
     """So many ports from the first one on, or wherever they are free. Raises HostError when one is taken."""
     if first is None:
-        return await free_ports(hosts, count, seed)
+        return await free_ports(hosts, count)
     ports = tuple(range(first, first + count))
     for host in hosts:
         await check_free(host, ports)
     return ports
 
 
-async def free_ports(hosts: Iterable[Host], count: int, seed: str) -> tuple[int, ...]:
-    """So many ports that are free on all hosts; the seed says where to begin to look. Raises HostError."""
+async def free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
+    """So many ports that are free on all hosts. Raises HostError.
+
+    Drawn by chance, so that two runs which look at the same time hardly choose the same.
+    """
     used: set[int] = set()
     for host in hosts:
         used |= _found(_LOCAL, await _tables(host))
     free = [port for port in _RANGE if port not in used]
     if len(free) < count:
         raise HostError(f"no {count} ports are free between {_RANGE.start} and {_RANGE.stop}")
-    start = random.Random(seed).randrange(len(free))
+    start = random.SystemRandom().randrange(len(free))
     return tuple((free[start:] + free[:start])[:count])
 
 

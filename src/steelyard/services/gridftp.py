@@ -44,7 +44,7 @@ class Gridftp(Service[GridftpOptions]):
     async def configure(self) -> None:
         """Find a port and make the directories."""
         hosts = self.context.hosts
-        (self.port,) = await chosen_ports(hosts, self.chosen.port, 1, self.context.name)
+        (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
         self.data = {host.name: await make_data(self, host) for host in hosts}
 
     async def start(self) -> None:

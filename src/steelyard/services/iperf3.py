@@ -40,7 +40,7 @@ class Iperf3(Service[Iperf3Options]):
     async def configure(self) -> None:
         """Find ports."""
         hosts, chosen = self.context.hosts, self.chosen
-        self.ports = await chosen_ports(hosts, chosen.port, chosen.servers, self.context.name)
+        self.ports = await chosen_ports(hosts, chosen.port, chosen.servers)
 
     async def start(self) -> None:
         """All servers at once."""

@@ -39,7 +39,7 @@ class Sockperf(Service[SockperfOptions]):
     async def configure(self) -> None:
         """Find ports."""
         hosts, chosen = self.context.hosts, self.chosen
-        self.ports = await chosen_ports(hosts, chosen.port, chosen.servers, self.context.name)
+        self.ports = await chosen_ports(hosts, chosen.port, chosen.servers)
 
     async def start(self) -> None:
         """All servers at once."""

@@ -44,7 +44,7 @@ class Xrootd(Service[XrootdOptions]):
     async def configure(self) -> None:
         """Find ports and write each server's configuration."""
         hosts = self.context.hosts
-        ports = await chosen_ports(hosts, self.chosen.port, len(hosts), self.context.name)
+        ports = await chosen_ports(hosts, self.chosen.port, len(hosts))
         self.ports = {host.name: port for host, port in zip(hosts, ports, strict=True)}
         self.data = {host.name: await make_data(self, host) for host in hosts}
         await asyncio.gather(*(self._write(host) for host in hosts))
