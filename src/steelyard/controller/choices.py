@@ -54,11 +54,16 @@ def chosen_site(choices: Choices | None, experiment: Experiment, before: str | N
     chosen = (choices.site if choices else None) or before or experiment.site or "local"
     named = NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
     there = named.site.size()
-    if there is not None and not (choices and choices.jobs.split):
+    if there is not None and not splits(choices, named):
         assigned(experiment.claims, range(there))
     if choices and not named.site.by_job:
         _no_jobs(choices.jobs, named.name)
     return named
+
+
+def splits(choices: Choices | None, named: NamedSite) -> bool:
+    """Whether there is one job for each number of hosts: as the caller says, or the site's options."""
+    return bool(choices and choices.jobs.split) or getattr(named.site.chosen, "split", None) == "by-hosts"
 
 
 def _no_jobs(jobs: JobChoices, name: str) -> None:

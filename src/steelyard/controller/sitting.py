@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard import __version__
-from steelyard.controller.choices import Choices, waits_for_job
+from steelyard.controller.choices import Choices, splits, waits_for_job
 from steelyard.controller.crew import Crew
 from steelyard.controller.deployment import Deployment
 from steelyard.controller.environment import gather_all
@@ -63,7 +63,7 @@ class Sitting:
         self.experiment, self.design, self.results, self.writer = experiment, design, results, writer
         self.store, self.site, self.choices, self.origin = store, site, choices or Choices(), origin
         self.observer = observer or Observer()
-        self._done_before = len(results)
+        self._done_before, self._splits = len(results), splits(choices, site)
         self._part = self._own_part()
 
     async def take_place(self, opening: str, first_number: int, **facts: Any) -> None:
@@ -163,7 +163,7 @@ class Sitting:
 
     def _own_part(self) -> Design:
         """The cells of this sitting: all; with `split` those with the fewest hosts that are not done."""
-        if not self.choices.jobs.split:
+        if not self._splits:
             return self.design
         left = [cell for cell in self.design.cells if self.design.among([cell]).next(self.results)]
         found = sizes(self.experiment, left)
@@ -172,7 +172,7 @@ class Sitting:
 
     def _claims(self) -> Mapping[str, Claim]:
         """What the roles take: as declared; with `split` no more than this sitting's cells use."""
-        if not self.choices.jobs.split:
+        if not self._splits:
             return self.experiment.claims
         return claims_of(self.experiment, self._part.cells)
 

@@ -16,11 +16,11 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import AliasChoices, Field
 
-from steelyard.errors import HostError, ParseFailure, UsageError
+from steelyard.errors import HostError, ParseFailure
 from steelyard.remote.base import Host
 from steelyard.remote.call import Answer, call
 from steelyard.remote.lease import Lease
@@ -67,6 +67,9 @@ class BatchOptions(SiteOptions):
     )
     setup: tuple[str, ...] = Field((), description="Lines of shell run in the job first, as `module load …`.")
     shell: str = Field("", description="Shell of the job script: /bin/sh, with `setup` a bash login shell.")
+    split: Literal["by-hosts"] | None = Field(
+        None, description="by-hosts: one job after the other for each number of hosts, so that none is idle."
+    )
     launcher: str = Field("", description="How ranks are started: mpirun, srun, jsrun, blaunch, pbsdsh.")
     python: str = Field(
         "", description="Python that runs Steelyard in the job; by default the one that submits."
@@ -86,6 +89,7 @@ class BatchSite(Site[BatchOptionsT]):
 
     options = BatchOptions
     by_job = True
+    count_option = "nodes"
     caller: Caller = staticmethod(call)
     patience: float = 60.0
     first_pause: float = 0.2
@@ -100,7 +104,6 @@ class BatchSite(Site[BatchOptionsT]):
     unreachable: ClassVar[
         re.Pattern[str]
     ]  # how it says that it did not get to it, so that nothing has happened
-    reasons: ClassVar[Mapping[str, str]] = {}  # its word for why a job stands as it does -> ours
 
     @abstractmethod
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
@@ -187,14 +190,6 @@ class BatchSite(Site[BatchOptionsT]):
         return ()
 
     # Jobs ---------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def shorthand(cls, argument: str) -> Mapping[str, Any]:
-        """`slurm:4` asks for four hosts."""
-        if not (argument.isdecimal() and int(argument)):
-            name = cls.__name__.lower()
-            raise UsageError(f"'{argument}' is not a number of hosts; write for example {name}:4")
-        return {"nodes": int(argument)}
 
     def request(
         self,
@@ -361,6 +356,10 @@ class BatchSite(Site[BatchOptionsT]):
     def size(self) -> int | None:
         """The hosts of the allocation; outside of one as many as the options name, or as are asked for."""
         return len(self.allocation()) if self.inside() else self.chosen.nodes
+
+    def launcher(self) -> str:
+        """As its options say, else Open MPI's, which finds the scheduler by itself."""
+        return self.chosen.launcher or "mpirun"
 
     def capabilities(self) -> frozenset[Capability]:
         """The store lies on a file system that all hosts share."""

@@ -54,7 +54,7 @@ class Site(ABC, Generic[OptionsT]):
         Raises UsageError, with an example.
         """
         name = cls.__module__.rpartition(".")[2]
-        if not argument.isascii() or not argument.isdigit():
+        if not argument.isascii() or not argument.isdigit() or not int(argument):
             raise UsageError(
                 f"{name}:{argument:.40}: what follows the colon is a number of hosts, as in {name}:4"
             )

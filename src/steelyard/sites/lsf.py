@@ -85,7 +85,6 @@ class Lsf(BatchSite[BatchOptions]):
         r"LSF is down|Cannot connect to LSF|daemon not responding|still trying|Communication time ?out"
         r"|LSF is processing your request|Host does not respond"
     )
-    reasons = _REASONS
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Bsub reads the script from standard input; see the command reference. Limits count minutes."""

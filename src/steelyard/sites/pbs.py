@@ -94,7 +94,6 @@ class Pbs(BatchSite[PbsOptions]):
     keeps = ("PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME")
     unknown = re.compile(r"Unknown Job Id|Job has finished", re.I)
     unreachable = re.compile(r"cannot connect to server|Connection refused|No route to host|errno=1503[13]")
-    reasons = _REASONS
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Qsub reads the script from standard input; `-C ""` keeps it from looking for directives there."""

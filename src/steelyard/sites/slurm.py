@@ -112,7 +112,6 @@ class Slurm(BatchSite[BatchOptions]):
         r"Unable to contact slurm controller|Connection refused|slurm_load_jobs error: .*(Timeout|timed out)"
         r"|Resource temporarily unavailable|Slurm temporarily unable to accept|Zero Bytes were transmitted"
     )
-    reasons = _REASONS
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """sbatch reads the script from standard input; see sbatch(1)."""

@@ -1,0 +1,47 @@
+"""The Slurm cluster whose nodes are network namespaces: it works, and leaves nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.full, pytest.mark.xdist_group("batch")]
+
+
+def _cluster() -> Any:
+    spec = importlib.util.spec_from_file_location(
+        "namespaces_cluster", Path(__file__).with_name("slurm_cluster.py")
+    )
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_a_step_from_inside_a_job_reaches_all_nodes_and_nothing_stays(tmp_path: Path) -> None:
+    code = _cluster().load()
+    if lacking := code.missing():
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    made = code.Cluster(tmp_path / "cluster")
+    try:
+        made.up(4, namespaces=True)
+        bridge = made._record()["bridge"]
+        subprocess.run(
+            ["sbatch", "--wait", "--nodes=4", "--output=out", "--wrap", "srun --nodes=4 hostname"],
+            env=made.environment(), check=True, cwd=tmp_path, timeout=60,
+        )  # fmt: skip
+        assert sorted((tmp_path / "out").read_text().split()) == ["n1", "n2", "n3", "n4"]
+    finally:
+        made.down()
+    listed = subprocess.run(["ip", "-brief", "link"], capture_output=True, text=True, check=True).stdout
+    assert bridge not in listed
+    assert not list(Path("/run/netns").glob(f"{bridge}-*"))
+    assert not made.directory.exists()
+    assert not code._marked(str(made.directory))
