@@ -75,3 +75,10 @@ def test_a_file_that_is_none_is_told(home: Path, text: str) -> None:
     home.write_text(text + "\n")
     with pytest.raises(UsageError):
         resolve("lab")
+
+
+def test_namespaces_may_be_given_a_link(home: Path) -> None:
+    site = resolve("netns:2:100MB/s").site
+    assert (site.chosen.hosts, site.chosen.rate) == (2, 100e6)
+    with pytest.raises(SpecError, match="rate"):
+        resolve("netns:2:fast")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -47,6 +47,13 @@ class Netns(Site[NetnsOptions]):
 
     options = NetnsOptions
     needs = NEEDS
+
+    @classmethod
+    def shorthand(cls, argument: str) -> Mapping[str, Any]:
+        """`netns:4` is four hosts; `netns:4:100MB/s` limits what each of them may send and receive."""
+        count, limited, rate = argument.partition(":")
+        found = super().shorthand(count)
+        return {**found, "rate": rate} if limited else found
 
     def size(self) -> int:
         """As many as were asked for."""
