@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -13,9 +13,11 @@ from steelyard.model.expression import substitute
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import find
-from steelyard.services.base import Service, ServiceContext
 from steelyard.spec.sentences import faults
 from steelyard.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from steelyard.services.base import Service, ServiceContext
 
 
 def workload_class(name: str) -> type[Workload[Any]]:
@@ -50,6 +52,8 @@ def bound(use: WorkloadUse, cell: Cell) -> Workload[Any]:
 
 def service_class(name: str) -> type[Service[Any]]:
     """The class of a service. Raises UnknownName, PlugInError."""
+    from steelyard.services.base import Service  # loads asyncio, which a file without services spares
+
     return find("services", name, Service)  # type: ignore[type-abstract]
 
 
