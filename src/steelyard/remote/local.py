@@ -6,6 +6,7 @@ import asyncio
 import errno
 import glob
 import os
+import re
 import resource
 import shutil
 from collections.abc import AsyncIterator, Iterable
@@ -23,6 +24,7 @@ from steelyard.remote.token import Token
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_READ = 1 << 20
+_STEADY = re.compile(r"/proc/(stat|vmstat|meminfo|diskstats|net/dev|pressure/[a-z]+)")
 _NOT_A_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
 
 
@@ -34,6 +36,7 @@ class LocalHost(Host):
     ) -> None:
         self.name, self.address, self._lease, self._prefix = name, address, lease, prefix
         self.machine, self.shares_files, self.facts = this_machine(), True, {}
+        self._steady: dict[str, int] = {}  # files that are read again and again, kept open
         self._parents: set[Path] = set()  # directories that we made, and remove when they are empty
         self.cores = len(os.sched_getaffinity(0))
         self.memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -104,8 +107,19 @@ class LocalHost(Host):
         for pattern in patterns:
             for path in sorted(glob.glob(pattern)) if "*" in pattern else (pattern,):  # noqa: PTH207 - 10x faster
                 with suppress(OSError):
-                    found[path] = _content(path)
+                    found[path] = self._read_steady(path) if _STEADY.fullmatch(path) else _content(path)
         return found
+
+    def _read_steady(self, path: str) -> str:
+        """Opening one of them anew costs more than reading it, once a second for hours."""
+        file = self._steady.get(path)
+        if file is None:
+            file = self._steady[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return _rest(file).decode(errors="replace")
+
+    def __del__(self) -> None:
+        for file in vars(self).get("_steady", {}).values():
+            os.close(file)
 
     async def capture(self, argv: tuple[str, ...], *, seconds: float = 10.0) -> str | None:
         """What a small program prints; see `Host`. Through the minder too, so that it cannot stay behind."""
@@ -216,15 +230,19 @@ def this_machine() -> str:
 
 def _content(path: str) -> str:
     """A file's beginning. Files of /proc give a page at a time, so one read may not be all there is."""
-    parts, left = [], MOST_READ
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a file object would cost half as much again
     try:
-        while left > 0 and (part := os.read(file, min(left, 65536))):
-            parts.append(part)
-            left -= len(part)
+        return _rest(file).decode(errors="replace")
     finally:
         os.close(file)
-    return b"".join(parts).decode(errors="replace")
+
+
+def _rest(file: int) -> bytes:
+    parts, read = [], 0
+    while read < MOST_READ and (part := os.pread(file, min(MOST_READ - read, 65536), read)):
+        parts.append(part)
+        read += len(part)
+    return b"".join(parts)
 
 
 def _start_failure(error: StartError) -> TrialFailure | HostError:
