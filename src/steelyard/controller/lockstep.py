@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +98,7 @@ class LockStep:
         self._took = took
 
     def _lead(self, berths: Iterable[Berth]) -> float:
-        count = max(len(of) for of in _by_machine(berths).values())
+        count = max(Counter(berth.host.machine for berth in berths).values())
         guess = _LEAD_FIRST + count * _LEAD_OF_A_COPY
         lead = guess if self._took is None else _SPARE * self._took
         return min(max(lead, _LEAD_LEAST), _LEAD_MOST)
@@ -121,13 +122,6 @@ async def _clock(host: Host) -> Clock:
         raise HostLost(f"{host.name} did not tell its time within {ANSWER_WITHIN:g} s") from None
     # A stand-in on our own machine has our clock, whatever the way there adds to its answer.
     return Clock(0.0, 0.0) if host.machine == this_machine() else told
-
-
-def _by_machine(berths: Iterable[Berth]) -> dict[str, list[Berth]]:
-    found: dict[str, list[Berth]] = {}
-    for berth in berths:
-        found.setdefault(berth.host.machine, []).append(berth)
-    return found
 
 
 def _spread(times: Mapping[str, float]) -> float:
