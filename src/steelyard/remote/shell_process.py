@@ -34,8 +34,12 @@ class ShellProcess:
         return await asyncio.shield(self._end)
 
     async def kill(self, grace: float = 2.0) -> None:
-        """End it and all below it; returns when nothing is left."""
+        """End it and all below it; returns when nothing is left, and its output has been brought here.
+
+        Bringing it takes scripts on the host: who stops now shall not leave one of those behind either.
+        """
         await self._child.kill(grace)
+        await asyncio.wait([self._end])
 
     async def _see_to_the_end(self) -> Exit:
         if self._output is None:
