@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,10 +24,11 @@ from steelyard.remote.base import Host
 from steelyard.remote.sweep import bearers
 from steelyard.remote.token import Token
 from steelyard.services._ports import free_ports, listening
-from steelyard.services.base import Killable, Service, ServiceContext
+from steelyard.services.base import Killable, Pausable, Service, ServiceContext
 from steelyard.sites.local import Local, LocalOptions
 
 NAMES = sorted(own_names("services"))
+PAUSABLE = [name for name in NAMES if issubclass(find("services", name, Service), Pausable)]
 CASES = [
     pytest.param(name, example, id=f"{name}-{number}")
     for name in NAMES
@@ -129,20 +131,62 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_server_that_is_killed_is_noticed(name):
+def test_a_server_that_dies_is_noticed(name):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, {})
+        async with service.deployed():
+            watch = asyncio.create_task(service.died())
+            await asyncio.sleep(0)
+            os.kill(service.servers[0].process.pid, signal.SIGKILL)
+            said = await asyncio.wait_for(watch, 10)
+            assert re.search(r"^service store: .* on local \(127\.0\.0\.1\) ended by signal 9; its log", said)
+        assert await made.gone()
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_that_is_killed_on_purpose_can_be_started_again(name):
     needed(name)
 
     async def test(made: Bench) -> None:
         service = made.service(name, {})
         assert isinstance(service, Killable)
-        async with service.deployed():
+        async with service.deployed() as endpoint:
             watch = asyncio.create_task(service.died())
-            await asyncio.sleep(0)
-            await service.kill("local")
-            said = await asyncio.wait_for(watch, 10)
-            assert re.search(r"^service store: .* on local \(127\.0\.0\.1\) ended by signal 9; its log", said)
             with pytest.raises(HostError, match="no server on nowhere"):
                 await service.kill("nowhere")
+            await service.kill("local")
+            assert all(server.exit is not None for server in service.servers)
+            await service.restart("local")
+            assert all(server.exit is None for server in service.servers)
+            assert await service.answers(service.servers[0])
+            assert service.endpoint() == endpoint
+            assert not watch.done(), "its end was asked for"
+            watch.cancel()
+        assert await made.gone()
+
+    with_bench(test, hosts=1)
+
+
+@pytest.mark.parametrize("name", PAUSABLE)
+def test_one_that_is_frozen_goes_on_afterwards(name):
+    needed(name)
+
+    async def test(made: Bench) -> None:
+        service = made.service(name, {})
+        async with service.deployed():
+            await service.pause("local")
+            states = await made.hosts[0].capture(
+                ("ps", "-o", "stat=", "-p", str(service.servers[0].process.pid))
+            )
+            assert states is not None
+            assert states.startswith("T")
+            await service.resume("local")
+            assert await service.answers(service.servers[0])
+            await service.pause("local")  # and it ends in good order although it is frozen
         assert await made.gone()
 
     with_bench(test, hosts=1)

@@ -13,12 +13,23 @@ from steelyard.remote.base import Host, Process, Streams, finish
 
 _LAST_WORDS = 1200  # characters of a log that go into a message
 _GRACE = 2.0  # seconds to end in good order
-_KILL = 'kill -KILL "$1"'
+# A program may give its children sessions of their own, so the tree is walked: first a parent, which then
+# starts no more, and what is below it afterwards.
+_SIGNAL = """walk() {
+    kill -"$1" "$2" 2>/dev/null
+    for below in $(cat /proc/"$2"/task/*/children 2>/dev/null); do walk "$1" "$below"; done
+}
+walk "$1" "$2"
+"""
 
 
 @dataclass
 class Server:
-    """A server that was started. `exit` is set once it has ended; `fetch` are its other logs, on its host."""
+    """A server that was started. `exit` is set once it has ended; `fetch` are its other logs, on its host.
+
+    `turn` counts how often it was started; `expected` is set where its end was asked for, `frozen` while it
+    is stopped in the middle of its work.
+    """
 
     host: Host
     label: str
@@ -26,7 +37,12 @@ class Server:
     port: int
     process: Process
     streams: Streams
+    command: Command
+    cwd: PurePosixPath
     fetch: tuple[PurePosixPath, ...] = ()
+    turn: int = 1
+    expected: bool = False
+    frozen: bool = False
     _watch: asyncio.Task[Exit] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -43,28 +59,49 @@ class Server:
         logs: Path,
         address: str,
         port: int,
+        turn: int = 1,
     ) -> Self:
         """Start it. Raises HostError, TrialFailure where its program is missing."""
         logs.mkdir(parents=True, exist_ok=True)
-        base = f"{host.name}-{label}"
+        base = f"{host.name}-{label}" + (f".{turn}" if turn > 1 else "")
         streams = Streams(logs / f"{base}.log", logs / f"{base}.err")
         process = await host.start(command, streams, cwd=cwd)
-        return cls(host, label, address, port, process, streams)
+        return cls(host, label, address, port, process, streams, command, cwd, turn=turn)
+
+    async def again(self) -> Self:
+        """Start it once more with the same words; its logs get the number of the turn."""
+        found = await self.start(
+            self.host,
+            self.label,
+            self.command,
+            cwd=self.cwd,
+            logs=self.streams.stdout.parent,
+            address=self.address,
+            port=self.port,
+            turn=self.turn + 1,
+        )
+        found.fetch = self.fetch
+        return found
 
     @property
     def exit(self) -> Exit | None:
         """How it ended; None while it runs."""
         return self._watch.result() if self._watch.done() and not self._watch.cancelled() else None
 
-    async def ended(self) -> str:
-        """Wait until it ends, and say how."""
+    async def ended_by_itself(self) -> str:
+        """Wait until it ends, and say how; for ever when its end was asked for."""
         found = await asyncio.shield(self._watch)
+        if self.expected:
+            await asyncio.Event().wait()
         how = f"with code {found.code}" if found.signal is None else f"by signal {found.signal}"
         return f"{self.label} on {self.host.name} ({self.address}) ended {how}; {self.last_words()}"
 
     async def stop(self) -> None:
         """End it with everything below it, wait for that, and fetch its logs."""
+        self.expected = True
         if self.exit is None:
+            if self.frozen:
+                await self.thaw()  # or it could not end in good order
             await self.process.kill(grace=_GRACE)
         await self._watch
         for path in self.fetch:
@@ -74,10 +111,24 @@ class Server:
                 continue  # a server that never came up wrote none
 
     async def kill(self) -> None:
-        """End it by SIGKILL, as a crash would, and wait until it is gone."""
+        """End it by SIGKILL with all below it, as a crash would, and wait until it is gone."""
+        self.expected = True
         if self.exit is None:
-            await self.host.capture(("sh", "-c", _KILL, "sh", str(self.process.pid)))
+            await self._signal("KILL")
         await asyncio.shield(self._watch)
+
+    async def freeze(self) -> None:
+        """Stop it and all below it in the middle of their work."""
+        self.frozen = True
+        await self._signal("STOP")
+
+    async def thaw(self) -> None:
+        """Let it go on."""
+        await self._signal("CONT")
+        self.frozen = False
+
+    async def _signal(self, name: str) -> None:
+        await self.host.capture(("sh", "-c", _SIGNAL, "sh", name, str(self.process.pid)))
 
     def last_words(self) -> str:
         """The end of what it printed, for a message."""

@@ -2,7 +2,7 @@
 
 A service is `configure`, `start`, `ready`, `stop` and `endpoint`; `deployed` runs them in order and tears
 down whatever happens. It acts only through the hosts and the context that it is handed. What not every
-service can do is a capability: a small protocol such as `Killable`, asked for with `isinstance`.
+service can do is a capability (`services/_capabilities.py`): a small protocol, asked for with `isinstance`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,7 +22,20 @@ from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.services._capabilities import Growable, Killable, Metered, Pausable, Shrinkable
 from steelyard.services._server import Server, run_small
+
+__all__ = [
+    "Growable",
+    "Killable",
+    "Metered",
+    "Pausable",
+    "Service",
+    "ServiceContext",
+    "ServiceOptions",
+    "Share",
+    "Shrinkable",
+]
 
 
 class ServiceOptions(BaseModel):
@@ -35,13 +48,22 @@ OptionsT = TypeVar("OptionsT", bound=ServiceOptions)
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What a service may use of a host, beside all else that runs there: cores, and bytes of memory."""
+
+    cores: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceContext:
     """What a service is given for its life.
 
     `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
     `clients` are the addresses that will talk to it. `password` is random, one a run, never recorded.
-    `within`: seconds until it must be ready.
+    `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
+    too. `shares` are by the host's name; a host without an entry is the service's alone.
     """
 
     name: str
@@ -51,14 +73,8 @@ class ServiceContext:
     clients: tuple[str, ...]
     password: str
     within: float = 30.0
-
-
-@runtime_checkable
-class Killable(Protocol):
-    """A service whose servers on one host can be ended without notice."""
-
-    async def kill(self, host: str) -> None:
-        """End all servers on the host of this name by SIGKILL. Raises HostError when it has none."""
+    spare: tuple[Host, ...] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)
 
 
 class Service(ABC, Generic[OptionsT]):
@@ -105,8 +121,11 @@ class Service(ABC, Generic[OptionsT]):
             raise failures[0]
 
     async def died(self) -> str:
-        """Wait until a server ends by itself, and say which and how; for a watch beside the workload."""
-        watches = [asyncio.ensure_future(server.ended()) for server in self.servers]
+        """Wait until a server ends that nobody asked to, and say which and how: a watch beside the workload.
+
+        Servers that come later are not watched by a call that has begun: call it again after each change.
+        """
+        watches = [asyncio.ensure_future(server.ended_by_itself()) for server in self.servers]
         try:
             done, _ = await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -115,11 +134,31 @@ class Service(ABC, Generic[OptionsT]):
         return f"service {self.context.name}: {done.pop().result()}"
 
     async def kill_servers(self, host: str) -> None:
-        """What `kill` of a killable service does."""
+        """What `kill` of a killable service does; their end is asked for, so no watch complains of it."""
+        await asyncio.gather(*(server.kill() for server in self.servers_on(host)))
+
+    async def freeze_servers(self, host: str) -> None:
+        """What `pause` of a pausable service does."""
+        await asyncio.gather(*(server.freeze() for server in self.servers_on(host)))
+
+    async def thaw_servers(self, host: str) -> None:
+        """What `resume` of a pausable service does."""
+        await asyncio.gather(*(server.thaw() for server in self.servers_on(host)))
+
+    async def restart_servers(self, host: str) -> None:
+        """What `restart` of a killable service does: those that ended begin again, with the same words."""
+        ended = [server for server in self.servers_on(host) if server.exit is not None]
+        for old in ended:
+            new = await old.again()
+            self.servers[self.servers.index(old)] = new
+            await self._until_it_answers(new)
+
+    def servers_on(self, host: str) -> list[Server]:
+        """Its servers on the host of this name. Raises HostError when there are none."""
         there = [server for server in self.servers if server.host.name == host]
         if not there:
             raise HostError(f"service {self.context.name} has no server on {host}")
-        await asyncio.gather(*(server.kill() for server in there))
+        return there
 
     @asynccontextmanager
     async def deployed(self) -> AsyncIterator[Endpoint]:
@@ -151,6 +190,10 @@ class Service(ABC, Generic[OptionsT]):
     def scratch(self, host: Host) -> PurePosixPath:
         """Its directory on a host."""
         return self.context.scratch[host.name]
+
+    def share(self, host: Host) -> Share:
+        """What it may use of a host."""
+        return self.context.shares.get(host.name) or Share(host.cores, host.memory)
 
     def all_servers(self) -> str:
         """The fact `servers` of an endpoint: every host once before any comes again."""

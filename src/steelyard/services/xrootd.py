@@ -64,6 +64,18 @@ class Xrootd(Service[XrootdOptions]):
         """As a crash of the host's servers; see `Killable`."""
         await self.kill_servers(host)
 
+    async def restart(self, host: str) -> None:
+        """After a crash."""
+        await self.restart_servers(host)
+
+    async def pause(self, host: str) -> None:
+        """In the middle of its work; see `Pausable`."""
+        await self.freeze_servers(host)
+
+    async def resume(self, host: str) -> None:
+        """After a pause."""
+        await self.thaw_servers(host)
+
     def endpoint(self) -> Endpoint:
         """The first server; the paths of its files begin at its root."""
         first = self.context.hosts[0]
