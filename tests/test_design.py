@@ -103,11 +103,23 @@ def repeats(draw: st.DrawFn) -> Tree:
     return found
 
 
+SERVED = {"use": "redis", "on": "host"}
+services = st.sampled_from(
+    [
+        {},
+        {},
+        {"store": {**SERVED, "keep": "trial", "port": "${a}"}},
+        {"store": {**SERVED, "keep": "cell"}},
+        {"store": {**SERVED, "port": "${a}"}},
+        {"store": {**SERVED, "port": "${a // 2}"}, "other": SERVED},
+    ]
+)
 experiments = st.builds(
-    lambda space, repeat, order: experiment(**space, repeat=repeat, order=order),
+    lambda space, repeat, order, deployed: experiment(**space, repeat=repeat, order=order, services=deployed),
     spaces(),
     repeats(),
     st.sampled_from(ORDERS),
+    services,
 )
 seeds = st.integers(0, 2**63 - 1)
 
@@ -151,6 +163,17 @@ def precise(what: Experiment, results: Iterable[Result]) -> bool:
     assert what.repeat.until
     values = [result.metrics["wall"] for result in results if result.poolable]
     return precise_enough(values, within=what.repeat.until.within).enough
+
+
+@many
+@given(what=experiments, seed=seeds)
+def test_cells_that_share_a_deployment_are_measured_one_after_the_other(what: Experiment, seed: int) -> None:
+    design = Design(what, seed)
+    wanted = {cell.key: number for number, group in enumerate(design.groups) for cell in group}
+    made = [wanted[result.trial.cell.key] for result in carried_out(design)]
+    turns = [group for group, _ in itertools.groupby(made)]
+    assert len(turns) == len(set(turns))
+    assert sorted(wanted) == sorted(cell.key for cell in design.cells)
 
 
 @many
@@ -214,6 +237,21 @@ def test_as_written_goes_cell_by_cell(seed: int) -> None:
     design = Design(experiment(parameters={"a": [2, 1], "b": [3, 4]}, repeat=2, order="as-written"), seed)
     found = [(*trial.cell.parameters.values(), trial.repetition) for trial in trials(carried_out(design))]
     assert found == [(a, b, k) for a in (2, 1) for b in (3, 4) for k in (1, 2)]
+
+
+@pytest.mark.parametrize("keep", ["cell", "run"])
+def test_groups_of_cells_come_in_random_order_each_with_an_order_of_its_own(keep: str) -> None:
+    """Unless the file's own order is wanted."""
+    store = {**SERVED, "keep": keep, "port": "${a}"}
+    what = {"parameters": {"a": [1, 2, 3, 4], "b": [1, 2, 3, 4]}, "services": {"store": store}}
+    design = Design(experiment(**what, repeat=2), 1)
+    assert len(design.groups) == {"cell": 16, "run": 4}[keep]
+    made = [trial.cell.parameters for trial in trials(carried_out(design))]
+    assert list(dict.fromkeys(at["a"] for at in made)) != [1, 2, 3, 4]
+    within = {tuple(at["b"] for at in made if at["a"] == a) for a in (1, 2, 3, 4)}
+    assert len(within) > 1, "no two groups need to have the same order"
+    written = trials(carried_out(Design(experiment(**what, order="as-written"), 1)))
+    assert list(dict.fromkeys(trial.cell.key for trial in written)) == [cell.key for cell in design.cells]
 
 
 @pytest.mark.parametrize("order", ["blocked", "random"])

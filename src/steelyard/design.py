@@ -7,6 +7,9 @@ extended one is a replay with more levels. Three orders:
   which slow drift of the machine falls on all cells alike, and a run cut short has measured all as often;
 - `random`: all repetitions of all cells in one random order; what a stop rule adds comes in blocks after it;
 - `as-written`: a cell with all its repetitions, then the next cell.
+
+Where services bind cells together (`model.lifetimes`), the order holds within each group of such cells, and
+the groups follow each other, in random order unless it is `as-written`.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from copy import copy
 from typing import TypeVar
 
 from steelyard.model.experiment import Experiment, Until
+from steelyard.model.lifetimes import groups
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.stats.stopping import precise_enough
@@ -68,17 +72,20 @@ class Results:
 
 
 class Design:
-    """The design of a run. `cells` are all cells in the order of the file."""
+    """The design of a run. `cells` are all cells in the order of the file, `groups` as services bind them."""
 
     def __init__(self, experiment: Experiment, seed: int) -> None:
         self.experiment, self.seed = experiment, seed
         self.cells = cells(experiment, seed)
         self.repeat = experiment.repeat
+        self.groups = groups(experiment, self.cells)
+        self._group = ""
 
     def among(self, chosen: Sequence[Cell]) -> Design:
         """The same design for some of its cells, as if there were no others."""
         found = copy(self)
         found.cells = tuple(chosen)
+        found.groups = groups(self.experiment, found.cells)
         return found
 
     def next(self, results: Results) -> Sequence[Trial]:
@@ -108,6 +115,21 @@ class Design:
         return least, most
 
     def _batch(self, results: Results) -> Sequence[Trial]:
+        if len(self.groups) < 2:
+            return self._in_order(results)
+        batches = (part._in_order(results) for part in self._parts())
+        return next(filter(None, batches), ())
+
+    def _parts(self) -> Iterator[Design]:
+        """A design for each group, in the order in which the groups are measured."""
+        at = range(len(self.groups))
+        for number in at if self.experiment.order == "as-written" else self._shuffled(at, "groups"):
+            part = copy(self)
+            part.cells = self.groups[number]
+            part._group = f"group {self.groups[number][0].key} "
+            yield part
+
+    def _in_order(self, results: Results) -> Sequence[Trial]:
         match self.experiment.order:
             case "as-written":
                 return self._one_cell(results)
@@ -161,5 +183,5 @@ class Design:
 
     def _shuffled(self, items: Sequence[Item], what: str) -> list[Item]:
         shuffled = list(items)
-        random.Random(f"{self.seed} {what}").shuffle(shuffled)
+        random.Random(f"{self.seed} {self._group}{what}").shuffle(shuffled)
         return shuffled

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from steelyard import api
+from steelyard.controller.deployment import shares
+from steelyard.services.base import Share
+from steelyard.testing import FakeHost, Said
 
 needs_iperf3 = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
 KILL = """
@@ -69,6 +72,29 @@ def test_a_server_that_dies_fails_its_trial_and_is_there_for_the_next(
     assert failed.result.seconds < 15
     assert fine.result.status == "ok", fine.message
     assert len(ready(run)) == 2
+    (died,) = (line for line in run.record.journal if line["kind"] == "service-died")
+    assert "iperf3" in died["text"]
+    folders = sorted(path.name for path in run.record.folder.services.iterdir())
+    assert folders == ["net-1", "net-2"], "the logs of the one that died are still there"
+
+
+@needs_iperf3
+def test_it_is_deployed_again_where_its_options_or_the_cell_change(
+    deployed: Callable[..., api.Run],
+) -> None:
+    levels = {"parameters": {"n": [1, 2], "m": [1, 2]}, "repeat": 2}
+    by_cell = deployed("true", "cell", **levels)
+    assert len(ready(by_cell)) == 4
+    net = {"use": "iperf3", "on": "server", "servers": "${n}"}
+    by_options = deployed("true", services={"net": net}, **levels)
+    assert [line["servers"].count(":") for line in ready(by_options)] in ([1, 2], [2, 1])
+    assert by_options.record.design["restricted"].startswith("2 groups of cells")
+
+
+def test_what_a_service_may_use_of_a_host_is_shared_by_all_that_run_there() -> None:
+    near, far = FakeHost(Said, name="near", machine="a"), FakeHost(Said, name="far", machine="b")
+    found = shares([near, far], [near, near, far, near])
+    assert found == {"near": Share(1, near.memory // 3), "far": Share(4, far.memory)}
 
 
 @needs_iperf3

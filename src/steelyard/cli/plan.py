@@ -60,6 +60,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
     return [
         f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
         f"{len(found.cells)} cells x {each} repetitions = {count} trials, {found.order} order, {seed}",
+        *([f"order    restricted to {found.restricted}"] if found.restricted else []),
         f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
@@ -117,6 +118,7 @@ def _document(found: Preview) -> dict[str, Any]:
         "cells": [dict(cell.parameters) for cell in found.cells],
         "trials": found.trials,
         "order": found.order,
+        "order_restricted": found.restricted or None,
         "seed": found.seed,
         "hosts": found.hosts,
         "idle_node_hours": found.idle,

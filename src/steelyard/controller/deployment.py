@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,12 @@ from steelyard.controller.scratch import Scratches
 from steelyard.errors import HostError, HostLost, TrialFailure
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment, ServiceUse
-from steelyard.model.roles import Selection
+from steelyard.model.lifetimes import deployment
 from steelyard.model.trial import Cell
-from steelyard.services.base import Service, ServiceContext
-from steelyard.spec.bind import bound_service
+from steelyard.remote.base import Host
+from steelyard.services.base import Service, ServiceContext, Share
+from steelyard.spec.bind import bound_service, service_class
+from steelyard.spec.placing import placing, service_hosts
 from steelyard.store.layout import RunFolder
 
 Note = Callable[..., None]
@@ -31,10 +36,8 @@ class Deployed:
         self.services: list[Service[Any]] = []
 
     async def first_death(self) -> str:
-        """Wait until a server of any of them ends by itself, and say which; for ever when there is none."""
+        """Wait until a server of any of them ends by itself, and say which."""
         watches = [asyncio.ensure_future(service.died()) for service in self.services]
-        if not watches:
-            await asyncio.Event().wait()
         try:
             done, _ = await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
             return done.pop().result()
@@ -43,91 +46,150 @@ class Deployed:
                 watch.cancel()
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A service that outlives a trial: for which cells (`lifetimes.deployment`), and what ends it."""
+
+    wanted: str | None
+    service: Service[Any]
+    scope: AsyncExitStack
+
+    def serves(self, wanted: str | None) -> bool:
+        """Whether it is what a cell wants, and all of its servers live."""
+        return self.wanted == wanted and not any(server.exit for server in self.service.servers)
+
+
 class Deployment:
     """Deploys what an experiment asks for. `note` writes a line of the journal."""
 
     def __init__(
         self, experiment: Experiment, crew: Crew, scratches: Scratches, folder: RunFolder, note: Note
     ) -> None:
-        self._uses, self._crew, self._scratches = experiment.services, crew, scratches
+        self._experiment, self._crew, self._scratches = experiment, crew, scratches
         self._folder, self._note = folder, note
         self._password = secrets.token_urlsafe(24)
-        self._of_run: tuple[Deployed, AsyncExitStack] | None = None
+        self._kept: dict[str, Kept] = {}
 
     @property
     def any(self) -> bool:
         """Whether there is anything to deploy at all."""
-        return bool(self._uses)
+        return bool(self._experiment.services)
 
     async def close(self) -> None:
-        """Tear down what lives for the run."""
-        if self._of_run:
-            _, scope = self._of_run
-            self._of_run = None
-            await scope.aclose()
+        """Tear down what outlives a trial, the last first."""
+        for name in reversed(list(self._kept)):
+            await self._kept.pop(name).scope.aclose()
 
     @asynccontextmanager
     async def for_trial(self, cell: Cell, number: int) -> AsyncIterator[Deployed]:
         """All services, ready, for as long as the block lasts. Raises TrialFailure, HostLost.
 
-        Those kept for the run are deployed before its first trial, and again when one of them has died.
+        One that outlives its trial is deployed again when one of its servers has died.
         """
         found = Deployed()
         async with AsyncExitStack() as scope:
-            kept = await self._kept(cell)
-            found.endpoints |= kept.endpoints
-            found.services += kept.services
-            logs = self._folder.trial(number) / "services"
-            await self._deploy(self._with("trial"), cell, logs, scope, found)
+            await self._end_stale(cell)
+            for name, use in self._experiment.services.items():
+                service = await self._service(name, use, cell, number, scope)
+                found.endpoints[name] = service.endpoint()
+                found.services.append(service)
             yield found
 
-    async def _kept(self, cell: Cell) -> Deployed:
-        if self._of_run and any(server.exit for s in self._of_run[0].services for server in s.servers):
-            self._note("services-lost")
-            await self.close()
-        if self._of_run is None:
-            found, scope = Deployed(), AsyncExitStack()
-            try:
-                await self._deploy(self._with("run"), cell, self._folder.services, scope, found)
-            except BaseException:
-                await scope.aclose()
-                raise
-            self._of_run = (found, scope)
-        return self._of_run[0]
+    async def _end_stale(self, cell: Cell) -> None:
+        """Those that serve this cell no more go first, so that their hosts are free for what comes."""
+        for name, kept in reversed(list(self._kept.items())):
+            if not kept.serves(deployment(self._experiment.services[name], cell)):
+                del self._kept[name]
+                if any(server.exit for server in kept.service.servers):
+                    self._note("service-lost", service=name)
+                await kept.scope.aclose()
 
-    def _with(self, keep: str) -> dict[str, ServiceUse]:
-        return {name: use for name, use in self._uses.items() if use.keep == keep}
+    async def _service(
+        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack
+    ) -> Service[Any]:
+        if name in self._kept:
+            return self._kept[name].service
+        if use.keep == "trial":
+            return await self._deploy(name, use, cell, self._folder.trial(number) / "services" / name, scope)
+        own = AsyncExitStack()
+        try:
+            service = await self._deploy(name, use, cell, self._folder.service(name, number), own)
+        except BaseException:
+            await own.aclose()
+            raise
+        self._kept[name] = Kept(deployment(use, cell), service, own)
+        return service
 
     async def _deploy(
-        self, uses: Mapping[str, ServiceUse], cell: Cell, logs: Path, scope: AsyncExitStack, to: Deployed
-    ) -> None:
-        for name, use in uses.items():
-            context = await self._context(name, use, logs / name, scope)
-            service = bound_service(use, cell, context)
-            try:
-                endpoint = await scope.enter_async_context(service.deployed())
-            except HostLost:
-                raise
-            except HostError as error:
-                raise TrialFailure("service-failed", error.message) from error
-            to.endpoints[name] = endpoint
-            to.services.append(service)
-            hosts = [host.name for host in context.hosts]
-            facts = {"address": endpoint.address, "port": endpoint.port, **endpoint.facts}
-            self._note("service-ready", service=name, use=use.use, hosts=hosts, **facts)
+        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
+    ) -> Service[Any]:
+        context = await self._context(name, use, cell, logs, scope)
+        service = bound_service(use, cell, context)
+        began = time.monotonic()
+        try:
+            endpoint = await scope.enter_async_context(service.deployed())
+        except HostLost:
+            raise
+        except HostError as error:
+            raise TrialFailure("service-failed", error.message) from error
+        self._note(
+            "service-ready",
+            service=name,
+            use=use.use,
+            hosts=[host.name for host in context.hosts],
+            seconds=round(time.monotonic() - began, 3),
+            **{"address": endpoint.address, "port": endpoint.port, **endpoint.facts},
+        )
+        return service
 
-    async def _context(self, name: str, use: ServiceUse, logs: Path, scope: AsyncExitStack) -> ServiceContext:
-        hosts = tuple(seat.host for seat in self._crew.seats(Selection.parse(use.on)))
+    async def _context(
+        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
+    ) -> ServiceContext:
+        on, spare = service_hosts(use, cell.parameters)
+        hosts = tuple(seat.host for seat in self._crew.seats(on))
+        more = tuple(seat.host for seat in self._crew.seats(spare)) if spare else ()
         scratch = {
             host.name: await scope.enter_async_context(self._scratches.of(host).directory(f"service-{name}"))
-            for host in hosts
+            for host in (*hosts, *more)
         }
-        clients = tuple(dict.fromkeys(host.address for host in self._crew.hosts))
-        return ServiceContext(name, hosts, scratch, logs, clients, self._password)
+        return ServiceContext(
+            name,
+            hosts,
+            scratch,
+            logs,
+            tuple(dict.fromkeys(host.address for host in self._crew.hosts)),
+            self._password,
+            service_class(use.use).within,
+            more,
+            shares((*hosts, *more), parties(self._experiment, self._crew, cell)),
+        )
 
 
-async def unless_one_dies(deployed: Deployed, work: Coroutine[Any, Any, None]) -> None:
-    """Do the work; should a server die meanwhile, end the work. Raises TrialFailure with its last words."""
+def parties(experiment: Experiment, crew: Crew, cell: Cell) -> list[Host]:
+    """A host for each service and each workload on it: as many share its cores and memory."""
+    found: list[Host] = []
+    for use in experiment.services.values():
+        for chosen in filter(None, service_hosts(use, cell.parameters)):
+            found += [seat.host for seat in crew.seats(chosen)]
+    workers = [crew.seats(placing(use, cell.parameters, experiment).on) for use in experiment.workload]
+    return [*found, *{seat.host.name: seat.host for seats in workers for seat in seats}.values()]
+
+
+def shares(hosts: Iterable[Host], parties: Iterable[Host]) -> dict[str, Share]:
+    """What each host has for one service: its machine in equal parts, since hosts may share a machine."""
+    count = Counter(host.machine for host in parties)
+    return {
+        host.name: Share(max(1, host.cores // parts), host.memory // parts)
+        for host in hosts
+        if (parts := max(1, count[host.machine]))
+    }
+
+
+async def unless_one_dies(deployed: Deployed, work: Coroutine[Any, Any, None], note: Note) -> None:
+    """Do the work; should a server die meanwhile that nobody asked to, end the work.
+
+    Raises TrialFailure with its last words.
+    """
     if not deployed.services:
         await work
         return
@@ -137,6 +199,7 @@ async def unless_one_dies(deployed: Deployed, work: Coroutine[Any, Any, None]) -
         if working.done():
             working.result()
         else:
+            note("service-died", text=death.result())
             raise TrialFailure("service-failed", death.result())
     finally:
         for task in (working, death):

@@ -6,6 +6,7 @@ from typing import Any
 
 from steelyard.design import Design
 from steelyard.model.experiment import Experiment
+from steelyard.model.lifetimes import restriction
 from steelyard.model.requirement import Requirement
 from steelyard.spec.check import declared_metrics
 
@@ -22,7 +23,9 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "seed": design.seed,
         "workload": [use.model_dump(mode="json") for use in experiment.workload],
         "before_each": experiment.as_file().get("before_each", []),
+        "services": {name: use.model_dump(mode="json") for name, use in experiment.services.items()},
         "order": experiment.order,
+        "restricted": restriction(experiment, len(design.groups)),
         "repeat": experiment.repeat.model_dump(mode="json"),
         "outliers": experiment.outliers,
         "covers": list(experiment.covers),

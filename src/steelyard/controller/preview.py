@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from steelyard.design import Design, Results
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.lifetimes import restriction
 from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
@@ -26,6 +27,7 @@ class Preview:
 
     `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
     in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
+    `restricted` says how services restrict the order; empty where they do not.
     """
 
     cells: tuple[Cell, ...]
@@ -38,6 +40,7 @@ class Preview:
     hosts: int | None
     idle: tuple[float, float] | None
     lacks: tuple[Tool, ...]
+    restricted: str = ""
 
 
 def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory: int) -> Preview:
@@ -59,6 +62,7 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
         needed(experiment.claims),
         _idle(experiment, sample, seconds),
         tuple(missing(needs)),
+        restriction(experiment, len(design.groups)),
     )
 
 

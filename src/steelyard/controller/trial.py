@@ -157,7 +157,7 @@ class TrialRunner:
                     await all_phases("")
                     self._judge(account, await watched.marks(account.user_time))
 
-            await unless_one_dies(deployed, prepared_and_measured())
+            await unless_one_dies(deployed, prepared_and_measured(), self.writer.journal.write)
 
     def _berths(
         self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int

@@ -109,14 +109,21 @@ class ServiceUse(Part):
 
     use: str = Field(description="The service's name; `steelyard catalog` lists them")
     on: str = Field(description="Which hosts it runs on: a role, or some of it")
-    keep: Literal["trial", "run"] = Field("run", description="How long it lives")
+    grow_into: str | None = Field(None, description="Further hosts that it may take in while it is in use")
+    keep: Literal["trial", "cell", "run"] = Field(
+        "run", description="How long it lives; in a run as long as its options stay the same"
+    )
     options: dict[str, Any] = Field(default_factory=dict)
+
+    def asked(self) -> dict[str, Any]:
+        """All that may hold `${…}`."""
+        return {"on": self.on, "grow_into": self.grow_into, "options": self.options}
 
 
 def _widened_service(value: object) -> object:
     if not isinstance(value, dict) or "options" in value:
         return value
-    own = {key: value[key] for key in ("use", "on", "keep") if key in value}
+    own = {key: value[key] for key in ("use", "on", "grow_into", "keep") if key in value}
     return {**own, "options": {key: item for key, item in value.items() if key not in own}}
 
 

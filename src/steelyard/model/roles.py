@@ -6,6 +6,7 @@ four clients. A file without roles has one, `host`, with every host of the site.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,11 @@ class Selection:
             wanted = self.last if self.last is not None else self.first + 1
             raise UsageError(f"'{self}' needs {wanted} hosts of role '{self.role}', which has {len(group)}")
         return tuple(group[self.first : self.last])
+
+    def overlaps(self, other: Selection) -> bool:
+        """Whether both may pick the same host of a role."""
+        ends = self.last or math.inf, other.last or math.inf
+        return self.role == other.role and self.first < ends[1] and other.first < ends[0]
 
     def __str__(self) -> str:
         if self.last == self.first + 1:

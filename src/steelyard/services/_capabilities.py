@@ -35,10 +35,6 @@ class Pausable(Protocol):
 class Growable(Protocol):
     """A service that can take in the hosts of `context.spare`, in their order, while it is in use."""
 
-    @property
-    def size(self) -> int:
-        """How many hosts it has now."""
-
     async def grow(self, to: int) -> None:
         """Have so many hosts; returns when every node sees every node. Raises HostError."""
 

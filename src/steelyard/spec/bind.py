@@ -57,10 +57,17 @@ def service_class(name: str) -> type[Service[Any]]:
     return find("services", name, Service)  # type: ignore[type-abstract]
 
 
+def can_grow(kind: type[Service[Any]]) -> bool:
+    """Whether services of this class take in hosts while they are in use."""
+    from steelyard.services.base import Growable
+
+    return issubclass(kind, Growable)
+
+
 def bound_service(use: ServiceUse, cell: Cell, context: ServiceContext) -> Service[Any]:
     """The service of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = service_class(use.use)
-    options = substitute(use.options, cell.parameters)
+    options: dict[str, Any] = substitute(use.options, cell.parameters)
     try:
         return kind(kind.options.model_validate(options), context)
     except ValidationError as error:

@@ -46,9 +46,11 @@ class Checker:
         yield from self._conditions()
         if self.broken.isdisjoint({"roles", "services"}):
             yield from self.placing.roles()
-            yield from self.placing.services()
         if not found and self.named:
             yield from self._make_cells()
+        if self.broken.isdisjoint({"roles", "services"}):
+            for name in self.experiment.services:
+                yield from self._service(name)
         if "workload" in self.broken:
             return
         wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
@@ -102,6 +104,21 @@ class Checker:
         if not self.cells:
             yield Fault(("where",), "where: no combination of levels satisfies it, so nothing would be run")
 
+    def _service(self, name: str) -> Iterator[Fault]:
+        """A service that names what is no parameter, or does not fit in some cell; each key once."""
+        use, path = self.experiment.services[name], ("services", name)
+        try:
+            named = list(names_in({"on": use.on, "grow_into": use.grow_into, **use.options}))
+        except ExpressionError as error:
+            yield Fault((*path, *error.path), error.message)
+            return
+        unknown = [fault for place, of in named for fault in self._name((*path, *place), of)]
+        if unknown or (named and not self.cells):
+            yield from unknown if self.named else ()
+            return
+        cells = self._tried() if named else (self._any_cell(),)
+        yield from _each_once(fault for cell in cells for fault in self.placing.service(name, cell))
+
     def _workload(self, index: int) -> Iterator[Fault]:
         use = self.experiment.workload[index]
         path: Path = ("workload", index) if self.several else ("workload",)
@@ -128,14 +145,10 @@ class Checker:
             yield from self._places(use, path) if sound else ()
 
     def _places(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
-        """Each key's first fault over the cells; what names no parameter is the same in all of them."""
-        seen: set[Path] = set()
+        """What names no parameter is the same in all cells."""
         varies = any("${" in str(value) for value in use.settings().values())
-        for cell in self._tried() if varies else self.cells[:1]:
-            for fault in self.placing.in_cell(use, path, cell):
-                if fault.path not in seen:
-                    seen.add(fault.path)
-                    yield fault
+        cells = self._tried() if varies else self.cells[:1]
+        yield from _each_once(fault for cell in cells for fault in self.placing.in_cell(use, path, cell))
 
     def _options(
         self, use: WorkloadUse, path: Path, tried: Iterable[Cell], *, sound: bool
@@ -202,6 +215,15 @@ class Checker:
             hint = did_you_mean(name, [metric.name for metric in scalars])
             listed = hint or f"; it has {', '.join(itertools.islice(declared, 12))}"
             yield Fault(path, f"{key}: the workload has no metric '{name}'{listed}")
+
+
+def _each_once(found: Iterable[Fault]) -> Iterator[Fault]:
+    """The first fault of each key."""
+    seen: set[Path] = set()
+    for fault in found:
+        if fault.path not in seen:
+            seen.add(fault.path)
+            yield fault
 
 
 def _unit_fault(path: Path, requirement: Requirement, metric: Metric) -> Iterator[Fault]:

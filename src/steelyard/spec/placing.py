@@ -10,12 +10,12 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
 from steelyard.launchers import launchers
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment, ServiceUse, WorkloadUse
 from steelyard.model.expression import ExpressionError, names_in, substitute
 from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import names
-from steelyard.spec.bind import service_class, workload_class
+from steelyard.spec.bind import can_grow, service_class, workload_class
 from steelyard.spec.sentences import Fault, Path, faults
 
 MOST_COPIES = 100_000
@@ -80,6 +80,13 @@ def claims_of(experiment: Experiment, cells: Iterable[Cell]) -> dict[str, Claim]
     return {role: Claim(used[role], claim.shares) for role, claim in whole.items() if role in used}
 
 
+def service_hosts(use: ServiceUse, levels: Mapping[str, Scalar]) -> tuple[Selection, Selection | None]:
+    """Hosts of a service in a cell, and those into which it may grow. Raises UsageError, ExpressionError."""
+    asked = substitute({"on": use.on, "grow_into": use.grow_into}, levels)
+    spare = asked["grow_into"]
+    return Selection.parse(str(asked["on"])), None if spare is None else Selection.parse(str(spare))
+
+
 def hosts_used(experiment: Experiment, cell: Cell) -> int | None:
     """How many hosts of the site a cell keeps busy; None when that depends on the site."""
     return needed(claims_of(experiment, [cell]))
@@ -95,8 +102,8 @@ def _selections(experiment: Experiment, cells: Iterable[Cell]) -> Iterator[Selec
     for cell in cells:
         for use in experiment.workload:
             yield placing(use, cell.parameters, experiment).on
-    for service in experiment.services.values():
-        yield Selection.parse(service.on)
+        for service in experiment.services.values():
+            yield from filter(None, service_hosts(service, cell.parameters))
 
 
 def _larger(a: Count, b: Count) -> Count:
@@ -137,20 +144,47 @@ class PlacingChecker:
         if len(takers) > 1:
             yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' does")
 
-    def services(self) -> Iterator[Fault]:
-        """Services that do not exist, whose options are wrong, or that run where there is no host."""
-        for name, service in self.experiment.services.items():
-            path: Path = ("services", name)
-            try:
-                options = service_class(service.use).options
-            except (UnknownName, PlugInError) as error:
-                yield Fault((*path, "use"), error.message)
-            else:
-                yield from (
-                    Fault((*path, *fault.path), fault.message, fault.at_key)
-                    for fault in option_faults(options, service.options)
-                )
-            yield from self._service_on((*path, "on"), service.on)
+    def service(self, name: str, cell: Cell) -> Iterator[Fault]:
+        """What is wrong with a service in a cell: its name, its options, hosts that are not there."""
+        use = self.experiment.services[name]
+        told = f", with {cell.key}" if "${" in str(use.asked()) else ""
+        for fault in (*self._service_options(use, cell), *self._service_hosts(use, cell)):
+            message = fault.message + ("" if fault.at_key or fault.path == ("use",) else told)
+            yield Fault(("services", name, *fault.path), message, fault.at_key)
+
+    def _service_options(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
+        try:
+            kind = service_class(use.use)
+            yield from option_faults(kind.options, substitute(use.options, cell.parameters))
+        except (UnknownName, PlugInError) as error:
+            yield Fault(("use",), error.message)
+        except ExpressionError as error:
+            yield Fault(error.path, error.message)
+        else:
+            if use.grow_into is not None and not can_grow(kind):
+                yield Fault(("grow_into",), f"grow_into: service {use.use} cannot grow while it is in use")
+
+    def _service_hosts(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
+        try:
+            on, spare = service_hosts(use, cell.parameters)
+        except ExpressionError as error:
+            yield Fault(error.path, error.message)
+        except UsageError as error:
+            yield Fault(("on",), f"on: {error.message}")
+        else:
+            yield from self._found(on, "on")
+            if spare is not None:
+                yield from self._found(spare, "grow_into")
+                if spare.overlaps(on):
+                    yield Fault(
+                        ("grow_into",), f"grow_into: '{spare}' has hosts of '{on}', where it is already"
+                    )
+
+    def _found(self, selection: Selection, key: str) -> Iterator[Fault]:
+        try:
+            self._exists(selection)
+        except UsageError as error:
+            yield Fault((key,), f"{key}: {error.message}")
 
     def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What can be told without levels: names in `${…}` are not looked at here."""
@@ -190,12 +224,6 @@ class PlacingChecker:
 
     def _on(self, use: WorkloadUse, levels: Mapping[str, Scalar]) -> None:
         self._exists(_selection(use, levels, self.experiment))
-
-    def _service_on(self, path: Path, text: str) -> Iterator[Fault]:
-        try:
-            self._exists(Selection.parse(text))
-        except UsageError as error:
-            yield Fault(path, f"on: {error.message}")
 
     def _exists(self, found: Selection) -> None:
         if found.role not in self.experiment.claims:

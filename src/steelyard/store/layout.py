@@ -82,8 +82,12 @@ class RunFolder:
 
     @property
     def services(self) -> Path:
-        """Logs of the services that live for the run; those of a trial lie in its folder."""
+        """Logs of the services that outlive a trial; those of one trial lie in its folder."""
         return self.path / "services"
+
+    def service(self, name: str, number: int) -> Path:
+        """Logs of a service that was deployed before the trial of this number, and outlives it."""
+        return self.services / f"{name}-{number}"
 
     @property
     def job_log(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from steelyard.analysis.axes import axes
@@ -36,7 +36,7 @@ def plan(record: RunRecord, summary: RunSummary) -> Plan:
     design = record.design
     return Plan(
         str(design.get("about", "")),
-        [(name, text) for name, text in _facts(design, summary) if text],
+        [(name, text) for name, text in _facts(record, summary) if text],
         [(axis.name, listed(axis.levels, MOST_LEVELS)) for axis in axes(summary).values()],
         [(metric.name, _meaning(metric)) for metric in record.metrics.values()],
         _commands(record),
@@ -44,14 +44,17 @@ def plan(record: RunRecord, summary: RunSummary) -> Plan:
     )
 
 
-def _facts(design: Mapping[str, Any], summary: RunSummary) -> list[tuple[str, str]]:
+def _facts(record: RunRecord, summary: RunSummary) -> list[tuple[str, str]]:
+    design = record.design
     order = str(design.get("order", ""))
     return [
         ("Size", f"{counted(len(summary.cells), 'cell')} x {_repetitions(design.get('repeat') or {})}"),
         ("Order", f"{order}: {_ORDERS[order]}" if order in _ORDERS else order),
+        ("Order restricted to", str(design.get("restricted") or "")),
         ("Seed", str(design.get("seed", ""))),
         ("Stop rule", summary.sequential),
         ("Workload", _workloads(design.get("workload"))),
+        ("Services", "; ".join(_services(record))),
         ("Before each trial", ", ".join(map(_step, design.get("before_each") or ()))),
         ("Covers", ", ".join(map(str, design.get("covers") or ()))),
         ("Tags", _pairs(design.get("tags") or {})),
@@ -71,6 +74,20 @@ def _workloads(entries: Any) -> str:
         else str(entry)
         for entry in entries
     )
+
+
+def _services(record: RunRecord) -> Iterator[str]:
+    """What was deployed where, for how long, and who else could have talked to it."""
+    open_to = {
+        str(line.get("service")): str(line["unauthenticated"])
+        for line in record.journal
+        if line.get("kind") == "service-ready" and line.get("unauthenticated")
+    }
+    for name, use in (record.design.get("services") or {}).items():
+        options = _pairs(use.get("options") or {})
+        what = f"{name}: {use.get('use')} on {use.get('on')}, kept for the {use.get('keep')}"
+        access = f"no password, open to {open_to[name]}" if name in open_to else ""
+        yield ", ".join(filter(None, (what, options, access)))
 
 
 def _step(step: Any) -> str:

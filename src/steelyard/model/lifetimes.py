@@ -1,0 +1,53 @@
+"""How long the services of an experiment live, and which cells that binds together.
+
+`keep: trial` deploys afresh for every trial, `keep: cell` for every cell, and `keep: run` as seldom as the
+options allow: a service whose options hold `${…}` must be deployed again wherever they change. Cells that
+want the very same deployments form a group and are measured one after the other: a split-plot design (Jones
+and Nachtsheim 2009), whose whole plots are the groups. That restricts the random order, so it is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from steelyard.model.experiment import Experiment, ServiceUse
+from steelyard.model.expression import substitute
+from steelyard.model.trial import Cell
+
+
+def deployment(use: ServiceUse, cell: Cell) -> str | None:
+    """What a cell wants of a service, as a text: equal for cells that one deployment serves.
+
+    None when every trial has its own. Raises ExpressionError.
+    """
+    if use.keep == "trial":
+        return None
+    asked = substitute(use.asked(), cell.parameters)
+    return json.dumps([cell.key if use.keep == "cell" else "", asked], sort_keys=True, default=str)
+
+
+def groups(experiment: Experiment, cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
+    """The cells in groups that want the same deployments, in the order of the file."""
+    binding = [use for use in experiment.services.values() if _binds(use)]
+    if not binding:
+        return (tuple(cells),)
+    found: dict[tuple[str | None, ...], list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(tuple(deployment(use, cell) for use in binding), []).append(cell)
+    return tuple(map(tuple, found.values()))
+
+
+def restriction(experiment: Experiment, count: int) -> str:
+    """To what services restrict the order of trials, when there are `count` groups of cells; or nothing."""
+    if count < 2:
+        return ""
+    names = ", ".join(name for name, use in experiment.services.items() if _binds(use))
+    return (
+        f"{count} groups of cells that share a deployment of {names}, one group after the other; "
+        "what a deployment has by chance falls on its whole group"
+    )
+
+
+def _binds(use: ServiceUse) -> bool:
+    return use.keep == "cell" or (use.keep == "run" and "${" in json.dumps(use.asked(), default=str))
