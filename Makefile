@@ -16,7 +16,8 @@ test: .venv/.dev ## Run the test suite (at most 15 minutes)
 	$(PY) -m pytest -n 2 --dist loadgroup -m "not full" $(ARGS)
 
 test-full: .venv/.dev ## Run everything, with the proofs by simulation and the long fault tests
-	$(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(PY) -m pytest -n 2 --dist loadgroup -m "not alone" $(ARGS)
+	$(PY) -m pytest -n 0 -m alone $(ARGS) || test $$? -eq 5
 
 check: .venv/.dev ## Lint, types, formatting, the dependency rule
 	.venv/bin/ruff check

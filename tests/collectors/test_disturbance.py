@@ -331,7 +331,7 @@ def started(first: dict[str, str], second: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.full
-@pytest.mark.xdist_group("quiet machine")
+@pytest.mark.alone
 @pytest.mark.parametrize("job", JOBS)
 def test_real_fio_alone_does_not_disturb_itself(job: str, tmp_path: Path, read: Read) -> None:
     if not shutil.which("fio"):

@@ -111,8 +111,9 @@ class Faults:
     def _strike(self, kind: str, number: int, when: str) -> None:
         if self._due(kind, number, when):
             number_of_signal, self._fault = self._fault["signal"], self._fault.get("then") or {}
-            with contextlib.suppress(FileExistsError):
-                self._mark(self._fired)
+            if not self._fault:  # there is no other to come
+                with contextlib.suppress(FileExistsError):
+                    self._mark(self._fired)
             self.counts.clear()  # what follows is counted anew, for a second fault
             os.kill(os.getpid(), number_of_signal)
 
