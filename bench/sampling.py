@@ -12,7 +12,7 @@ from typing import NamedTuple
 from bench.row import Row
 from bench.setting import Setting
 from steelyard.collectors.telemetry import Telemetry
-from steelyard.controller.sampler import Sampler
+from steelyard.controller.sampler import OfHost, Sampler
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
 
@@ -50,9 +50,9 @@ def rows(setting: Setting) -> Iterator[Row]:
 
 async def _sampled(folder: Path) -> Sampled:
     async with LocalHost.open(Token.mine("bench"), folder / "minder.log") as host:
-        hurried = Sampler(host, folder / "hurried.ndjson", 0.0)
+        hurried = Sampler(OfHost(host), folder / "hurried.ndjson", 0.0)
         tight = await _of_a_sample(hurried, 0.0)
-        sampler = Sampler(host, folder / "local.ndjson", APART)
+        sampler = Sampler(OfHost(host), folder / "local.ndjson", APART)
         apart = await _of_a_sample(sampler, APART)
     hurried.finish()
     began = time.perf_counter()

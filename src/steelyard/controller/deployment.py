@@ -20,7 +20,7 @@ from steelyard.model.experiment import Experiment, ServiceUse
 from steelyard.model.lifetimes import deployment
 from steelyard.model.trial import Cell
 from steelyard.remote.base import Host
-from steelyard.services.base import Service, ServiceContext, Share
+from steelyard.services.base import Metered, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class
 from steelyard.spec.placing import placing, service_hosts
 from steelyard.store.layout import RunFolder
@@ -34,6 +34,10 @@ class Deployed:
     def __init__(self) -> None:
         self.endpoints: dict[str, Endpoint] = {}
         self.services: list[Service[Any]] = []
+
+    def metered(self) -> dict[str, Metered]:
+        """Those that tell figures of themselves, by name."""
+        return {each.context.name: each for each in self.services if isinstance(each, Metered)}
 
     async def first_death(self) -> str:
         """Wait until a server of any of them ends by itself, and say which."""

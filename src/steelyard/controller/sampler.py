@@ -1,24 +1,69 @@
-"""Telemetry of a host while a trial runs: raw samples streamed to a file, a table made of them afterwards."""
+"""Time series while a trial runs: raw samples streamed to a file, a table made of them afterwards."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from steelyard.collectors.telemetry import Telemetry, reduced, rows
 from steelyard.remote.base import Host
+from steelyard.services.base import Metered
 from steelyard.store.telemetry import Sample, read_samples, sample_line, write_parquet
 
 
-class Sampler:
-    """Streams raw samples of a host to a file; the file is made when there is a second sample."""
+class Source(Protocol):
+    """Where samples come from, and how a row a sample is made of them."""
 
-    def __init__(self, host: Host, path: Path, every: float) -> None:
-        self.host, self.path, self.every = host, path, every
+    async def take(self) -> Mapping[str, str]:
+        """A sample, as text by name. Raises HostError."""
+
+    def rows(self, samples: Iterable[Sample]) -> Iterator[Mapping[str, float]]:
+        """The rows of the table, each with `t` and `m`."""
+
+
+class OfHost:
+    """Telemetry of a host: files of its kernel."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def take(self) -> Mapping[str, str]:
+        """What of the files is of use."""
+        return reduced(await self._host.read(Telemetry.files))
+
+    def rows(self, samples: Iterable[Sample]) -> Iterator[Mapping[str, float]]:
+        """Rates and gauges of the intervals between samples."""
+        return rows((sample.t, sample.m, sample.raw) for sample in samples)
+
+
+class OfService:
+    """The figures that a service tells of itself."""
+
+    def __init__(self, service: Metered) -> None:
+        self._service = service
+
+    async def take(self) -> Mapping[str, str]:
+        """Its figures as text; whatever is no finite number is left out."""
+        found = await self._service.meters()
+        return {name: repr(float(value)) for name, value in found.items() if math.isfinite(value)}
+
+    def rows(self, samples: Iterable[Sample]) -> Iterator[Mapping[str, float]]:
+        """As they were told."""
+        for sample in samples:
+            figures = {name: float(value) for name, value in sample.raw.items()}
+            yield {"t": sample.t, "m": sample.m, **figures}
+
+
+class Sampler:
+    """Streams raw samples of a source to a file; the file is made when there is a second sample."""
+
+    def __init__(self, source: Source, path: Path, every: float) -> None:
+        self.source, self.path, self.every = source, path, every
         self._file: BinaryIO | None = None
 
     @asynccontextmanager
@@ -36,8 +81,7 @@ class Sampler:
         if self._file is None:
             return
         self._file.close()
-        samples = ((sample.t, sample.m, sample.raw) for sample in read_samples(self.path))
-        write_parquet(rows(samples), self.path.with_suffix(".parquet"))
+        write_parquet(self.source.rows(read_samples(self.path)), self.path.with_suffix(".parquet"))
         self.path.unlink()
 
     async def _sample(self) -> None:
@@ -51,8 +95,8 @@ class Sampler:
             self._write(latest if self._file else first, latest)
 
     async def _take(self) -> Sample:
-        raw = await self.host.read(Telemetry.files)
-        return Sample(time.time(), time.monotonic(), reduced(raw))
+        raw = await self.source.take()
+        return Sample(time.time(), time.monotonic(), raw)
 
     def _write(self, earlier: Sample, latest: Sample) -> None:
         if self._file is None:

@@ -152,7 +152,13 @@ class TrialRunner:
                 await self._prepare([b for places in berths for b in places], number, account, all_phases)
                 told = [workload.seconds() for _, workload in workloads]
                 expected = None if None in told else sum(seconds or 0.0 for seconds in told)
-                watch = self.watch.over(number, trial.cell.key, expected, thorough=self.deployment.any)
+                watch = self.watch.over(
+                    number,
+                    trial.cell.key,
+                    expected,
+                    thorough=self.deployment.any,
+                    metered=deployed.metered(),
+                )
                 async with watch as watched:
                     await all_phases("")
                     self._judge(account, await watched.marks(account.user_time))

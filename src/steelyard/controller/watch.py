@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from steelyard.collectors import disturbance
 from steelyard.collectors.disturbance import Snapshot, judge, quota_files, snapshot
 from steelyard.controller.crew import machines
-from steelyard.controller.sampler import Sampler
+from steelyard.controller.sampler import OfHost, OfService, Sampler
 from steelyard.controller.turn import Turn
 from steelyard.errors import SteelyardError
 from steelyard.model.experiment import Telemetry as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
+from steelyard.services.base import Metered
 from steelyard.store.layout import RunFolder
 
 LONG = 0.5
@@ -104,11 +105,18 @@ class Watch:
 
     @asynccontextmanager
     async def over(
-        self, number: int, cell: str, expected: float | None, *, thorough: bool = False
+        self,
+        number: int,
+        cell: str,
+        expected: float | None,
+        *,
+        thorough: bool = False,
+        metered: Mapping[str, Metered] | None = None,
     ) -> AsyncIterator[AllWatched]:
         """Watch for as long as the block lasts; `expected` is how long that may be, None when unknown.
 
-        `thorough` asks for the table of processes in any case: the load of services is not foreign.
+        `thorough` asks for the table of processes in any case: the load of services is not foreign. `metered`
+        services are asked for their figures as often as hosts are.
         """
         long = self._expected(cell, expected) > LONG
         watched = await asyncio.gather(
@@ -117,8 +125,8 @@ class Watch:
         began = time.monotonic()
         try:
             async with AsyncExitStack() as scope:
-                for machine in self.machines if long and self._every else ():
-                    await scope.enter_async_context(self._sampling(number, machine.host))
+                for sampler in self._samplers(number, metered or {}) if long else ():
+                    await scope.enter_async_context(self._sampling(sampler, number))
                 yield AllWatched(self, watched)
         finally:
             self._lasted[cell] = time.monotonic() - began
@@ -127,10 +135,18 @@ class Watch:
         """As long as the cell took before, else as its options say, else for all we know for ever."""
         return self._lasted.get(cell, math.inf if said is None else said)
 
+    def _samplers(self, number: int, metered: Mapping[str, Metered]) -> Iterator[Sampler]:
+        if not self._every:
+            return
+        for machine in self.machines:
+            path = self._folder.telemetry(number, machine.host.name, "ndjson")
+            yield Sampler(OfHost(machine.host), path, self._every)
+        for name, service in metered.items():
+            yield Sampler(OfService(service), self._folder.meters(number, name, "ndjson"), self._every)
+
     @asynccontextmanager
-    async def _sampling(self, number: int, host: Host) -> AsyncIterator[None]:
+    async def _sampling(self, sampler: Sampler, number: int) -> AsyncIterator[None]:
         """Telemetry that cannot be kept is a warning: the trial's own figures stand."""
-        sampler = Sampler(host, self._folder.telemetry(number, host.name, "ndjson"), self._every or 1.0)
         async with sampler.sampling() as task:
             yield
         stopped = None if task.cancelled() else task.exception()
@@ -141,4 +157,4 @@ class Watch:
         except (OSError, SteelyardError) as error:
             stopped = error
         if stopped:
-            self._warn(f"telemetry of {host.name} in trial {number} could not be kept: {stopped}")
+            self._warn(f"telemetry of {sampler.path.stem} in trial {number} could not be kept: {stopped}")

@@ -6,6 +6,7 @@
       trials/<n>/{trial.json,metrics.json}
       trials/<n>/<role>-<i>/<phase>/{stdout,stderr,raw/}
       trials/<n>/telemetry/<host>.{ndjson,parquet}
+      trials/<n>/meters/<service>.{ndjson,parquet}
       derived/          whatever analysis makes; can be deleted and rebuilt
     <store>/scratch/<id>/   where workloads put their data, unless a scratch directory is named; removed
 """
@@ -105,6 +106,10 @@ class RunFolder:
     def telemetry(self, number: int, host: str, suffix: str) -> Path:
         """Samples of a host during a trial: `ndjson` while it runs, `parquet` afterwards."""
         return self.trial(number) / "telemetry" / f"{host}.{suffix}"
+
+    def meters(self, number: int, service: str, suffix: str) -> Path:
+        """Figures that a service told of itself during a trial."""
+        return self.trial(number) / "meters" / f"{service}.{suffix}"
 
 
 class Store:

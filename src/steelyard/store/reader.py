@@ -181,6 +181,11 @@ class RunRecord:
         folder = self.folder.telemetry(number, "x", "parquet").parent
         return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
 
+    def meters(self, number: int) -> dict[str, Path]:
+        """Service to the Parquet file of its own figures during a trial."""
+        folder = self.folder.meters(number, "x", "parquet").parent
+        return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
     def _of(self, kind: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.journal if line["kind"] == kind)
 
