@@ -1,4 +1,4 @@
-"""Time series while something runs: what is kept of a service's figures, and what of one that stops telling."""
+"""What is kept of the figures that a service tells while something runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ class Counting:
     """Tells how often it was asked; a host error from the `last` time on."""
 
     def __init__(self, last: float = math.inf) -> None:
-        self.asked, self.last = 0, last
+        self.asked, self.last, self.enough = 0, last, asyncio.Event()
 
     async def meters(self) -> Mapping[str, float]:
         self.asked += 1
+        if self.asked >= min(self.last, 5):
+            self.enough.set()
         if self.asked >= self.last:
             raise HostError("the ring does not answer")
         return {"live_nodes": self.asked, "pending": math.nan if self.asked == 2 else 0.5}
@@ -32,8 +34,8 @@ def sampled(service: Counting, path: Path) -> BaseException | None:
 
     async def some() -> BaseException | None:
         async with sampler.sampling() as task:
-            while service.asked < 5 and not task.done():
-                await asyncio.sleep(0.01)
+            await service.enough.wait()
+            await asyncio.sleep(0)
         return None if task.cancelled() else task.exception()
 
     stopped = asyncio.run(some())
