@@ -10,7 +10,7 @@ from steelyard.stats.sample import LARGEST
 from steelyard.store.reader import TrialRecord
 
 Row = dict[str, Any]
-STATES = ("counted", "set aside", "fallback", "disturbed")
+STATES = ("counted", "set aside", "fallback", "disturbed", "incomplete")
 
 
 def trial_rows(summary: RunSummary, metric: str) -> list[Row]:

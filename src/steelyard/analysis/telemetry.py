@@ -18,11 +18,15 @@ Column = list[float | None]
 
 @dataclass(frozen=True, slots=True)
 class HostSamples:
-    """A host during a trial. `seconds` counts from the trial's first sample; a column may have gaps."""
+    """A host during a trial. `seconds` counts from the trial's first sample; a column may have gaps.
+
+    `began` is the moment of that sample on the controller's monotonic clock.
+    """
 
     host: str
     seconds: list[float]
     columns: Mapping[str, Column]
+    began: float = 0.0
 
 
 def shown_trials(summary: RunSummary, *, most: int) -> list[TrialRecord]:
@@ -69,7 +73,7 @@ def _host(host: str, moments: list[float], columns: Mapping[str, Column]) -> Hos
     seconds = [moment - moments[0] for moment in moments]
     groups = range(0, len(seconds), size)
     thinned = {name: [_mean(column[at : at + size]) for at in groups] for name, column in columns.items()}
-    return HostSamples(host, [seconds[at] for at in groups], thinned)
+    return HostSamples(host, [seconds[at] for at in groups], thinned, moments[0])
 
 
 def _mean(values: Column) -> float | None:

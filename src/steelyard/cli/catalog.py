@@ -9,13 +9,19 @@ import click
 
 from steelyard.cli.options import json_option, print_json
 
+HEADINGS = {
+    "workload": "",
+    "service": "services, which workloads talk to",
+    "event": "events, for the timeline",
+}
+
 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--covers", metavar="ID", help="Only what covers a requirement such as SKA1")
 @json_option
 def command(name: str | None, covers: str | None, as_json: bool) -> int:
-    """List the workloads and services, or show everything about those called NAME.
+    """List the workloads, services and events, or show everything about those called NAME.
 
     \b
     steelyard catalog
@@ -29,42 +35,58 @@ def command(name: str | None, covers: str | None, as_json: bool) -> int:
         pages = ("\n".join(_page(entry)) for entry in entries)
         click.echo("\n\n".join(pages) if entries else f"{name} does not cover {covers}")
     else:
-        for kind in ("workload", "service"):
-            _list([entry for entry in entries if entry["kind"] == kind], f"{kind}s")
+        for kind, heading in HEADINGS.items():
+            _list([entry for entry in entries if entry["kind"] == kind], heading)
         click.echo("\n`steelyard catalog NAME` shows options and metrics", err=True)
     return 0
 
 
 def _list(entries: list[dict[str, Any]], heading: str) -> None:
-    if heading == "services" and entries:
-        click.echo(f"\n{heading}, which workloads talk to:")
+    if heading and entries:
+        click.echo(f"\n{heading}:")
     for entry in entries:
         ids = f"  [{', '.join(entry['covers'])}]" if entry["covers"] else ""
         click.echo(f"{entry['name']:12}  {entry['about'].partition(chr(10))[0]}{ids}")
 
 
 def _entries(name: str | None) -> list[dict[str, Any]]:
-    """Those of a name, or all. Raises UnknownName when neither a workload nor a service is called so."""
+    """Those of a name, or all. Raises UnknownName when nothing is called so."""
     from steelyard.plugins import names
 
-    services = [found for found in sorted(names("services")) if name in (None, found)]
-    workloads = [found for found in sorted(names("workloads")) if name in (None, found)]
-    if name and not services:
+    workloads, services, events = (
+        [found for found in sorted(names(kind)) if name in (None, found)]
+        for kind in ("workloads", "services", "events")
+    )
+    if name and not (services or events):
         workloads = [name]  # to be told what there is when there is none
-    return [*map(_entry, workloads), *map(_service, services)]
+    return [*map(_entry, workloads), *map(_service, services), *map(_event, events)]
 
 
 def _service(name: str) -> dict[str, Any]:
     from steelyard.spec.bind import service_class
 
     kind = service_class(name)
+    return _without_metrics("service", name, kind, [tool.name for tool in kind.needs])
+
+
+def _event(name: str) -> dict[str, Any]:
+    from steelyard.spec.bind import event_class
+
+    kind = event_class(name)
+    needs = [] if kind.capability is None else [f"a service that is {kind.capability.__name__.lower()}"]
+    return _without_metrics(
+        "event", name, kind, [*needs, *(f"a site that can {can}" for can in kind.site_must)]
+    )
+
+
+def _without_metrics(of: str, name: str, kind: type[Any], needs: list[str]) -> dict[str, Any]:
     schema = kind.options.model_json_schema()
     return {
-        "kind": "service",
+        "kind": of,
         "name": name,
         "about": inspect.cleandoc(kind.__doc__ or ""),
         "covers": [],
-        "needs": [tool.name for tool in kind.needs],
+        "needs": needs,
         "options": {key: _option(key, entry, schema) for key, entry in schema.get("properties", {}).items()},
         "metrics": [],
         "examples": list(kind.examples),

@@ -10,6 +10,7 @@ from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.roles import assigned
 from steelyard.sites.base import Site
+from steelyard.spec.bind import event_class
 from steelyard.spec.sites import NamedSite, resolve
 
 _NO_JOBS_HINT = "leave it out, or name a site such as --site slurm:4"
@@ -58,7 +59,17 @@ def chosen_site(choices: Choices | None, experiment: Experiment, before: str | N
         assigned(experiment.claims, range(there))
     if choices and not named.site.by_job:
         _no_jobs(choices.jobs, named.name)
+    _allows_events(named, experiment)
     return named
+
+
+def _allows_events(named: NamedSite, experiment: Experiment) -> None:
+    for number, entry in enumerate(experiment.timeline, 1):
+        if lacks := event_class(entry.do).site_must - named.site.capabilities():
+            raise UsageError(
+                f"timeline, entry {number} ({entry.do}): {named.name} cannot {', '.join(sorted(lacks))}",
+                hint="`--site netns:N` makes hosts on this machine that can be cut off the network",
+            )
 
 
 def splits(choices: Choices | None, named: NamedSite) -> bool:

@@ -24,6 +24,7 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "workload": [use.model_dump(mode="json") for use in experiment.workload],
         "before_each": experiment.as_file().get("before_each", []),
         "services": {name: use.model_dump(mode="json") for name, use in experiment.services.items()},
+        "timeline": experiment.as_file().get("timeline", []),
         "order": experiment.order,
         "restricted": restriction(experiment, len(design.groups)),
         "repeat": experiment.repeat.model_dump(mode="json"),

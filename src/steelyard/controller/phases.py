@@ -67,10 +67,10 @@ class PhaseEnded:
         return sum(copy.exit.user for copy in self.copies if copy.host.name in host_names)
 
 
-def phase_names(workload: Workload[Any], host: Host) -> list[str]:
-    """The names of a workload's phases, which decide where each one's output goes."""
+def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:
+    """A workload's phases, whose names decide where each one's output goes."""
     anywhere = Place(PurePosixPath("scratch"), PurePosixPath("raw"), host.cores, host.memory, 0)
-    return [phase.name for phase in workload.phases(anywhere)]
+    return list(workload.phases(anywhere))
 
 
 class PhaseRunner:
@@ -98,16 +98,28 @@ class PhaseRunner:
         limit: float | None,
         tell: Callable[[PhaseEnded], None],
         to: Endpoint | None = None,
+        began: Callable[[float], None] | None = None,
     ) -> None:
-        """All phases in order; `tell` hears of each that ended. Raises TrialFailure when one fails."""
-        for name in phase_names(workload, berths[0].host):
-            stage = _Stage(self, use, workload, f"{prefix}{name}", name, use.timeout or limit, to)
-            await self._together(stage, berths, tell)
+        """All phases in order; `tell` hears of each that ended. Raises TrialFailure when one fails.
+
+        `began` hears when the measured one begins, or the first where none is (monotonic clock, s).
+        """
+        phases = phases_of(workload, berths[0].host)
+        counts = next((phase for phase in phases if phase.measured), phases[0])
+        for phase in phases:
+            stage = _Stage(self, use, workload, f"{prefix}{phase.name}", phase.name, use.timeout or limit, to)
+            await self._together(stage, berths, tell, began if phase is counts else None)
 
     async def _together(
-        self, stage: _Stage, berths: Sequence[Berth], tell: Callable[[PhaseEnded], None]
+        self,
+        stage: _Stage,
+        berths: Sequence[Berth],
+        tell: Callable[[PhaseEnded], None],
+        beginning: Callable[[float], None] | None,
     ) -> None:
         instant = await self._instant(berths)
+        if beginning:
+            beginning(time.monotonic() + (max(0.0, instant.at / 1e9 - time.time()) if instant else 0.0))
         found: dict[str, Ended] = {}
         reading = None
         began = time.monotonic()

@@ -8,19 +8,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Berth, Crew
-from steelyard.controller.deployment import Deployment, unless_one_dies
+from steelyard.controller.deployment import Deployed, Deployment, unless_one_dies
 from steelyard.controller.lockstep import LockStep
 from steelyard.controller.phases import PhaseEnded, PhaseRunner
 from steelyard.controller.prepare import Preparation
 from steelyard.controller.scratch import Scratches
+from steelyard.controller.timeline import Stages, Timeline
 from steelyard.controller.watch import Watch
 from steelyard.errors import HostError, StoreFull, TrialFailure
+from steelyard.events.base import Scene
 from steelyard.model.experiment import Experiment, Start, WorkloadUse
 from steelyard.model.metric import Mark
+from steelyard.model.roles import Selection
 from steelyard.model.trial import Result, Trial
 from steelyard.remote.lease import MinderError
 from steelyard.spec.bind import bound_all
@@ -140,13 +144,21 @@ class TrialRunner:
                 launcher=self.launcher,
             )
 
+            stages = Stages()
+            timeline = await self._timeline(trial, number, deployed, stages, scope)
+
             async def all_phases(prefix: str) -> None:
                 for (use, workload), places in zip(workloads, berths, strict=True):
                     limit = self.experiment.timeout
                     name = prefix + (f"{use.phase}-" if use.phase else "")
                     tell = _no_account if prefix else self._taker(use, account)
                     to = deployed.endpoints.get(use.to or "")
-                    await runner.run(use, workload, places, prefix=name, limit=limit, tell=tell, to=to)
+                    began = None if prefix else partial(stages.begin, use.phase)
+                    await runner.run(
+                        use, workload, places, prefix=name, limit=limit, tell=tell, to=to, began=began
+                    )
+                    if not prefix:
+                        stages.end(use.phase)
 
             async def prepared_and_measured() -> None:
                 await self._prepare([b for places in berths for b in places], number, account, all_phases)
@@ -159,11 +171,32 @@ class TrialRunner:
                     thorough=self.deployment.any,
                     metered=deployed.metered(),
                 )
-                async with watch as watched:
-                    await all_phases("")
+                async with watch as watched, timeline.healed():
+                    await timeline.beside(all_phases(""))
+                    account.marks += timeline.marks()
                     self._judge(account, await watched.marks(account.user_time))
 
             await unless_one_dies(deployed, prepared_and_measured(), self.writer.journal.write)
+
+    async def _timeline(
+        self, trial: Trial, number: int, deployed: Deployed, stages: Stages, scope: AsyncExitStack
+    ) -> Timeline:
+        """The events of the trial, each of which could happen here. Raises TrialFailure."""
+        hosts = self.crew.hosts if any(entry.do == "run" for entry in self.experiment.timeline) else ()
+        scene = Scene(
+            {service.context.name: service for service in deployed.services},
+            lambda text: tuple(seat.host for seat in self.crew.seats(Selection.parse(text))),
+            {
+                host.name: await scope.enter_async_context(self.scratches.of(host).directory("events"))
+                for host in hosts
+            },
+            self.writer.folder.trial(number) / "events",
+            frozenset(name for name, use in self.experiment.services.items() if use.keep != "trial"),
+        )
+        note = self.writer.journal.write
+        timeline = Timeline(self.experiment, trial.cell, scene, stages, number, note)
+        timeline.check()
+        return timeline
 
     def _berths(
         self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int

@@ -27,13 +27,13 @@ from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.levels import Levels, Sample
 from steelyard.model.requirement import Requirement
 from steelyard.model.roles import DEFAULT_ROLE, Claim
+from steelyard.model.timeline import Entry, widened
 from steelyard.model.trial import FailureCategory
 from steelyard.units import Duration, Share, Size
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 TITLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 RESERVED = {
-    "timeline": "events on a timeline",
     "find": "the search for a limit",
     "limits": "quotas",
 }
@@ -313,6 +313,11 @@ class Experiment(Part):
         Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")],
         Annotated[ServiceUse, BeforeValidator(_widened_service)],
     ] = Field(default_factory=dict, description="What is deployed before measuring, by a name of yours")
+    timeline: Annotated[tuple[Annotated[Entry, BeforeValidator(widened)], ...], BeforeValidator(_listed)] = (
+        Field(
+            (), description="Events while a phase runs: grow, kill, cut … at a time or when a condition holds"
+        )
+    )
     start: Start = Field(default_factory=Start)
     prices: Prices | None = None
     derive: Annotated[tuple[Derive, ...], BeforeValidator(_listed)] = Field(
@@ -396,12 +401,16 @@ class Experiment(Part):
 
     def as_file(self) -> dict[str, Any]:
         """The tree of a file that says the same; what has its default is left out."""
-        tree: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True, exclude={"workload"})
+        tree: dict[str, Any] = self.model_dump(
+            mode="json", exclude_defaults=True, exclude={"workload", "timeline"}
+        )
         if "parameters" in tree:
             tree["parameters"] = {
                 name: entry.get("levels", entry) for name, entry in tree["parameters"].items()
             }
         tree["workload"] = [_as_file(use) for use in self.workload]
+        if self.timeline:
+            tree["timeline"] = [entry.as_file() for entry in self.timeline]
         return tree
 
 

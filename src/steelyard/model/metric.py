@@ -60,9 +60,10 @@ class Mark:
 
     `fallback`: the tool did something else than was asked (buffered instead of direct, lower depth).
     `disturbed`: something beside the workload had a say (foreign CPU load, steal, throttling, swapping).
+    `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended.
     """
 
-    kind: Literal["fallback", "disturbed"]
+    kind: Literal["fallback", "disturbed", "incomplete"]
     reason: str
 
 

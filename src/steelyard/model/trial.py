@@ -18,6 +18,7 @@ FailureCategory = Literal[
     "store-full",  # no space where the records lie
     "host-failed",  # scratch, minder or host
     "service-failed",  # a service that the workload needs died, or did not come up
+    "event-failed",  # an event of the timeline could not be carried out, or its condition never held
 ]
 
 

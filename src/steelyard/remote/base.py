@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.command import Command, Exit
 
@@ -38,6 +38,26 @@ class Process(Protocol):
 
     async def kill(self, grace: float = 2.0) -> None:
         """End it and all its descendants: SIGTERM, after `grace` seconds SIGKILL until none is left."""
+
+
+@runtime_checkable
+class Cuttable(Protocol):
+    """A host whose network can be disturbed from outside, as those of `netns`. All raise HostError."""
+
+    lost_when_cut: bool
+    """Whether we reach it over the network that is cut."""
+
+    async def cut(self) -> None:
+        """Pull its cable: nothing reaches it, nothing leaves it."""
+
+    async def heal(self) -> None:
+        """Plug it in again."""
+
+    async def part(self, addresses: Sequence[str]) -> None:
+        """Have it reach these addresses no more."""
+
+    async def join(self, addresses: Sequence[str]) -> None:
+        """Have it reach them again; nothing happens where it does."""
 
 
 class Host(ABC):

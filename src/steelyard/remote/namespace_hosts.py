@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
@@ -21,11 +21,12 @@ from steelyard.remote.token import Token
 CONNECT_WITHIN = 10.0
 
 
-class Cuttable:
-    """A host that can be cut off the network, and joined to it again, from outside."""
+class Wired:
+    """A host that can be cut off the network, and joined to it again, from outside: a `Cuttable`."""
 
     name: str
     wiring: Namespaces
+    lost_when_cut = False
 
     async def cut(self) -> None:
         """Pull its cable: nothing reaches it, nothing leaves it. Raises HostError."""
@@ -35,8 +36,16 @@ class Cuttable:
         """Plug it in again. Raises HostError."""
         await self.wiring.heal(self.name)
 
+    async def part(self, addresses: Sequence[str]) -> None:
+        """Have it reach these addresses no more. Raises HostError."""
+        await self.wiring.part(self.name, addresses)
 
-class FarNode(Cuttable, ShellHost):
+    async def join(self, addresses: Sequence[str]) -> None:
+        """Have it reach them again. Raises HostError."""
+        await self.wiring.join(self.name, addresses)
+
+
+class FarNode(Wired, ShellHost):
     """A namespace that is reached by SSH, over its cable: who cuts it off loses it.
 
     Its agent runs below the run's minder. Should the controller be killed, the minder ends the agent before
@@ -44,6 +53,7 @@ class FarNode(Cuttable, ShellHost):
     """
 
     lease: Lease
+    lost_when_cut = True
 
     def own_processes(self) -> frozenset[int]:
         """The controller, and the minder with all sshds and agents below it: all on this very machine."""
@@ -71,7 +81,7 @@ class FarNode(Cuttable, ShellHost):
         self.lease.forget_scratch(Path(path))
 
 
-class NearNode(Cuttable, LocalHost):
+class NearNode(Wired, LocalHost):
     """A namespace that is entered, cable or not."""
 
 

@@ -15,7 +15,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from ipaddress import IPv4Network
 from typing import NamedTuple, Self
@@ -151,10 +151,21 @@ class Namespaces:
         """Pull a node's cable out of the hub: nothing reaches it, nothing leaves it. Raises HostError."""
         await output(*self.cable(name, "down"))
 
+    async def part(self, name: str, addresses: Iterable[str]) -> None:
+        """Have a node send nothing to these addresses. Raises HostError."""
+        for address in addresses:
+            await output(*_in(self._holder(name), "ip", "route", "replace", "blackhole", f"{address}/32"))
+
+    async def join(self, name: str, addresses: Iterable[str]) -> None:
+        """Have it send to them again; nothing happens where it does. Raises HostError."""
+        for address in addresses:
+            words = ("ip", "route", "flush", "type", "blackhole", "exact", f"{address}/32")
+            await output(*_in(self._holder(name), *words))
+
     async def heal(self, name: str) -> None:
         """Plug it in again; returns when both ends know, which takes up to a second. Raises HostError."""
         await output(*self.cable(name, "up"))
-        pid = next(node.pid for node in self.nodes if node.name == name)
+        pid = self._holder(name)
         deadline = time.monotonic() + HEALED_WITHIN
         for holder, device in ((self._hub, name), (pid, "eth0")):
             while "state UP" not in await output(*_in(holder, "ip", "-o", "link", "show", "dev", device)):
@@ -163,6 +174,9 @@ class Namespaces:
                         f"host {name}: its cable is plugged in, but not up in {HEALED_WITHIN:g} s"
                     )
                 await asyncio.sleep(GLANCE)
+
+    def _holder(self, name: str) -> int:
+        return next(node.pid for node in self.nodes if node.name == name)
 
     def cable(self, name: str, state: str) -> tuple[str, ...]:
         """The command that does so (`up`, `down`), for people too."""

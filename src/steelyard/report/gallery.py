@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
 from steelyard.analysis.derived import Derived
+from steelyard.analysis.happenings import happenings
 from steelyard.analysis.latency import Point, merged, percentile_curve
 from steelyard.analysis.summary import RunSummary
 from steelyard.analysis.telemetry import samples, shown_trials
@@ -120,9 +121,10 @@ def _hosts(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], li
         except StoreError as error:
             notes.append(f"Telemetry of trial {trial.number} cannot be read: {error.message}")
             continue
+        events = happenings(record, trial.number)
         for host in hosts:
             number = len(choices)
-            panels = {panel.key: host_panel(number, host, panel) for panel in PANELS}
+            panels = {panel.key: host_panel(number, host, panel, events) for panel in PANELS}
             charts |= {f"{key}/{number}": chart for key, chart in panels.items() if chart}
             label = f"trial {trial.number}: {trial.result.trial.cell.key}"
             choices.append(Choice(str(number), label + (f", {host.host}" if len(hosts) > 1 else "")))

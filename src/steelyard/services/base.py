@@ -94,6 +94,7 @@ class Service(ABC, Generic[OptionsT]):
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
         self.chosen, self.context = chosen, context
         self.servers: list[Server] = []
+        self._changed = asyncio.Event()
 
     async def configure(self) -> None:
         """Choose ports, make directories, write configuration. Nothing runs yet."""
@@ -115,6 +116,12 @@ class Service(ABC, Generic[OptionsT]):
         """Wait until every server answers. Raises HostError with the last lines of its log."""
         await asyncio.gather(*(self._until_it_answers(server) for server in self.servers))
 
+    async def settled(self) -> bool:
+        """Whether all servers that should live do their work, and nothing moves between them."""
+        if any(server.exit is not None or server.frozen for server in self.servers):
+            return False
+        return all(await asyncio.gather(*map(self.answers, self.servers)))
+
     async def stop(self) -> None:
         """End all servers and wait until they are gone; then fetch their logs into the record."""
         stops = (server.stop() for server in self.servers)
@@ -125,15 +132,19 @@ class Service(ABC, Generic[OptionsT]):
     async def died(self) -> str:
         """Wait until a server ends that nobody asked to, and say which and how: a watch beside the workload.
 
-        Servers that come later are not watched by a call that has begun: call it again after each change.
+        Servers that come while it waits are watched from then on.
         """
-        watches = [asyncio.ensure_future(server.ended_by_itself()) for server in self.servers]
-        try:
-            done, _ = await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for watch in watches:
-                watch.cancel()
-        return f"service {self.context.name}: {done.pop().result()}"
+        while True:
+            self._changed.clear()
+            changed = asyncio.ensure_future(self._changed.wait())
+            watches = [asyncio.ensure_future(server.ended_by_itself()) for server in self.servers]
+            try:
+                done, _ = await asyncio.wait([changed, *watches], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for watch in (changed, *watches):
+                    watch.cancel()
+            if dead := done - {changed}:
+                return f"service {self.context.name}: {dead.pop().result()}"
 
     async def kill_servers(self, host: str) -> None:
         """What `kill` of a killable service does; their end is asked for, so no watch complains of it."""
@@ -153,6 +164,7 @@ class Service(ABC, Generic[OptionsT]):
         for old in ended:
             new = await old.again()
             self.servers[self.servers.index(old)] = new
+            self._changed.set()
             await self._until_it_answers(new)
 
     def servers_on(self, host: str) -> list[Server]:
@@ -179,6 +191,7 @@ class Service(ABC, Generic[OptionsT]):
             host, label, command, cwd=self.scratch(host), logs=self.context.logs, address=address, port=port
         )
         self.servers.append(server)
+        self._changed.set()
         return server
 
     async def small(self, host: Host, label: str, script: str, **env: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from steelyard.errors import SpecError
 from steelyard.model.experiment import Experiment, ServiceUse, WorkloadUse
 from steelyard.model.expression import substitute
+from steelyard.model.timeline import Entry
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import find
@@ -17,6 +18,7 @@ from steelyard.spec.sentences import faults
 from steelyard.workloads.base import Workload
 
 if TYPE_CHECKING:
+    from steelyard.events.base import Event, Scene
     from steelyard.services.base import Service, ServiceContext
 
 
@@ -72,6 +74,24 @@ def bound_service(use: ServiceUse, cell: Cell, context: ServiceContext) -> Servi
         return kind(kind.options.model_validate(options), context)
     except ValidationError as error:
         found = [f"{use.use}: {fault.message}" for fault in faults(error, options, kind.options)]
+        raise SpecError(found) from error
+
+
+def event_class(name: str) -> type[Event[Any]]:
+    """The class of an event. Raises UnknownName, PlugInError."""
+    from steelyard.events.base import Event
+
+    return find("events", name, Event)  # type: ignore[type-abstract]
+
+
+def bound_event(entry: Entry, cell: Cell, scene: Scene) -> Event[Any]:
+    """The event of an entry in a cell. Raises SpecError when its options do not fit; a checked file's do."""
+    kind = event_class(entry.do)
+    options: dict[str, Any] = substitute(entry.options, cell.parameters)
+    try:
+        return kind(kind.options.model_validate(options), scene)
+    except ValidationError as error:
+        found = [f"{entry.do}: {fault.message}" for fault in faults(error, options, kind.options)]
         raise SpecError(found) from error
 
 

@@ -19,6 +19,7 @@ from steelyard.model.trial import Cell
 from steelyard.spec.bind import bound, bound_options, workload_class
 from steelyard.spec.placing import PlacingChecker
 from steelyard.spec.sentences import Fault, Path, faults
+from steelyard.spec.timeline import TimelineChecker
 
 MOST_CELLS_TRIED = 1000
 
@@ -38,6 +39,7 @@ class Checker:
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
         self.placing = PlacingChecker(experiment)
+        self.timeline = TimelineChecker(experiment)
 
     def faults(self) -> Iterator[Fault]:
         """All faults, in no particular order."""
@@ -51,6 +53,8 @@ class Checker:
         if self.broken.isdisjoint({"roles", "services"}):
             for name in self.experiment.services:
                 yield from self._service(name)
+            for index in range(len(self.experiment.timeline)):
+                yield from self._event(index)
         if "workload" in self.broken:
             return
         wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
@@ -119,6 +123,21 @@ class Checker:
         cells = self._tried() if named else (self._any_cell(),)
         yield from _each_once(fault for cell in cells for fault in self.placing.service(name, cell))
 
+    def _event(self, index: int) -> Iterator[Fault]:
+        """An entry of the timeline that does not fit; each key once."""
+        entry, path = self.experiment.timeline[index], ("timeline", index)
+        try:
+            named = list(names_in(entry.options))
+        except ExpressionError as error:
+            yield Fault((*path, *error.path), error.message)
+            return
+        unknown = [fault for place, of in named for fault in self._name((*path, *place), of)]
+        if unknown or (named and not self.cells):
+            yield from unknown if self.named else ()
+            return
+        cells = self._tried() if named else (self._any_cell(),)
+        yield from _each_once(fault for cell in cells for fault in self.timeline.entry(index, cell))
+
     def _workload(self, index: int) -> Iterator[Fault]:
         use = self.experiment.workload[index]
         path: Path = ("workload", index) if self.several else ("workload",)
@@ -166,10 +185,11 @@ class Checker:
         seen: set[tuple[str, Any]] = set()
         left = 2 * MOST_CELLS_TRIED
         for number, cell in enumerate(self.cells):
-            new = {(name, repr(value)) for name, value in cell.parameters.items()} - seen
-            if left and (new or number < MOST_CELLS_TRIED):
+            shown = map(repr, cell.parameters.values())  # 1 and true are equal
+            levels = tuple(zip(cell.parameters, shown, strict=True))
+            if left and (number < MOST_CELLS_TRIED or not seen.issuperset(levels)):
                 left -= 1
-                seen |= new
+                seen.update(levels)
                 yield cell
 
     def _any_cell(self, names: Set[str] = frozenset()) -> Cell:

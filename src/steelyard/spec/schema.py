@@ -25,6 +25,8 @@ def schema() -> dict[str, Any]:
         "anyOf": [_workload(name, definitions) for name in sorted(own_names("workloads"))]
         + [{"required": ["use"]}],
     }
+    definitions["Entry"]["additionalProperties"] = True  # options of the event stand beside its own keys
+    definitions["ServiceUse"]["additionalProperties"] = True
     return found
 
 

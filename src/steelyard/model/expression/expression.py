@@ -25,8 +25,12 @@ class Expression:
     names: frozenset[str]
 
     @classmethod
-    def parse(cls, text: str, quantity: Quantity | None = None, *, offset: int = 0) -> Expression:
+    def parse(
+        cls, text: str, quantity: Quantity | None = None, *, offset: int = 0, dotted: bool = False
+    ) -> Expression:
         """Read an expression; `quantity` turns a number with a unit, such as `4MiB`, to base units.
+
+        With `dotted` its names may have two parts, as in `ring.settled`.
 
         Raises ExpressionError, whose column counts from 1 in `text`; `offset` is added to every column,
         for an expression that stands inside a longer text.
@@ -34,7 +38,7 @@ class Expression:
         if len(text) > MAX_LENGTH:
             message = f"an expression of {len(text):,} characters; at most {MAX_LENGTH:,} are allowed"
             raise ExpressionError(message, 1 + offset)
-        parser = Parser(text, quantity, offset)
+        parser = Parser(text, quantity, offset, dotted=dotted)
         return cls(text, parser.parse(), frozenset(parser.names))
 
     def value(self, names: Names) -> Value:

@@ -50,9 +50,11 @@ _PLAIN_NUMBER = re.compile(r"[0-9.]+(?:[eE][-+]?[0-9]+)?")
 class Parser:
     """Reads one expression; `parse` is to be called once, and then `names` holds its names."""
 
-    def __init__(self, text: str, quantity: Quantity | None, offset: int = 0) -> None:
+    def __init__(
+        self, text: str, quantity: Quantity | None, offset: int = 0, *, dotted: bool = False
+    ) -> None:
         self.names: set[str] = set()
-        self._tokens = tokenize(text, offset)
+        self._tokens = tokenize(text, offset, dotted=dotted)
         self._at = 0
         self._depth = 0
         self._operators = 0

@@ -7,16 +7,23 @@ from typing import NamedTuple
 
 from steelyard.model.expression.error import ExpressionError, quoted
 
-_TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?:[^\W\d]\w*)?)
-      | (?P<text>'[^']*'|"[^"]*")
-      | (?P<name>[^\W\d]\w*)
-      | (?P<sign>\*\*|//|==|!=|<=|>=|[-+*/%<>(),\[\]])
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE,
-)
+_NAME = r"[^\W\d]\w*"
+
+
+def _words(name: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"""\s*(?:
+            (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?:[^\W\d]\w*)?)
+          | (?P<text>'[^']*'|"[^"]*")
+          | (?P<name>{name})
+          | (?P<sign>\*\*|//|==|!=|<=|>=|[-+*/%<>(),\[\]])
+          | (?P<end>\Z)
+        )""",
+        re.VERBOSE,
+    )
+
+
+_PLAIN, _DOTTED = _words(_NAME), _words(rf"{_NAME}(?:\.{_NAME})?")
 _KEYWORDS = frozenset({"and", "or", "not", "in", "if", "else", "true", "false", "null"})
 _FOREIGN = {
     "=": "'=' does not compare; write '=='",
@@ -40,15 +47,17 @@ class Token(NamedTuple):
     column: int
 
 
-def tokenize(text: str, offset: int) -> list[Token]:
+def tokenize(text: str, offset: int, *, dotted: bool = False) -> list[Token]:
     """All words of an expression, the last one being `end`. Raises ExpressionError.
 
-    `offset` is added to every column: so many characters stand before the expression.
+    `offset` is added to every column: so many characters stand before the expression. With `dotted` a name
+    may have two parts, as in `ring.settled`.
     """
     tokens: list[Token] = []
+    words = _DOTTED if dotted else _PLAIN
     position = 0
     while not tokens or tokens[-1].kind != "end":
-        match = _TOKEN.match(text, position)
+        match = words.match(text, position)
         if match is None:
             raise _not_understood(text, position, offset)
         tokens.append(_token(match, offset))

@@ -29,7 +29,7 @@ WIDE = Lanes(height=36, width=700, dots=(6, 18), median=10, axis={**_AXIS, "labe
 _ABOVE = {"labelLimit": 340, "labelAlign": "left", "labelPadding": -2, "labelOffset": -16}
 NARROW = Lanes(height=54, width=330, dots=(22, 34), median=16, axis={**_AXIS, **_ABOVE})
 HINT = tooltip("cell", "median", "interval", "trials")
-SHAPES = ("circle", "square", "triangle-up", "cross")
+SHAPES = ("circle", "square", "triangle-up", "cross", "diamond")
 
 
 def distribution(summary: RunSummary, metric: Metric) -> Chart | None:

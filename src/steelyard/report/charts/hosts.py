@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from steelyard.analysis.happenings import Happening
 from steelyard.analysis.telemetry import HostSamples
+from steelyard.report.charts.bands import band_data, band_layers
 from steelyard.report.charts.base import Chart, Datum, Frame, Spec, Title, framed, hit, scaled
 from steelyard.report.numbers import Scale, scale_for
 
@@ -51,8 +53,13 @@ PANELS = (
 COLUMNS = tuple(column for panel in PANELS for column in panel.lines)
 
 
-def host_panel(number: int, host: HostSamples, panel: Panel) -> Chart | None:
-    """One panel of a host; `number` tells the shown trials apart. None when nothing of it was recorded."""
+def host_panel(
+    number: int, host: HostSamples, panel: Panel, events: Sequence[Happening] = ()
+) -> Chart | None:
+    """One panel of a host, with bands for events; `number` tells the shown trials apart.
+
+    None when nothing of it was recorded.
+    """
     lines = {column: label for column, label in panel.lines.items() if column in host.columns}
     values = [value for column in lines for value in host.columns[column] if value is not None]
     if not values:
@@ -71,12 +78,17 @@ def host_panel(number: int, host: HostSamples, panel: Panel) -> Chart | None:
     spec: Spec = {
         "data": {"name": name},
         "encoding": {"x": _seconds(), "y": y, "color": _colour(list(lines.values()))},
-        "layer": [{"mark": {"type": "line", "strokeWidth": 1.8}}, hit("line", "seconds", "value")],
+        "layer": [
+            *band_layers(f"events{number}", events),
+            {"mark": {"type": "line", "strokeWidth": 1.8}},
+            hit("line", "seconds", "value"),
+        ],
     }
     of = " of all cores" if panel.unit == "%" else ""
     title, labels = Title(panel.title, scale.label + of), list(lines.values())
     wide, narrow = (framed(spec, frame, title, labels) for frame in FRAMES)
-    return Chart(panel.title, wide, narrow, {name: _data(host, lines, scale)})
+    bands = {f"events{number}": band_data(events, host.began, host.seconds[-1])} if events else {}
+    return Chart(panel.title, wide, narrow, {name: _data(host, lines, scale), **bands})
 
 
 def _seconds() -> Spec:

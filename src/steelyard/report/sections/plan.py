@@ -55,6 +55,7 @@ def _facts(record: RunRecord, summary: RunSummary) -> list[tuple[str, str]]:
         ("Stop rule", summary.sequential),
         ("Workload", _workloads(design.get("workload"))),
         ("Services", "; ".join(_services(record))),
+        ("Timeline", "; ".join(map(_event, design.get("timeline") or ()))),
         ("Before each trial", ", ".join(map(_step, design.get("before_each") or ()))),
         ("Covers", ", ".join(map(str, design.get("covers") or ()))),
         ("Tags", _pairs(design.get("tags") or {})),
@@ -88,6 +89,13 @@ def _services(record: RunRecord) -> Iterator[str]:
         what = f"{name}: {use.get('use')} on {use.get('on')}, kept for the {use.get('keep')}"
         access = f"no password, open to {open_to[name]}" if name in open_to else ""
         yield ", ".join(filter(None, (what, options, access)))
+
+
+def _event(entry: Mapping[str, Any]) -> str:
+    """`grow, service=ring to=4, at=30s during=run`."""
+    timing = {key: entry[key] for key in ("at", "every", "when", "for", "within", "during") if key in entry}
+    rest = {key: value for key, value in entry.items() if key not in timing and key != "do"}
+    return ", ".join(filter(None, (str(entry.get("do")), _pairs(rest), _pairs(timing))))
 
 
 def _step(step: Any) -> str:

@@ -1,0 +1,278 @@
+"""Fire the events of a trial, at their time or when their condition holds; and heal what they harmed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
+from steelyard.events.base import Event, Scene
+from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.metric import Mark
+from steelyard.model.timeline import SETTLED, Entry
+from steelyard.model.trial import Cell
+from steelyard.services.base import Metered
+from steelyard.spec.bind import bound_event
+from steelyard.spec.timeline import phase_of
+
+Note = Callable[..., None]
+GLANCE = 0.5  # seconds between looks at a condition
+COMPLETE_WITHIN = 600.0  # seconds for an event without `within`
+
+
+class Stages:
+    """When the phases of a trial begin and end; on the monotonic clock, in seconds."""
+
+    def __init__(self) -> None:
+        self._began: dict[str | None, asyncio.Future[float]] = {}
+        self._ended: dict[str | None, asyncio.Event] = {}
+
+    def begin(self, phase: str | None, moment: float) -> None:
+        """A phase begins at this moment, which may lie a little ahead."""
+        if not self._start(phase).done():
+            self._start(phase).set_result(moment)
+
+    def end(self, phase: str | None) -> None:
+        """It has ended, however."""
+        self._end(phase).set()
+
+    async def wait(self, phase: str | None, after: float) -> float:
+        """Wait until so long after its beginning; when it began."""
+        began = await asyncio.shield(self._start(phase))
+        await asyncio.sleep(max(0.0, began + after - time.monotonic()))
+        return began
+
+    def over(self, phase: str | None) -> bool:
+        """Whether it has ended."""
+        return self._end(phase).is_set()
+
+    async def ended(self, phase: str | None) -> None:
+        """Wait until it has ended."""
+        await self._end(phase).wait()
+
+    def _start(self, phase: str | None) -> asyncio.Future[float]:
+        loop = asyncio.get_running_loop()
+        return self._began.setdefault(phase, loop.create_future())
+
+    def _end(self, phase: str | None) -> asyncio.Event:
+        return self._ended.setdefault(phase, asyncio.Event())
+
+
+@dataclass
+class Fired:
+    """An event that happened. Seconds count from its phase's beginning; `asked` is None for a condition."""
+
+    entry: int
+    event: str
+    phase: str | None
+    asked: float | None
+    began: float
+    mono: float
+    took: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Timeline:
+    """The events of one trial. `note` writes a line of the journal."""
+
+    def __init__(
+        self, experiment: Experiment, cell: Cell, scene: Scene, stages: Stages, number: int, note: Note
+    ) -> None:
+        self._experiment, self._cell, self._scene, self._stages = experiment, cell, scene, stages
+        self._number, self._note = number, note
+        self._events: list[Event[Any]] = []
+        self.fired: list[Fired] = []
+        self._done: set[int] = set()
+
+    def check(self) -> None:
+        """Whether all events could happen here. Raises TrialFailure that names the entry."""
+        for index, entry in enumerate(self._experiment.timeline):
+            try:
+                bound_event(entry, self._cell, self._scene).check()
+            except UsageError as error:
+                hint = f" ({error.hint})" if error.hint else ""
+                raise TrialFailure(
+                    "event-failed", f"{_named(index, entry)}: {error.message}{hint}"
+                ) from error
+
+    @asynccontextmanager
+    async def healed(self) -> AsyncIterator[None]:
+        """Whatever happens in the block, all harm is healed after it, the last first."""
+        try:
+            yield
+        finally:
+            await asyncio.shield(self._heal())
+
+    async def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work, and fire the events meanwhile; an event that has begun is waited for.
+
+        Raises what the work raises, and TrialFailure when an event fails.
+        """
+        if not self._experiment.timeline:
+            await work
+            return
+        working, playing = asyncio.ensure_future(work), asyncio.ensure_future(self._play())
+        try:
+            await asyncio.wait([working, playing], return_when=asyncio.FIRST_COMPLETED)
+            if playing.done():
+                playing.result()
+            await working
+            await playing
+        finally:
+            for task in (working, playing):
+                task.cancel()
+            await asyncio.gather(working, playing, return_exceptions=True)
+
+    def marks(self) -> list[Mark]:
+        """Entries that did not happen, or were not complete when their phase ended."""
+        began = {fired.entry for fired in self.fired}
+        return [
+            Mark(
+                "incomplete",
+                f"{_named(index, entry)} {'was not complete' if index in began else 'did not come'}"
+                " before its phase ended",
+            )
+            for index, entry in enumerate(self._experiment.timeline)
+            if index not in self._done
+        ]
+
+    async def _play(self) -> None:
+        entries = list(enumerate(self._experiment.timeline))
+        once = [(index, entry) for index, entry in entries if entry.every is None]
+        again = [self._again(index, entry) for index, entry in entries if entry.every is not None]
+        tasks = [asyncio.ensure_future(each) for each in (self._in_order(once), *again)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _in_order(self, entries: Iterable[tuple[int, Entry]]) -> None:
+        for index, entry in entries:
+            use = self._phase(entry)
+            began = await self._until_due(index, entry, use)
+            if began is None:
+                return
+            asked = entry.at if entry.when is None else None
+            await self._fire(index, entry, use, began, asked or (0.0 if entry.when is None else None))
+
+    async def _again(self, index: int, entry: Entry) -> None:
+        use, due = self._phase(entry), float(entry.at if entry.at is not None else entry.every or 0.0)
+        while True:
+            began = await self._unless_over(use, self._stages.wait(use.phase, due))
+            if began is None:
+                return
+            await self._fire(index, entry, use, began, due)
+            due += entry.every or 0.0
+
+    async def _until_due(self, index: int, entry: Entry, use: WorkloadUse) -> float | None:
+        """Wait for an entry's moment: when its phase began, or None when the phase ended before."""
+        began = await self._unless_over(use, self._stages.wait(use.phase, entry.at or 0.0))
+        if began is None or entry.when is None:
+            return began
+        condition = Expression.parse(entry.when, dotted=True)
+        held = await self._unless_over(use, self._holds(index, entry, condition))
+        return None if held is None else began
+
+    async def _unless_over(self, use: WorkloadUse, waiting: Coroutine[Any, Any, float]) -> float | None:
+        """What comes of the waiting; None when the phase is over first."""
+        task, over = asyncio.ensure_future(waiting), asyncio.ensure_future(self._stages.ended(use.phase))
+        try:
+            await asyncio.wait([task, over], return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() and not self._stages.over(use.phase) else None
+        finally:
+            for each in (task, over):
+                each.cancel()
+            await asyncio.gather(task, over, return_exceptions=True)
+
+    async def _holds(self, index: int, entry: Entry, condition: Expression) -> float:
+        """Wait until a condition has held as long as asked. Raises TrialFailure when that takes too long."""
+        began = since = time.monotonic()
+        trouble = ""
+        while True:
+            try:
+                holds = bool(condition.value(await self._states(condition.names)))
+            except (HostError, ExpressionError) as error:
+                holds, trouble = False, f"; the last look at it: {error.message}"
+            now = time.monotonic()
+            since = since if holds else now
+            if holds and now - since >= entry.hold:
+                return now
+            if entry.within is not None and now - began > entry.within:
+                reason = f"'{entry.when}' did not hold within {entry.within:g} s{trouble}"
+                raise TrialFailure("event-failed", f"{_named(index, entry)}: {reason}")
+            await asyncio.sleep(GLANCE)
+
+    async def _states(self, names: Iterable[str]) -> dict[str, float | bool]:
+        """What the services say of themselves, as far as it is asked for."""
+        found: dict[str, float | bool] = {}
+        for name in {each.partition(".")[0] for each in names}:
+            service = self._scene.services[name]
+            wanted = {each.partition(".")[2] for each in names if each.startswith(f"{name}.")}
+            if SETTLED in wanted:
+                found[f"{name}.{SETTLED}"] = await service.settled()
+            if wanted - {SETTLED} and isinstance(service, Metered):
+                found |= {f"{name}.{key}": value for key, value in (await service.meters()).items()}
+        return found
+
+    async def _fire(
+        self, index: int, entry: Entry, use: WorkloadUse, began: float, asked: float | None
+    ) -> None:
+        logs = self._scene.logs / f"{index + 1}-{len(self.fired) + 1}"
+        event = bound_event(entry, self._cell, replace(self._scene, logs=logs))
+        self._events.append(event)
+        now = time.monotonic()
+        fired = Fired(index, entry.do, use.phase, asked, now - began, now)
+        self.fired.append(fired)
+        self._tell("event-began", fired, options=dict(entry.options))
+        try:
+            async with asyncio.timeout(entry.within or COMPLETE_WITHIN):
+                fired.facts = await event.happen()
+        except HostLost:
+            raise
+        except TimeoutError:
+            limit = entry.within or COMPLETE_WITHIN
+            reason = f"was not complete within {limit:g} s"
+            raise TrialFailure("event-failed", f"{_named(index, entry)} {reason}") from None
+        except (HostError, UsageError) as error:
+            raise TrialFailure("event-failed", f"{_named(index, entry)}: {error.message}") from error
+        fired.took = time.monotonic() - now
+        self._tell("event-ended", fired, took=fired.took, facts=dict(fired.facts))
+        if not self._stages.over(use.phase):
+            self._done.add(index)
+
+    def _tell(self, kind: str, fired: Fired, **more: Any) -> None:
+        self._note(
+            kind,
+            trial=self._number,
+            entry=fired.entry,
+            event=fired.event,
+            phase=fired.phase,
+            asked=fired.asked,
+            began=fired.began,
+            **more,
+        )
+
+    async def _heal(self) -> None:
+        for event in reversed(self._events):
+            try:
+                await event.heal()
+            except HostError as error:
+                self._note("warning", text=f"trial {self._number}: cannot be healed: {error.message}")
+        self._events.clear()
+
+    def _phase(self, entry: Entry) -> WorkloadUse:
+        use = phase_of(entry, self._experiment)
+        if use is None:
+            raise TrialFailure("event-failed", f"there is no phase '{entry.during}'")
+        return use
+
+
+def _named(index: int, entry: Entry) -> str:
+    return f"entry {index + 1} of the timeline, {entry.do}"

@@ -1,0 +1,112 @@
+"""The kind `event`: what happens at a moment of a trial.
+
+An event acts only through the scene that it is handed: the services and hosts of the trial. It says before
+the trial whether it could happen at all (`check`), and undoes afterwards what harm it did (`heal`), which the
+timeline always asks for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.errors import UsageError
+from steelyard.remote.base import Host
+from steelyard.services.base import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What an event may act on.
+
+    `services` by the names of the file; `hosts` finds those of a selection such as `db[2]` (raises
+    UsageError); `scratch` is a directory on each host, by its name; `logs` is where its output belongs.
+    `lasting` names the services that outlive the trial.
+    """
+
+    services: Mapping[str, Service[Any]]
+    hosts: Callable[[str], tuple[Host, ...]]
+    scratch: Mapping[str, PurePosixPath]
+    logs: Path
+    lasting: frozenset[str] = frozenset()
+
+
+class EventOptions(BaseModel):
+    """Typed options of an event. Unknown keys are errors. Every field has a description with its unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+OptionsT = TypeVar("OptionsT", bound=EventOptions)
+
+
+class Event(ABC, Generic[OptionsT]):
+    """Base of all events. The subclass's docstring says what happens, and what heals it.
+
+    It sets `options`, its `EventOptions` class; `capability`, the protocol that its service must have;
+    `site_must`, what its site must be capable of (`sites.base.Capability`); `examples`, option mappings for
+    the catalogue and the contract tests. Methods raise HostError.
+    """
+
+    options: ClassVar[type[EventOptions]] = EventOptions
+    capability: ClassVar[type[Any] | None] = None
+    site_must: ClassVar[frozenset[str]] = frozenset()
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    def __init__(self, chosen: OptionsT, scene: Scene) -> None:
+        self.chosen, self.scene = chosen, scene
+
+    def check(self) -> None:
+        """Whether it could happen on this scene. Raises UsageError with the reason."""
+        return
+
+    @abstractmethod
+    async def happen(self) -> Mapping[str, Any]:
+        """Do it; returns once it is complete, with facts for the record."""
+
+    async def heal(self) -> None:
+        """Undo what harm it did; also after a `happen` that failed half-way, and more than once."""
+        return
+
+
+class ServiceOptions(EventOptions):
+    """Options of an event that acts on a service."""
+
+    service: str = Field(description="The service, by its name under `services`")
+
+
+class NodeOptions(ServiceOptions):
+    """Options of an event that acts on one node of a service."""
+
+    node: int = Field(ge=0, description="Which of its hosts, counted from 0")
+
+
+class ServiceEvent(Event[OptionsT]):
+    """An event that acts on a service with its `capability`."""
+
+    @property
+    def service(self) -> Any:
+        """The service; it has the capability, the file was checked for it."""
+        return self.scene.services[self.chosen.service]  # type: ignore[attr-defined]
+
+
+class NodeEvent(ServiceEvent[OptionsT]):
+    """An event that acts on one node of a service."""
+
+    @property
+    def host(self) -> Host:
+        """The node's host. Raises UsageError when the service has none of this number."""
+        hosts = self.service.context.hosts + self.service.context.spare
+        number: int = self.chosen.node  # type: ignore[attr-defined]
+        if number >= len(hosts):
+            raise UsageError(f"node {number}: the service has {len(hosts)} hosts, counted from 0")
+        return hosts[number]  # type: ignore[no-any-return]
+
+    def check(self) -> None:
+        """Whether there is such a node."""
+        _ = self.host

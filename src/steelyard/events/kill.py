@@ -1,0 +1,30 @@
+"""`do: kill`: a node of a service dies without notice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.services.base import Killable
+
+
+class Kill(NodeEvent[NodeOptions]):
+    """All servers of a service on one host die by SIGKILL, as in a crash.
+
+    **Healed** by starting them again with the data that they left, unless the service ends with its trial.
+    """
+
+    options = NodeOptions
+    capability = Killable
+    examples = ({"service": "ring", "node": 1},)
+
+    async def happen(self) -> Mapping[str, Any]:
+        """Kill."""
+        await self.service.kill(self.host.name)
+        return {"host": self.host.name}
+
+    async def heal(self) -> None:
+        """Start them again; those that were restarted meanwhile are left alone."""
+        if self.chosen.service in self.scene.lasting:
+            await self.service.restart(self.host.name)

@@ -1,0 +1,71 @@
+"""`do: partition`: two groups of hosts do not reach each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.errors import UsageError
+from steelyard.events.base import Event, EventOptions
+from steelyard.remote.base import Cuttable, Host
+from steelyard.units import Duration
+
+
+class PartitionOptions(EventOptions):
+    """Between which hosts, and for how long."""
+
+    between: tuple[str, str] = Field(description="Two groups of hosts, as [db[:2], db[2:]]")
+    length: Duration | None = Field(
+        None, gt=0, description="How long they stay apart; None is until the end of the trial"
+    )
+
+
+class Partition(Event[PartitionOptions]):
+    """Two groups of hosts do not reach each other, while both still reach all others.
+
+    Only on a site that can do it (`netns`). **Healed** by letting them reach each other again.
+    """
+
+    options = PartitionOptions
+    site_must = frozenset({"cut-network"})
+    examples = ({"between": ["db[:2]", "db[2:]"]},)
+
+    def check(self) -> None:
+        """Whether the groups are there, are apart, and can be parted."""
+        one, other = self._groups()
+        if both := {host.name for host in one} & {host.name for host in other}:
+            raise UsageError(f"host {min(both)} is in both groups of the partition")
+        for host in (*one, *other):
+            if not isinstance(host, Cuttable):
+                raise UsageError(
+                    f"host {host.name} cannot be parted from others; the site netns has hosts that can"
+                )
+
+    async def happen(self) -> Mapping[str, Any]:
+        """Part them, and join them again after the length."""
+        one, other = self._groups()
+        await asyncio.gather(*(a.part(_addresses(b)) for a, b in self._sides()))
+        if self.chosen.length is not None:
+            await asyncio.sleep(self.chosen.length)
+            await self.heal()
+        return {"hosts": [[host.name for host in one], [host.name for host in other]]}
+
+    async def heal(self) -> None:
+        """Let them reach each other."""
+        await asyncio.gather(*(a.join(_addresses(b)) for a, b in self._sides()))
+
+    def _groups(self) -> tuple[tuple[Host, ...], tuple[Host, ...]]:
+        one, other = self.chosen.between
+        return self.scene.hosts(one), self.scene.hosts(other)
+
+    def _sides(self) -> list[tuple[Cuttable, tuple[Host, ...]]]:
+        one, other = self._groups()
+        both = [(host, other) for host in one] + [(host, one) for host in other]
+        return [(host, others) for host, others in both if isinstance(host, Cuttable)]
+
+
+def _addresses(hosts: tuple[Host, ...]) -> tuple[str, ...]:
+    return tuple(host.address for host in hosts)

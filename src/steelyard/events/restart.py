@@ -1,0 +1,31 @@
+"""`do: restart`: a node of a service is ended and started again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.services.base import Killable
+
+
+class Restart(NodeEvent[NodeOptions]):
+    """All servers of a service on one host are killed where they still run, and started again.
+
+    Complete when they answer. After `kill` it ends the outage.
+    """
+
+    options = NodeOptions
+    capability = Killable
+    examples = ({"service": "ring", "node": 1},)
+
+    async def happen(self) -> Mapping[str, Any]:
+        """End what runs, start again."""
+        await self.service.kill(self.host.name)
+        await self.service.restart(self.host.name)
+        return {"host": self.host.name}
+
+    async def heal(self) -> None:
+        """What was killed and did not come up gets another chance."""
+        if self.chosen.service in self.scene.lasting:
+            await self.service.restart(self.host.name)

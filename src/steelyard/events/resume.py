@@ -1,0 +1,22 @@
+"""`do: resume`: a node of a service goes on that was paused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.services.base import Pausable
+
+
+class Resume(NodeEvent[NodeOptions]):
+    """All servers of a service on one host go on (SIGCONT) after a `pause`."""
+
+    options = NodeOptions
+    capability = Pausable
+    examples = ({"service": "ring", "node": 1},)
+
+    async def happen(self) -> Mapping[str, Any]:
+        """Thaw."""
+        await self.service.resume(self.host.name)
+        return {"host": self.host.name}

@@ -1,0 +1,99 @@
+"""Faults in the entries of `timeline`: events, phases, services and conditions that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.errors import PlugInError, UnknownName, did_you_mean
+from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.expression import Expression, ExpressionError, substitute
+from steelyard.model.timeline import SETTLED, Entry
+from steelyard.model.trial import Cell
+from steelyard.spec.bind import event_class, service_class
+from steelyard.spec.placing import option_faults
+from steelyard.spec.sentences import Fault
+
+
+def phase_of(entry: Entry, experiment: Experiment) -> WorkloadUse | None:
+    """The entry of `workload` during which an event fires; None when there is none of that name."""
+    if entry.during is None:
+        return next((use for use in experiment.workload if use.measured), experiment.workload[0])
+    return next((use for use in experiment.workload if use.phase == entry.during), None)
+
+
+class TimelineChecker:
+    """Looks for faults in a timeline."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    def entry(self, index: int, cell: Cell) -> Iterator[Fault]:
+        """What is wrong with an entry in a cell."""
+        entry = self.experiment.timeline[index]
+        for fault in (*self._phase(entry), *self._condition(entry), *self._event(entry, cell)):
+            varies = fault.path and "${" in str(entry.options.get(str(fault.path[0])))
+            message = fault.message + (f", with {cell.key}" if varies and not fault.at_key else "")
+            yield Fault(("timeline", index, *fault.path), message, fault.at_key)
+
+    def _phase(self, entry: Entry) -> Iterator[Fault]:
+        if phase_of(entry, self.experiment) is None:
+            phases = [use.phase for use in self.experiment.workload if use.phase]
+            there = f"; phases are {', '.join(phases)}" if phases else "; no entry of workload has a 'phase'"
+            hint = did_you_mean(str(entry.during), phases) or there
+            yield Fault(("during",), f"during: there is no phase '{entry.during}'{hint}")
+
+    def _condition(self, entry: Entry) -> Iterator[Fault]:
+        """Only `settled` can be told for certain: what figures a service tells, it says once it runs."""
+        for name in sorted(Expression.parse(entry.when, dotted=True).names) if entry.when else ():
+            service, dot, what = name.partition(".")
+            if not dot:
+                hint = f"; write a service and what it tells of itself, as {name}.{SETTLED}"
+                yield Fault(("when",), f"when: '{name}' is no state of a service{hint}")
+            elif service not in self.experiment.services:
+                yield Fault(("when",), f"when: {self._no_service(service)}")
+            elif what != SETTLED and not self._tells(service):
+                use = self.experiment.services[service].use
+                yield Fault(("when",), f"when: service {use} tells no figures of itself, only {SETTLED}")
+
+    def _event(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
+        try:
+            kind = event_class(entry.do)
+            options = substitute(entry.options, cell.parameters)
+        except (UnknownName, PlugInError) as error:
+            yield Fault(("do",), f"do: {error.message}")
+            return
+        except ExpressionError as error:
+            yield Fault(error.path, error.message)
+            return
+        yield from option_faults(kind.options, options)
+        if kind.capability is not None and "service" in options:
+            yield from self._capable(entry.do, kind.capability, str(options["service"]))
+
+    def _capable(self, event: str, capability: type, service: str) -> Iterator[Fault]:
+        use = self.experiment.services.get(service)
+        if use is None:
+            yield Fault(("service",), f"service: {self._no_service(service)}")
+            return
+        try:
+            able = issubclass(service_class(use.use), capability)
+        except (UnknownName, PlugInError):
+            return  # that has been said where it is deployed
+        if not able:
+            yield Fault(
+                ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
+            )
+        elif event == "grow" and use.grow_into is None:
+            yield Fault(("service",), f"service: '{service}' has no hosts to grow into; give it 'grow_into'")
+
+    def _tells(self, name: str) -> bool:
+        from steelyard.services.base import Metered
+
+        try:
+            return issubclass(service_class(self.experiment.services[name].use), Metered)
+        except (UnknownName, PlugInError):
+            return True  # that has been said where it is deployed
+
+    def _no_service(self, name: str) -> str:
+        hint = did_you_mean(name, self.experiment.services)
+        there = ", ".join(self.experiment.services) or "none"
+        return f"there is no service '{name}'{hint or f'; services are {there}'}"

@@ -1,0 +1,121 @@
+"""What every event must declare, and that those which harm a network really do, and heal it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.errors import UsageError
+from steelyard.events.base import Event, Scene
+from steelyard.model.timeline import OWN_KEYS
+from steelyard.plugins import find, own_names
+from steelyard.remote.base import Host
+from steelyard.remote.sweep import end_bearers
+from steelyard.remote.token import Token
+from steelyard.sites.local import Local, LocalOptions
+from steelyard.sites.netns import Netns, NetnsOptions
+
+NAMES = sorted(own_names("events"))
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("ip", path="/usr/sbin:/sbin:/usr/bin"),
+    reason="network namespaces need root and iproute2",
+)
+
+
+def event(name: str, hosts: Sequence[Host], **options: object) -> Event:
+    groups = {"db[0]": hosts[:1], "db[1:]": hosts[1:], "db": hosts}
+    scene = Scene({}, lambda text: tuple(groups[text]), {}, Path("logs"))
+    kind = find("events", name, Event)
+    return kind(kind.options.model_validate(options), scene)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_declares_itself(name: str) -> None:
+    kind = find("events", name, Event)
+    assert len(inspect.cleandoc(kind.__doc__ or "")) > 60
+    assert kind.examples
+    for example in kind.examples:
+        kind.options.model_validate(example)
+    fields = kind.options.model_fields
+    assert [key for key, field in fields.items() if not field.description] == []
+    assert not set(fields) & set(OWN_KEYS), "the timeline takes these keys for its own"
+    with pytest.raises(ValidationError):
+        kind.options.model_validate({"no_such_option": 1})
+
+
+@pytest.fixture
+def token() -> Token:
+    found = Token.mine("test-events")
+    yield found
+    end_bearers(lambda bearer: bearer.run == found.run)
+
+
+async def reaches(host: Host, address: str) -> bool:
+    """Whether a host gets an answer from an address: a refused connection is one, too."""
+    script = (
+        "import socket, sys\ntry: socket.create_connection((sys.argv[1], 9), timeout=1)\n"
+        "except ConnectionRefusedError: print('yes')\nexcept OSError: pass\n"
+    )
+    said = await host.capture(("python3", "-I", "-S", "-c", script, address))
+    return (said or "").strip() == "yes"
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("name", "options", "apart", "together"),
+    [
+        ("cut", {"on": "db[0]"}, [(0, 1), (1, 0), (2, 0)], [(1, 2)]),
+        ("partition", {"between": ["db[0]", "db[1:]"]}, [(0, 1), (1, 0), (2, 0)], [(1, 2)]),
+    ],
+)
+def test_hosts_are_apart_until_it_is_healed(name, options, apart, together, token, tmp_path) -> None:
+    async def test() -> None:
+        site = Netns(NetnsOptions(hosts=3, via="nsenter"))
+        async with site.lease(token, tmp_path / "minder.log", 3) as hosts:
+
+            async def found(pairs: list[tuple[int, int]]) -> set[bool]:
+                asked = (reaches(hosts[a], hosts[b].address) for a, b in pairs)
+                return set(await asyncio.gather(*asked))
+
+            one = event(name, hosts, **options)
+            one.check()
+            await one.happen()
+            assert await found(apart) == {False}
+            assert await found(together) == {True}
+            await one.heal()
+            await one.heal()
+            assert await found([*apart, *together]) == {True}
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("cut", {"on": "db"}), ("partition", {"between": ["db[0]", "db[1:]"]})]
+)
+def test_hosts_whose_network_is_not_ours_are_left_alone(name, options, token, tmp_path) -> None:
+    async def test() -> None:
+        async with Local(LocalOptions(hosts=2)).lease(token, tmp_path / "minder.log", 2) as hosts:
+            with pytest.raises(UsageError, match="netns has hosts that can"):
+                event(name, hosts, **options).check()
+
+    asyncio.run(test())
+
+
+@needs_root
+def test_a_host_that_we_reach_over_the_cable_is_not_cut(token, tmp_path) -> None:
+    if not shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin"):
+        pytest.skip("sshd is not installed")
+
+    async def test() -> None:
+        async with Netns(NetnsOptions(hosts=1, via="ssh")).lease(token, tmp_path / "log", 1) as hosts:
+            with pytest.raises(UsageError, match="reached over the network that would be cut"):
+                event("cut", hosts, on="db").check()
+
+    asyncio.run(test())

@@ -1,0 +1,129 @@
+"""Events beside real trials: in order, at their time or by a condition; harm is healed, misses are marked."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from steelyard import api
+
+pytestmark = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def played(told: Any) -> Callable[..., api.Run]:
+    """Run a workload that sleeps while the timeline acts on an iperf3 server beside it."""
+
+    def run(*timeline: dict[str, Any], seconds: float = 1.0, keep: str = "run", **more: Any) -> api.Run:
+        tree = {
+            "experiment": "played",
+            "roles": {"server": 1, "client": 1},
+            "services": {"net": {"use": "iperf3", "on": "server", "keep": keep}},
+            "workload": {"use": "command", "on": "client", "run": ["sleep", str(seconds)]},
+            "timeline": list(timeline),
+            "telemetry": "off",
+            "repeat": 1,
+            **more,
+        }
+        return api.run(tree, site="local:2", observer=told)
+
+    return run
+
+
+def events(run: api.Run, kind: str = "event-ended") -> Lines:
+    return [line for line in run.record.journal if line["kind"] == kind]
+
+
+def test_entries_fire_in_the_order_of_the_file_each_when_the_one_before_is_complete(
+    played: Callable[..., api.Run],
+) -> None:
+    run = played(
+        {"at": "200ms", "do": "pause", "service": "net", "node": 0, "length": "300ms"},
+        {"at": "100ms", "do": "run", "run": ["echo", "late"], "on": "client"},
+    )
+    first, second = events(run)
+    assert (first["event"], second["event"]) == ("pause", "run")
+    assert 0.2 <= first["began"] < 0.9
+    assert (second["asked"], second["began"] >= first["began"] + first["took"]) == (0.1, True)
+    (trial,) = run.record.trials
+    assert trial.result.status == "ok", trial.message
+    (said,) = (run.record.folder.trial(1) / "events").rglob("*.stdout")
+    assert said.read_text() == "late\n"
+
+
+def test_again_and_again_beside_the_others(played: Callable[..., api.Run]) -> None:
+    run = played(
+        {"at": "0.2s", "every": "200ms", "do": "run", "run": ["true"], "on": "server"},
+        {"at": "0.5s", "do": "run", "run": ["true"], "on": "client"},
+        seconds=1.3,
+    )
+    again = [line["asked"] for line in events(run) if line["entry"] == 0]
+    assert again == pytest.approx([0.2 * number for number in range(1, len(again) + 1)])
+    assert len(again) >= 3
+    assert [line["entry"] for line in events(run)].count(1) == 1
+
+
+def test_a_kill_on_purpose_fails_no_trial_and_is_healed_for_the_next(played: Callable[..., api.Run]) -> None:
+    run = played({"at": "0.1s", "do": "kill", "service": "net", "node": 0}, repeat=2)
+    assert [trial.result.status for trial in run.record.trials] == ["ok", "ok"]
+    assert len([line for line in run.record.journal if line["kind"] == "service-ready"]) == 1
+
+
+def test_when_its_condition_holds(played: Callable[..., api.Run]) -> None:
+    run = played(
+        {"at": "0s", "do": "kill", "service": "net", "node": 0},
+        {"at": "0.2s", "do": "restart", "service": "net", "node": 0},
+        {"when": "net.settled", "for": "0.6s", "within": "20s", "do": "run", "run": ["true"], "on": "client"},
+        seconds=3,
+    )
+    *_, last = events(run)
+    assert (last["entry"], last["asked"]) == (2, None)
+    assert last["began"] >= 0.8
+
+
+def test_a_condition_that_never_holds_fails_the_trial(played: Callable[..., api.Run]) -> None:
+    run = played(
+        {"at": "0s", "do": "kill", "service": "net", "node": 0},
+        {"when": "net.settled", "within": "0.6s", "do": "run", "run": ["true"], "on": "client"},
+        seconds=30,
+    )
+    (trial,) = run.record.trials
+    assert trial.result.category == "event-failed"
+    assert "entry 2 of the timeline, run: 'net.settled' did not hold within 0.6 s" in trial.message
+    assert trial.result.seconds < 20
+
+
+def test_a_command_that_fails_fails_the_trial(played: Callable[..., api.Run]) -> None:
+    run = played({"at": "0s", "do": "run", "run": ["sh", "-c", "echo no >&2; exit 3"], "on": "server"})
+    (trial,) = run.record.trials
+    assert trial.result.category == "event-failed"
+    assert "sh on local-0 ended with 3; no" in trial.message
+
+
+def test_what_did_not_come_is_marked(played: Callable[..., api.Run]) -> None:
+    run = played(
+        {"at": "10min", "do": "run", "run": ["true"], "on": "server"},
+        {"at": "0s", "every": "300ms", "do": "run", "run": ["true"], "on": "server"},
+        seconds=0.5,
+    )
+    (trial,) = run.record.trials
+    assert [(mark.kind, mark.reason) for mark in trial.marks if mark.kind == "incomplete"] == [
+        ("incomplete", "entry 1 of the timeline, run did not come before its phase ended")
+    ]
+    assert trial.result.status == "ok"
+
+
+def test_an_event_that_cannot_happen_here_is_told_before_the_trial(played: Callable[..., api.Run]) -> None:
+    run = played({"at": "0s", "do": "kill", "service": "net", "node": 7}, seconds=30)
+    (trial,) = run.record.trials
+    assert (trial.result.category, "node 7" in trial.message) == ("event-failed", True)
+    assert trial.result.seconds < 15
+
+
+def test_a_site_that_cannot_cut_is_told_before_anything_starts(played: Callable[..., api.Run]) -> None:
+    with pytest.raises(Exception, match=r"timeline, entry 1 \(cut\): local:2 cannot cut-network"):
+        played({"at": "0s", "do": "cut", "on": "server"})
