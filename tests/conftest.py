@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from steelyard.store.reader import RunRecord
 
 MARK = "STEELYARD_TEST_SESSION"
 TOKEN = b"\0STEELYARD_TOKEN="
@@ -77,3 +83,24 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.chdir(place)
     yield place
     shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def plans() -> ModuleType:
+    """Runs with a known truth: `plans.build(folder, …)`, `plans.gensim()`; see `analysis/synthetic.py`.
+
+    Test folders are no packages, so there is no other way to share a module.
+    """
+    name, path = "steelyard_synthetic_runs", Path(__file__).with_name("analysis") / "synthetic.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture
+def build(plans: ModuleType, tmp_path: Path) -> Callable[..., RunRecord]:
+    """`build(parameters=…, require=…)` makes a run folder; `plans.Plan` says what it can be told."""
+    return functools.partial(plans.build, tmp_path)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import random
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -20,33 +16,10 @@ from steelyard.store.reader import RunRecord
 HOSTILE = "</script><img src=x onerror=window.pwned=1><!--<script>\u2028`${1}`|\x1b[31m\x00]]>&amp;\"'"
 
 
-def _synthetic() -> ModuleType:
-    """The module beside this file; test folders are no packages, so there is no other way to share it."""
-    name, path = "steelyard_synthetic_runs", Path(__file__).parents[1] / "analysis" / "synthetic.py"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-@pytest.fixture(scope="session")
-def plans() -> ModuleType:
-    """Plans with a known truth: `plans.gensim()`, `plans.streams()`, `plans.growing()`."""
-    return _synthetic()
-
-
-@pytest.fixture
-def build(tmp_path: Path) -> Callable[..., RunRecord]:
-    return functools.partial(_synthetic().build, tmp_path)
-
-
 @pytest.fixture(scope="module")
-def build_once(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+def build_once(plans: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """One small run for many examples."""
-    return _synthetic().build(
+    return plans.build(
         tmp_path_factory.mktemp("once"),
         parameters={"a": [1, 2]},
         repetitions=2,
@@ -55,12 +28,12 @@ def build_once(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
 
 
 @pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+def hostile(plans: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A run in which a stranger wrote every text. It is shared: look, do not touch."""
     bad = HOSTILE
     metric = Metric(f"rate{bad}", "B/s", "higher", f"about{bad}")
     cell = f"a{bad}={show_level(bad)} b=2"
-    return _synthetic().build(
+    return plans.build(
         tmp_path_factory.mktemp("hostile"),
         title=f"title{bad}",
         about=f"about{bad}",
@@ -107,7 +80,7 @@ def rich_report(rich: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="session")
-def rich(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+def rich(plans: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """Six cells, eight repetitions, one disturbed and one failed trial, latencies and telemetry.
 
     It is shared: look, do not touch.
@@ -121,7 +94,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
             "write_latency_p99": rng.lognormvariate(-6, 0.1) * size,
         }
 
-    return _synthetic().build(
+    return plans.build(
         tmp_path_factory.mktemp("rich"),
         title="ingest",
         parameters={"outstanding": [1, 8, 64], "pattern": ["sequential", "random"]},

@@ -125,3 +125,15 @@ def test_what_was_granted_is_a_fact():
     assert facts["sock_bufsize"] == 32768
     assert facts["sndbuf_actual"] == 65536
     assert facts["test_start"]["blksize"] == 16384
+
+
+def test_throughput_over_time():
+    text = (RECORDED / "0" / "run" / "stdout").read_text()
+    total = read(text).values["throughput"]
+    found = made().series("run", Output(replace(EXIT, started=1000.0), text, ""))
+    assert found[0].at == pytest.approx(1000.0 + found[0].length, abs=0.01)
+    assert sum(sample.values["throughput"] * sample.length for sample in found) == pytest.approx(
+        total * sum(sample.length for sample in found), rel=0.2
+    )
+    with pytest.raises(ParseFailure):
+        made().series("run", Output(EXIT, '{"intervals": [{"sum": {"seconds": -1}}]}', ""))

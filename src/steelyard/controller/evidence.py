@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.errors import ParseFailure, TrialFailure
 from steelyard.model.command import Exit, Output, Phase
 from steelyard.model.metric import Mark, Reading
+from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
 MOST_READ = 64 * 1024 * 1024
@@ -34,23 +35,37 @@ def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
 
 
 def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path) -> Reading:
-    """What the output in a folder says. Raises TrialFailure when it cannot be read."""
+    """What the output in a folder says; how it went over time is written beside it.
+
+    Raises TrialFailure when it cannot be read.
+    """
     raw = {path.name: path for path in (folder / "raw").glob("*") if path.is_file()}
     try:
         output = Output(ended, _text(folder / "stdout"), _text(folder / "stderr"), raw)
         reading = workload.parse(phase.name, output)
         json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
+        series = [dataclasses.asdict(sample) for sample in workload.series(phase.name, output)]
+        lines = [json.dumps(sample, allow_nan=False) + "\n" for sample in series]
     except ParseFailure as failure:
         raise TrialFailure("unreadable-output", f"{phase.name}: {failure.message}") from failure
     except Exception as error:  # a plug-in's mistake costs a trial, never the run
         reason = f"{phase.name}: its output could not be read: {type(error).__name__}: {error}"
         raise TrialFailure("unreadable-output", reason) from error
+    if lines:
+        _keep(folder / "samples.ndjson", lines)
     if ended.leftovers:
         left = Mark(
             "disturbed", f"{ended.leftovers} processes were still running when {phase.name} had ended"
         )
         return dataclasses.replace(reading, marks=(*reading.marks, left))
     return reading
+
+
+def _keep(path: Path, lines: list[str]) -> None:
+    try:
+        path.write_text("".join(lines))
+    except OSError as error:
+        raise write_failure(path, error) from error
 
 
 def _text(path: Path) -> str:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+TIME_IS_SHORT = (signal.SIGUSR1, signal.SIGUSR2)
+"""Of schedulers: our warning before the time limit, and LSF's own at it, minutes before it kills."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *TIME_IS_SHORT)
 
 
 class Stop:

@@ -1,14 +1,13 @@
 """One sitting of a run, from the first line of the journal to the last.
 
 A sitting acquires the machine's turn, the site's hosts and their scratch, and releases them in reverse order
-however it ends. Signals that mean "stop" (SIGINT, SIGTERM, SIGHUP, SIGUSR1) end it in good order.
+however it ends. Signals that mean "stop" (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2) end it in good order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path, PurePosixPath
@@ -22,7 +21,7 @@ from steelyard.controller.environment import gather_all
 from steelyard.controller.limit import TimeLimit
 from steelyard.controller.observer import Observer
 from steelyard.controller.scratch import Scratch, Scratches
-from steelyard.controller.signals import Stop, interruptible
+from steelyard.controller.signals import TIME_IS_SHORT, Stop, interruptible
 from steelyard.controller.study import Study
 from steelyard.controller.trial import TrialRunner
 from steelyard.controller.turn import Turn
@@ -111,8 +110,11 @@ class Sitting:
         task = asyncio.current_task()
         if task:
             task.uncancel()  # what follows is short, and has to be said
-        if stop.signal == signal.SIGUSR1 and self.site.site.inside():
+        if stop.signal in TIME_IS_SHORT and self.site.site.inside():
             await self._pause("the time limit of its hosts came near")
+        if failure := await self.site.site.failure():
+            self._end("failed", failure)
+            raise HostLost(failure, hint=f"`steelyard resume {self.writer.folder.id}` goes on with it")
         self._end("interrupted", "a signal ended it")
         raise self._stopped("was interrupted")
 

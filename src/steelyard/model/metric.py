@@ -68,6 +68,15 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """An interval of a copy's time series: its end (seconds since 1970), its length (s), values by metric."""
+
+    at: float
+    length: float
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What a workload's output says.
 

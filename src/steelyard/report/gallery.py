@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
 from steelyard.analysis.derived import Derived
 from steelyard.analysis.happenings import happenings
 from steelyard.analysis.latency import Point, merged, percentile_curve
+from steelyard.analysis.over_time import over_time
 from steelyard.analysis.summary import RunSummary
 from steelyard.analysis.telemetry import samples, shown_trials
 from steelyard.errors import StoreError
@@ -18,6 +20,7 @@ from steelyard.report.charts.base import Chart
 from steelyard.report.charts.derived import derived_chart
 from steelyard.report.charts.distribution import distribution
 from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
+from steelyard.report.charts.over_time import over_time_panels
 from steelyard.report.charts.percentiles import percentiles
 from steelyard.store.reader import RunRecord
 
@@ -70,15 +73,17 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
         charts[f"derived/{number}"] = derived_chart(number, finding)
     latencies, damaged = _latencies(record, few)
     hosts, trials, unread = _hosts(record, summary)
+    series, timed = _over_time(record, summary)
     choices = {
         "metric": [Choice(str(n), metric.name) for n, metric in enumerate(summary.metrics[:shown])],
         "parameter": [Choice(str(n), axis.name) for n, axis in enumerate(varying)],
         "latency": [Choice(str(n), name) for n, name in enumerate(latencies)],
         "cell": [Choice(cell.cell.key, cell.cell.key) for cell in few.cells[:MOST_CURVES]],
         "trial": trials,
+        "series": timed,
     }
     curves = {f"percentiles/{n}": chart for n, chart in enumerate(latencies.values())}
-    drawn = {key: chart for key, chart in charts.items() if chart} | curves | hosts
+    drawn = {key: chart for key, chart in charts.items() if chart} | curves | hosts | series
     return Gallery(drawn, choices, [*notes, *damaged, *unread])
 
 
@@ -129,6 +134,20 @@ def _hosts(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], li
             label = f"trial {trial.number}: {trial.result.trial.cell.key}"
             choices.append(Choice(str(number), label + (f", {host.host}" if len(hosts) > 1 else "")))
     return charts, choices, notes
+
+
+def _over_time(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[Choice]]:
+    """The time series of the shown trials; what cannot be read is left out, its figures stand elsewhere."""
+    charts: dict[str, Chart] = {}
+    choices: list[Choice] = []
+    for trial in shown_trials(summary, most=MOST_TRIALS):
+        with suppress(StoreError):
+            if found := over_time(record, trial.number):
+                number, events = len(choices), happenings(record, trial.number)
+                panels = over_time_panels(number, found, dict(record.metrics), events)
+                charts |= {f"over{position}/{number}": chart for position, chart in enumerate(panels)}
+                choices.append(Choice(str(number), f"trial {trial.number}: {trial.result.trial.cell.key}"))
+    return charts, choices
 
 
 def slots(charts: Mapping[str, Chart]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from steelyard.errors import StoreError, UnknownName
-from steelyard.model.metric import Mark, Metric
+from steelyard.model.metric import Mark, Metric, Sample
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.store.journal import lines, parse_line
 from steelyard.store.layout import SCHEMA, RunFolder
@@ -181,6 +181,12 @@ class RunRecord:
         folder = self.folder.telemetry(number, "x", "parquet").parent
         return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
 
+    def series(self, number: int) -> Iterator[list[Sample]]:
+        """How the metrics of a trial went over time, for each copy that tells. Raises StoreError."""
+        for path in sorted(self.folder.trial(number).glob("*/*/samples.ndjson")):
+            with _sound(path):
+                yield [_sample(json.loads(line)) for line in path.read_text().splitlines()]
+
     def meters(self, number: int) -> dict[str, Path]:
         """Service to the Parquet file of its own figures during a trial."""
         folder = self.folder.meters(number, "x", "parquet").parent
@@ -284,6 +290,11 @@ def _document(path: Path) -> dict[str, Any]:
         message = f"{path} was written by a newer version of Steelyard (schema {document['schema']})"
         raise StoreError(message, hint="update Steelyard to read it")
     return document
+
+
+def _sample(found: Mapping[str, Any]) -> Sample:
+    values = {str(name): float(value) for name, value in found["values"].items()}
+    return Sample(float(found["at"]), float(found["length"]), values)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from steelyard.errors import ParseFailure
-from steelyard.model.metric import Metric, Reading
+from steelyard.model.metric import Metric, Reading, Sample
 from steelyard.workloads._document import document
 from steelyard.workloads._fio_output import Node
 
@@ -61,6 +61,22 @@ def reading(text: str, protocol: Protocol, direction: Direction) -> Reading:
     values = _rates(end, endings) | _cpu(end.child("cpu_utilization_percent"))
     values |= _udp(end, endings) if protocol == "udp" else _tcp(end, endings, direction)
     return Reading(values, facts=_facts(top))
+
+
+def series(text: str, began: float) -> tuple[Sample, ...]:
+    """The client's throughput in each interval after the warm-up. `began`: seconds since 1970.
+
+    With both directions what it sent and what it received are added up.
+    """
+    found = []
+    for node in document(text, "iperf3").child("intervals").nodes():
+        sums = [child for name, child in node.items() if name in ("sum", f"sum{_OTHER}")]
+        length = sums[0].child("seconds").number() if sums else 0.0
+        if length and sums[0].child("omitted", default=False).value is not True:
+            rate = sum(child.child("bytes").number() for child in sums) / length
+            at = began + sums[0].child("end").number()
+            found.append(Sample(at, length, {_THROUGHPUT.name: rate}))
+    return tuple(found)
 
 
 def _rates(end: Node, endings: tuple[str, ...]) -> dict[str, float]:

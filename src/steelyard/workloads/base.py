@@ -8,13 +8,13 @@ the controller does that, so that a workload runs on any site and can be tested 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.model.command import Command, Output, Phase, Place
-from steelyard.model.metric import Metric, Reading
+from steelyard.model.metric import Metric, Reading, Sample
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Scalar
 
@@ -79,6 +79,10 @@ class Workload(ABC, Generic[OptionsT]):
         Raises ParseFailure for empty, truncated or garbage output, never returns a guess. Called only
         when the program ended with code 0.
         """
+
+    def series(self, phase: str, output: Output) -> Sequence[Sample]:
+        """How its metrics went over time in a measured phase, where the output tells. Pure as `parse`."""
+        return ()
 
     def directory(self) -> str:
         """Where its files lie: `scratch`, or an absolute path in which the run makes (and removes) a

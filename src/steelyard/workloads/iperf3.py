@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading
+from steelyard.model.metric import Metric, Reading, Sample
 from steelyard.model.tool import Tool
 from steelyard.units import Duration, Rate, Size
 from steelyard.workloads import _iperf3_output as result
@@ -103,6 +103,10 @@ class Iperf3(Workload[Iperf3Options]):
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_iperf3_output`. Raises ParseFailure."""
         return result.reading(output.stdout, self.chosen.protocol, self.chosen.direction)
+
+    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+        """Throughput over time. Raises ParseFailure."""
+        return result.series(output.stdout, output.exit.started)
 
     def seconds(self) -> float | None:
         """Both times, and the greeting."""

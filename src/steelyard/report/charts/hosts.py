@@ -56,9 +56,9 @@ COLUMNS = tuple(column for panel in PANELS for column in panel.lines)
 def host_panel(
     number: int, host: HostSamples, panel: Panel, events: Sequence[Happening] = ()
 ) -> Chart | None:
-    """One panel of a host, with bands for events; `number` tells the shown trials apart.
+    """One panel of a host, or of another time series, with bands for events.
 
-    None when nothing of it was recorded.
+    `number` tells the shown trials apart. None when nothing of it was recorded.
     """
     lines = {column: label for column, label in panel.lines.items() if column in host.columns}
     values = [value for column in lines for value in host.columns[column] if value is not None]

@@ -1,0 +1,38 @@
+"""How a trial's own metrics went over time: rates in one panel, latencies in another, events as bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.analysis.happenings import Happening
+from steelyard.analysis.over_time import OverTime, units
+from steelyard.analysis.telemetry import HostSamples
+from steelyard.model.metric import Metric
+from steelyard.report.charts.base import Chart
+from steelyard.report.charts.hosts import Panel, host_panel
+
+MOST_LINES = 6
+_TAILS = ("_p95", "_p99")
+_TITLES = {"1/s": "Rate", "s": "Latency", "B/s": "Throughput"}
+
+
+def over_time_panels(
+    number: int, found: OverTime, metrics: dict[str, Metric], events: Sequence[Happening]
+) -> Iterator[Chart]:
+    """A chart for each unit that the series have; `number` tells the shown trials apart."""
+    for position, (unit, names) in enumerate(units(metrics, list(found.columns)).items()):
+        panel = Panel(f"over{position}x", _TITLES.get(unit, unit), unit, {n: n for n in _shown(names)})
+        samples = HostSamples("", found.seconds, found.columns, _origin(found, events))
+        if chart := host_panel(number, samples, panel, events):
+            yield chart
+
+
+def _shown(names: Sequence[str]) -> list[str]:
+    """Of many lines those of the high percentiles, which tell what users felt."""
+    tails = [name for name in names if name.endswith(_TAILS)]
+    return (tails or list(names))[:MOST_LINES]
+
+
+def _origin(found: OverTime, events: Sequence[Happening]) -> float:
+    """The beginning of the series on the clock of the events."""
+    return found.began - (events[0].wall - events[0].began) if events else 0.0
