@@ -10,8 +10,9 @@ from typing import Any
 
 from steelyard.errors import ParseFailure
 from steelyard.sites._batch import BatchOptions, BatchSite
-from steelyard.sites._job import Job, JobRequest, JobState
+from steelyard.sites._job import NODE_FAILED, Job, JobRequest, JobState
 from steelyard.sites._nodes import checked
+from steelyard.sites._nodes import seconds as clock_seconds
 
 _FIELDS = "jobid stat exit_code exit_reason pend_reason exec_host run_time time_left"
 _STATES = {
@@ -24,6 +25,8 @@ _STATES = {
     "USUSP": JobState.SUSPENDED,
     "SSUSP": JobState.SUSPENDED,
     "DONE": JobState.DONE,
+    "POST_DONE": JobState.DONE,
+    "POST_ERR": JobState.DONE,
     "EXIT": JobState.FAILED,
     "ZOMBI": JobState.FAILED,
 }
@@ -31,38 +34,51 @@ _TELLING = {
     "PROV": "its host is being prepared",
     "PSUSP": "was held before it started",
     "UNKWN": "LSF has lost touch with its host",
-    "SSUSP": "LSF itself suspended it",
+    "SSUSP": "LSF itself suspended it, or has still to let it go on",
+    "POST_ERR": "the site's processing after it failed",
     "ZOMBI": "its host does not answer any more",
 }
-# Beginnings of LSF's reasons, which end in figures and names; "Pending reasons" in its administration guide.
+# Parts of LSF's reasons, around which its releases word them differently ("Pending reasons" in its guide).
 _REASONS = {
     "New job is waiting for scheduling": "",
-    "Not enough hosts to meet the job's spanning requirement": "waits for free hosts",
+    "Not enough hosts to meet": "waits for free hosts",
+    "Not enough processors to meet": "waits for free hosts",
+    "Not enough slots or resources": "waits for free hosts",
     "Job slot limit reached": "waits for free hosts",
     "Not enough job slot": "waits for free hosts",
-    "Not enough processors to meet the job's spanning requirement": "waits for free hosts",
+    "requirement for exclusive execution not satisfied": "waits for free hosts",
+    "Running an exclusive job": "waits for free hosts",
+    "An exclusive job has reserved the host": "waits for free hosts",
     "The slot limit reached": "is at a limit of slots",
-    "The user has reached his/her job slot limit": "is at the limit of its user",
+    "user has reached his/her job slot limit": "is at the limit of its user",
+    "user has not enough job slots": "is at the limit of its user",
     "User has reached the pending job": "is at the limit of its user",
+    "User has reached the per-user job slot limit": "is at the limit of its user",
     "The queue has reached its job slot limit": "its queue is at its limit",
-    "The queue is inactivated by": "its queue is closed",
     "The queue has not enough": "its queue is at its limit",
+    "The queue is inactivated by": "its queue is closed",
+    "before queue's run window is closed": "would not end before its queue closes",
+    "The job has a specified start time": "its start time is still to come",
     "Job dependency condition not satisfied": "waits for another job to end",
-    "Job was suspended by the user while pending": "was held; `steelyard continue` releases it",
-    "Job was suspended by LSF admin or root while pending": "was held by the operator",
+    "suspended by the user while pending": "was held; `steelyard continue` releases it",
+    "admin or root while pending": "was held by the operator",
     "Closed by LSF administrator": "hosts that it needs are closed by the operator",
 }
-_ENDS = {
+_ENDS = {  # "Termination reasons" in LSF's administration guide
     "TERM_OWNER": (JobState.CANCELLED, ""),
     "TERM_FORCE_OWNER": (JobState.CANCELLED, ""),
+    "TERM_BUCKET_KILL": (JobState.CANCELLED, ""),
     "TERM_ADMIN": (JobState.CANCELLED, "by the operator"),
     "TERM_FORCE_ADMIN": (JobState.CANCELLED, "by the operator"),
     "TERM_PREEMPT": (JobState.CANCELLED, "another job took its place"),
     "TERM_RUNLIMIT": (JobState.TIMED_OUT, ""),
+    "TERM_CPULIMIT": (JobState.TIMED_OUT, "it used more CPU time than it was given"),
     "TERM_DEADLINE": (JobState.TIMED_OUT, "its queue's time window closed"),
     "TERM_WINDOW": (JobState.TIMED_OUT, "its queue's time window closed"),
     "TERM_MEMLIMIT": (JobState.FAILED, "it used more memory than it was given"),
-    "TERM_ZOMBIE": (JobState.FAILED, "a host failed"),
+    "TERM_SWAP": (JobState.FAILED, "it used more swap space than it was given"),
+    "TERM_ZOMBIE": (JobState.FAILED, NODE_FAILED),
+    "TERM_REMOVE_HUNG_JOB": (JobState.FAILED, NODE_FAILED),
     "TERM_CWD_NOTEXIST": (JobState.FAILED, "its working directory does not exist on the host"),
 }
 
@@ -73,17 +89,21 @@ class Lsf(BatchSite[BatchOptions]):
     `--site lsf:4` submits one job with a slot on each of four hosts. Steelyard must be installed where all
     hosts see it, and the store must lie on a file system that they share. Other options of bsub pass through
     `options`. Far hosts are reached by `blaunch`. LSF sends SIGUSR1 a minute before the run limit.
-    Builders and parsers follow the command reference of version 10.1; no server was at hand to try them on.
+    `exclusive` needs a queue that takes exclusive jobs. `suspend` of a job of several hosts needs
+    LSB_SIGSTOP=SIGSTOP in lsf.conf: else LSF sends SIGTSTP, which the system drops in a batch job.
+    Builders and parsers follow the command reference of version 10.1 and recorded output; no server was at
+    hand to try them on.
     """
 
     needs = ("bsub", "bjobs", "bkill", "bstop", "bresume", "blaunch")
     title = "LSF"
-    drops = ("LSB_", "LS_JOBPID", "LSB_BJOBS_FORMAT")
-    keeps = ("LSB_SHAREDIR", "LSB_CONFDIR")
-    unknown = re.compile(r"Job <\d+>(: No matching job found| is not found)|No matching job found", re.I)
+    drops = ("LSB_", "LS_JOBPID", "BSUB_", "BJOBS_")
+    keeps = ("LSB_SHAREDIR", "LSB_CONFDIR", "LSB_DEFAULTQUEUE", "LSB_DEFAULTPROJECT")
+    unknown = re.compile(r"Job <\d+> is not found|No (matching |unfinished )?job found", re.I)
     unreachable = re.compile(
-        r"LSF is down|Cannot connect to LSF|daemon not responding|still trying|Communication time ?out"
-        r"|LSF is processing your request|Host does not respond"
+        r"LSF is down|LIM is down|Cannot connect to LSF|daemon not responding|still trying"
+        r"|LIM configuration is not ready|Communication time ?out|LSF is processing your request"
+        r"|Host does not respond"
     )
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
@@ -111,15 +131,16 @@ class Lsf(BatchSite[BatchOptions]):
         return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
-        """One bjobs; LSF forgets finished jobs after CLEAN_PERIOD, an hour."""
-        return ("bjobs", "-json", "-o", _FIELDS, *ids)
+        """One bjobs, `-a` for those that are over too; LSF forgets these after CLEAN_PERIOD, an hour."""
+        return ("bjobs", "-a", "-json", "-o", _FIELDS, *ids)
 
     def parse_status(self, stdout: str, now: float) -> dict[str, Job]:
-        """A record for each job; one that LSF does not know has an ERROR."""
-        if not stdout.strip():
-            return {}  # it then says on standard error that it found none
+        """A record for each job, after what LSF may have to say; one that it does not know has an ERROR."""
+        _, brace, rest = stdout.partition("{")
+        if not brace and (not stdout.strip() or self.unknown.search(stdout)):
+            return {}  # it then says, on standard error by default, that it found none
         try:
-            records = json.loads(stdout)["RECORDS"]
+            records = json.loads(brace + rest)["RECORDS"]
             return {record["JOBID"]: _job(record, now) for record in records if "ERROR" not in record}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ParseFailure(f"'{stdout.strip()[:80]}' is not bjobs' JSON: {error}") from error
@@ -151,8 +172,8 @@ class Lsf(BatchSite[BatchOptions]):
         return checked(content.split() or words[::2], content or " ".join(words))
 
     def step(self, host: str, identity: str) -> tuple[str, ...]:
-        """LSF's own remote shell; it counts what runs there as the job's."""
-        return ("blaunch", host)
+        """LSF's own remote shell; what runs there counts as the job's, and its words pass as they are."""
+        return ("blaunch", "-no-shell", host)
 
 
 def _job(record: Mapping[str, Any], now: float) -> Job:
@@ -167,25 +188,40 @@ def _job(record: Mapping[str, Any], now: float) -> Job:
     hosts = tuple(
         dict.fromkeys(entry.rpartition("*")[2] for entry in record["EXEC_HOST"].split(":") if entry)
     )
-    ran = re.match(r"(\d+) second", record.get("RUN_TIME", ""))
-    left = re.match(r"(\d+):(\d+)", record.get("TIME_LEFT", ""))
-    started = now - int(ran[1]) if ran and hosts else None
-    limit = int(ran[1]) + int(left[1]) * 3600 + int(left[2]) * 60.0 if ran and left else None
-    return Job(identity, state, reason, hosts, started, limit)
+    ran = _seconds(record.get("RUN_TIME", "")) if hosts else None
+    left = _left(record.get("TIME_LEFT", ""))
+    limit = ran + left if ran is not None and left is not None else None
+    return Job(identity, state, reason, hosts, None if ran is None else now - ran, limit)
+
+
+def _seconds(text: str) -> float | None:
+    """`3600 second(s)`, or `01:00:00` where LSB_HMS_TIME_FORMAT is set."""
+    if match := re.match(r"(\d+) second", text):
+        return float(match[1])
+    return clock_seconds(text) if re.fullmatch(r"\d+:\d+:\d+", text) else None
+
+
+def _left(text: str) -> float | None:
+    """`12:05 L`, hours and minutes to the run limit; an E or X instead stands for an estimate of LSF's."""
+    match = re.fullmatch(r"(\d+):(\d+)(?::(\d+))? *L?", text)
+    return int(match[1]) * 3600 + int(match[2]) * 60.0 + int(match[3] or 0) if match else None
 
 
 def _end(record: Mapping[str, Any]) -> tuple[JobState, str]:
-    term = record.get("EXIT_REASON", "")
+    term = record.get("EXIT_REASON", "").strip("- ;")
     for key, (state, reason) in _ENDS.items():
         if term.partition(":")[0].strip() == key:
             return state, reason
-    code = record.get("EXIT_CODE", "")
+    code = record.get("EXIT_CODE", "").strip("-")
     return JobState.FAILED, term or (f"exit code {code}" if code else "")
 
 
 def _pending(text: str) -> str:
-    first = text.strip().rstrip(";").partition(";")[0].strip()
-    for beginning, sentence in _REASONS.items():
-        if first.startswith(beginning):
-            return sentence
-    return first
+    """The first reason that we have a sentence for; hosts that are no candidates give reasons, too."""
+    reasons = [part for part in (part.strip() for part in re.split(r"[;\n]", text)) if part.strip("- ")]
+    reasons = [part for part in reasons if "andidate host pending reasons" not in part]
+    for reason in reasons:
+        for said, sentence in _REASONS.items():
+            if said in reason:
+                return sentence
+    return reasons[0] if reasons else ""

@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 HOSTS = ("h1", "h2", "h3", "h4")
 Job = dict[str, Any]
@@ -82,13 +82,13 @@ class Queue:
             _signal(job["group"], signal.SIGCONT)
             _signal(job["group"], signal.SIGTERM)
 
-    def stop(self, number: str) -> None:
-        """Suspend what runs, hold what is queued."""
+    def stop(self, number: str, by: int = signal.SIGSTOP) -> None:
+        """Suspend what runs by this signal, hold what is queued."""
         with self.changing() as jobs:
             job = jobs[number]
             if job["state"] == "running":
                 job["state"] = "suspended"
-                _signal(job["group"], signal.SIGSTOP)
+                _signal(job["group"], by)
             elif job["state"] == "queued":
                 job["state"] = "held"
 
@@ -153,7 +153,7 @@ class Queue:
                 warned = True
                 os.kill(process.pid, job["signal"])
             if passed > limit:
-                _signal(process.pid, signal.SIGTERM)
+                _signal(process.pid, job.get("at_limit", signal.SIGTERM))
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(1)
                 _signal(process.pid, signal.SIGKILL)
@@ -186,13 +186,19 @@ def options(
     return found, rest
 
 
+def fail(text: str, code: int) -> NoReturn:
+    """Say this on standard error and end so."""
+    print(text, file=sys.stderr)
+    sys.exit(code)
+
+
 def misbehave(down: str) -> None:
     """Do what FAKE_MODE says in place of an answer; `down` is what is said when the server is down."""
     mode = os.environ.get("FAKE_MODE", "")
     if mode == "slow":
         time.sleep(float(os.environ.get("FAKE_SLOW", "30")))
     elif mode == "down":
-        sys.exit(down)
+        fail(down, 255)
     elif mode == "garbage":
         sys.stdout.write("".join(random.Random(1).choices('{}[]"|<>abc\n', k=300)))
         sys.exit(0)
