@@ -67,7 +67,7 @@ def _output(command: Command, scratch: Path, folder: Path) -> Output:
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         command.argv,
-        env={**os.environ, **command.env},
+        env={**os.environ, **command.variables},
         cwd=command.cwd or scratch,
         input=command.stdin,
         capture_output=True,
@@ -100,11 +100,11 @@ def record(name: str, index: int, outputs: dict[str, Output]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for phase, output in outputs.items():
         (folder / phase / "raw").mkdir(parents=True)
-        (folder / phase / "stdout").write_text(_nameless(output.stdout))
-        (folder / phase / "stderr").write_text(_nameless(output.stderr))
+        place = _place(output)
+        (folder / phase / "stdout").write_text(_nameless(output.stdout).replace(place, ""))
+        (folder / phase / "stderr").write_text(_nameless(output.stderr).replace(place, ""))
         (folder / phase / "exit.json").write_text(json.dumps(dataclasses.asdict(output.exit)) + "\n")
         for path in output.raw.values():
-            place = str(path.parents[2])  # no path of the machine that recorded belongs in a recording
             (folder / phase / "raw" / path.name).write_text(_nameless(path.read_text().replace(place, "")))
     content = {"recorded": _origin(name), **expected(name, index, recorded(name, index))}
     (folder / "expected.json").write_text(json.dumps(content, indent=1) + "\n")
@@ -130,6 +130,11 @@ def expected(name: str, index: int, outputs: dict[str, Output]) -> dict[str, Any
     metrics = [[metric.name, metric.unit, metric.better] for metric in workload.metrics()]
     bins = {name: [sum(found.values()), min(found), max(found)] for name, found in reading.histograms.items()}
     return {"metrics": metrics, "values": dict(reading.values), "histograms": bins}
+
+
+def _place(output: Output) -> str:
+    """Where the phases ran: no path of the machine that recorded belongs in a recording."""
+    return next((str(path.parents[2]) for path in output.raw.values()), "\0")
 
 
 def _nameless(text: str) -> str:

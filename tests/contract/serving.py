@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -16,9 +17,13 @@ from typing import Any
 import pytest
 
 from steelyard.model.command import Endpoint
+from steelyard.model.tool import Tool
+from steelyard.tools.find import environment
 from steelyard.workloads.base import Workload
 
 HOST = "127.0.0.1"
+PASSWORD = "only-for-tests"  # of servers that last as long as a test, on the loopback
+Server = Callable[[ExitStack, int, Path], dict[str, str]]
 
 
 def place_of_server(workload: Workload[Any]) -> Endpoint | None:
@@ -45,8 +50,10 @@ def serving(workload: Workload[Any]) -> Iterator[Endpoint | None]:
     with tempfile.TemporaryDirectory(prefix="steelyard-test-", dir="/tmp") as place, ExitStack() as scope:
         folder = Path(place)
         folder.chmod(0o777)
-        facts = SERVERS[name](scope, port, folder)
-        yield Endpoint(HOST, port, {"protocol": name, **facts})
+        serve = SERVERS.get(name) or netbench(workload.chosen)
+        facts = serve(scope, port, folder)
+        password = facts.pop("password", None)
+        yield Endpoint(HOST, port, {"protocol": name, **facts}, password)
 
 
 def iperf3(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
@@ -60,6 +67,30 @@ def sockperf(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
         started(scope, folder, "sockperf", "server", "--ip", HOST, "--port", str(port), *FLAG[protocol])
         listening(protocol, port)
     return {}
+
+
+def netbench(asked: Any) -> Server:
+    """One that answers in the sizes of the workload, which both sides must know."""
+    request, response = {"stream_id": 0, "bytes": asked.request}, {"stream_id": 0, "bytes": asked.response}
+    answer = [{"receive": request}, {"send": response}]
+    endless = {"iterate": {"value": {"count": {"amount": 10**12}}, "operations": answer}}
+    keys = {"private_key": 0, "certificate": 0, "certificate_authority": 0}
+    servers = [{"connections": [{"peer_streams": [[endless]]}], **keys}]
+
+    def serve(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+        plan = folder / "scenario.json"
+        plan.write_text(json.dumps({"id": "", "clients": [], "servers": servers}))
+        name = "s2n-netbench-driver-server-tcp"
+        place = environment(Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp")) / "bin"
+        program = str(place / name) if place.is_dir() else name
+        started(scope, folder, program, "--ip", HOST, "--port", str(port), str(plan))
+        listening("tcp", port)
+        with socket.create_connection((HOST, port), 20) as first:  # it fills its memory for the first one
+            first.sendall(bytes(8 + asked.request))
+            assert first.recv(1)
+        return {}
+
+    return serve
 
 
 def xrootd(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
@@ -89,8 +120,49 @@ def gridftp(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     return {"path": str(folder)}
 
 
+def redis(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    lines = [f"bind {HOST}", f"port {port}", f"dir {folder}", 'save ""', f"requirepass {PASSWORD}"]
+    (folder / "redis.conf").write_text("\n".join(lines) + "\n")
+    started(scope, folder, "redis-server", str(folder / "redis.conf"))
+    listening("tcp", port)
+    return {"arrangement": "independent", "password": PASSWORD}
+
+
+def memcached(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    where = ("-u", "nobody", "-l", HOST, "-p", str(port), "-U", "0")
+    started(scope, folder, "memcached", *where)
+    listening("tcp", port)
+    return {}
+
+
+def postgresql(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    """The server refuses to be root."""
+    as_nobody = (
+        ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups") if os.geteuid() == 0 else ()
+    )
+    initdb, server = postgresql_program("initdb"), postgresql_program("postgres")
+    (folder / "password").write_text(PASSWORD)
+    words = ("--pgdata=db", "--username=steelyard", "--auth=scram-sha-256", "--pwfile=password", "--no-sync")
+    subprocess.run((*as_nobody, initdb, *words), cwd=folder, check=True, capture_output=True, timeout=60)
+    settings = {"listen_addresses": HOST, "port": port, "unix_socket_directories": "", "fsync": "off"}
+    flags = [f"--{name}={value}" for name, value in settings.items()]
+    started(scope, folder, *as_nobody, server, "-D", "db", *flags)
+    listening("tcp", port)
+    return {"user": "steelyard", "database": "postgres", "password": PASSWORD}
+
+
+def postgresql_program(name: str) -> str:
+    """On PATH, or where Debian has those of the newest version."""
+    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: float(path.parts[4]))
+    found = shutil.which(name) or (str(places[-1]) if places else None)
+    return found or pytest.skip(f"{name} of PostgreSQL is not installed")
+
+
 FLAG = {"tcp": ("--tcp",), "udp": ()}
-SERVERS: dict[str, Callable[[ExitStack, int, Path], dict[str, str]]] = {
+SERVERS: dict[str, Server] = {
+    "redis": redis,
+    "memcached": memcached,
+    "postgresql": postgresql,
     "iperf3": iperf3,
     "sockperf": sockperf,
     "xrootd": xrootd,

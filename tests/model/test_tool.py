@@ -30,3 +30,17 @@ def test_without_an_environment_the_one_on_path_is_taken(tmp_path):
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10, check=True)
     assert done.stdout == "hello\n"
+
+
+def test_one_that_packages_hide_from_path_is_started_in_its_newest_version(tmp_path):
+    for version in ("13", "15"):
+        place = tmp_path / "lib" / version / "bin"
+        place.mkdir(parents=True)
+        (place / "hidden").write_text(f'#!/bin/sh\necho "{version}: $1"\n')
+        (place / "hidden").chmod(0o755)
+    tool = Tool("hidden", places=(f"{tmp_path}/lib/*/bin", f"{tmp_path}/none/*/bin"))
+    env = {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(tool.argv("a b"), env=env, capture_output=True, text=True, timeout=10, check=True)
+    assert done.stdout == "15: a b\n"
+    on_path = Tool("echo", places=tool.places).argv("plain")
+    assert subprocess.run(on_path, env=env, capture_output=True, text=True, check=True).stdout == "plain\n"

@@ -11,6 +11,7 @@ from steelyard.model.tool import Tool
 from steelyard.tools.find import environment, environment_commands, install_command, missing
 
 PIP = Tool("no-such-program", pip="no-such-package")
+CRATE = Tool("no-such-binary", cargo="no-such-crate@1.2.3")
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,18 @@ def test_only_wheels_are_installed_and_the_mark_comes_last():
     assert mark == ("touch", f"{place}/complete")
 
 
+def test_a_crate_is_built_as_locked_into_a_place_of_its_own():
+    build, mark = environment_commands(CRATE)
+    place = str(environment(CRATE))
+    assert build == ("cargo", "install", "--quiet", "--locked", "--root", place, "no-such-crate@1.2.3")
+    assert mark == ("touch", f"{place}/complete")
+    assert missing([CRATE]) == [CRATE]
+    environment(CRATE).mkdir(parents=True)
+    (environment(CRATE) / "complete").touch()
+    assert missing([CRATE]) == []
+    assert CRATE.argv("x")[-3:] == ("no-such-binary", "no-such-binary", "x")
+
+
 def test_a_package_manager_that_does_not_know_one_of_them_is_not_asked(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
     assert install_command([Tool("b", apt="pb"), Tool("a", apt="pa")]) == (
@@ -58,3 +71,11 @@ def test_a_package_manager_that_does_not_know_one_of_them_is_not_asked(monkeypat
     )
     assert install_command([Tool("b", apt="pb"), Tool("a", dnf="pa")]) is None
     assert install_command([]) is None
+
+
+def test_one_that_packages_hide_from_path_is_found(tmp_path):
+    hidden = Tool("no-such-server", places=(f"{tmp_path}/lib/*/bin",))
+    assert missing([hidden]) == [hidden]
+    (tmp_path / "lib" / "15" / "bin").mkdir(parents=True)
+    (tmp_path / "lib" / "15" / "bin" / "no-such-server").touch(0o755)
+    assert missing([hidden]) == []

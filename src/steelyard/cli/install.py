@@ -18,13 +18,14 @@ from steelyard.model.tool import Tool
 @click.option("-y", "--yes", is_flag=True, help="Do not ask")
 @click.option("--dry-run", is_flag=True, help="Only print the command")
 def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
-    """Install the tools NAMES, or all that the catalogue needs, with apt, dnf or pip.
+    """Install the tools NAMES, or all that the catalogue needs, with apt, dnf, pip, cargo or Maven.
 
     \b
     steelyard install fio
     steelyard install --dry-run
     """
     from steelyard.tools.find import environment_commands, install_command, missing
+    from steelyard.tools.maven import BUILDERS
 
     known = _known()
     for name in names:
@@ -34,7 +35,8 @@ def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
     if not wanted:
         click.echo("everything is there")
         return 0
-    packaged = [tool for tool in wanted if not tool.pip]
+    builders = missing(BUILDERS) if any(tool.maven for tool in wanted) else []
+    packaged = builders + [tool for tool in wanted if not tool.in_place_of_its_own]
     argv = install_command(packaged)
     if packaged and argv is None:
         listed = ", ".join(tool.name for tool in packaged)
@@ -42,7 +44,7 @@ def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
     if argv:
         _carry_out(_as_root(argv), ask=not yes and os.geteuid() != 0, dry_run=dry_run)
     for tool in wanted:
-        for step in environment_commands(tool) if tool.pip else ():
+        for step in environment_commands(tool) if tool.in_place_of_its_own else ():
             _carry_out(step, ask=False, dry_run=dry_run)
     return 0
 
@@ -58,6 +60,8 @@ def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
         return
     if ask:
         click.confirm("run this?", abort=True)
+    if shutil.which(argv[0]) is None:
+        raise SteelyardError(f"{argv[0]} is not here", hint=f"install {argv[0]} first, then try again")
     if subprocess.run(argv, check=False).returncode != 0:
         raise SteelyardError(f"{argv[0]} failed", hint="its own message stands above")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 _FROM_ENVIRONMENT = (
     'cache=${XDG_CACHE_HOME:-$HOME/.cache}; PATH=$cache/steelyard/tools/$0/bin:$PATH; export PATH; exec "$@"'
 )
+# Where a pattern matches several directories, the last one's programs are found first: the newest version's.
+_BESIDE_PATH = 'for place in $0; do found=:$place$found; done; PATH=$PATH$found; export PATH; exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,10 @@ class Tool:
 
     A tool from PyPI has `pip`, the package, which `steelyard install` puts into a virtual environment of its
     own, `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
+    One from crates.io has `cargo`, the crate with its version, which is built into such a directory, as is
+    one with `maven`, a project of ours in Java (`steelyard.tools.maven`).
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
+    `places` are directories, as patterns of the shell, in which packages hide it from PATH.
     """
 
     name: str
@@ -25,9 +30,19 @@ class Tool:
     version: tuple[str, ...] = ("--version",)
     at_least: str = ""
     pip: str = ""
+    cargo: str = ""
+    maven: bool = False
     program: str = ""
+    places: tuple[str, ...] = ()
+
+    @property
+    def in_place_of_its_own(self) -> bool:
+        """Whether `steelyard install` puts it into a directory of its own, and not on PATH."""
+        return bool(self.pip or self.cargo or self.maven)
 
     def argv(self, *arguments: str) -> tuple[str, ...]:
         """The command line that starts it, on whatever host."""
         plain = (self.program or self.name, *arguments)
-        return ("sh", "-c", _FROM_ENVIRONMENT, self.name, *plain) if self.pip else plain
+        if self.places:
+            return ("sh", "-c", _BESIDE_PATH, " ".join(self.places), *plain)
+        return ("sh", "-c", _FROM_ENVIRONMENT, self.name, *plain) if self.in_place_of_its_own else plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -52,10 +53,15 @@ def of_service(to: Endpoint, copy: int) -> Endpoint:
     servers = to.facts.get("servers", f"{to.address}:{to.port}").split(",")
     address, _, port = servers[copy % len(servers)].rpartition(":")
     paths = to.facts.get("paths", to.facts.get("path", "")).split(",")
-    return Endpoint(address, int(port), {**to.facts, "path": paths[copy % len(paths)]})
+    facts = {**to.facts, "path": paths[copy % len(paths)]}
+    return replace(to, address=address, port=int(port), facts=facts)
 
 
 def no_server(workload: str) -> Command:
     """What is run instead of a client that has no server: a sentence, and a failure."""
-    sentence = f"{workload} has no server: name a service with 'to:', or give it the option 'server:'"
+    return failing(f"{workload} has no server: name a service with 'to:', or give it the option 'server:'")
+
+
+def failing(sentence: str) -> Command:
+    """What is run instead of a client that cannot do what it is asked."""
     return Command(("sh", "-c", 'echo "$1" >&2; exit 2', "sh", sentence))

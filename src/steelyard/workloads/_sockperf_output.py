@@ -8,6 +8,7 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Output
 from steelyard.model.metric import QUANTILES, Reading
 from steelyard.stats.histogram import Histogram
+from steelyard.workloads._folded import folded, lines_of
 
 _VERSION = re.compile(r"version #?(\S+)")
 _VALID = re.compile(r"\[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
@@ -40,19 +41,8 @@ def round_trips(output: Output) -> Reading:
 
 
 def _histogram(output: Output) -> Histogram:
-    """Lines of nanoseconds and count, and a last one with the sum, which shows that nothing is missing."""
-    path = output.raw.get("round-trips.txt")
-    lines = path.read_text(errors="replace").splitlines() if path else []
-    if not lines or not re.fullmatch(r"all \d+", lines[-1]):
-        raise ParseFailure("the fold of sockperf's log is missing or breaks off")
-    try:
-        bins = {key: int(count) for key, count in (line.split() for line in lines[:-1])}
-        found = Histogram.of(bins, divisor=1e9)
-    except ValueError as error:
-        raise ParseFailure(f"the fold of sockperf's log is damaged: {error}") from error
-    if found.count != int(lines[-1].split()[1]):
-        raise ParseFailure("the fold of sockperf's log does not add up")
-    return found
+    what = "the fold of sockperf's log"
+    return folded(lines_of(output, "round-trips.txt", what), what, divisor=1e9)
 
 
 def _said(output: Output) -> str:

@@ -81,7 +81,8 @@ class Sockperf(Workload[SockperfOptions]):
 
     **Source**: sockperf, https://github.com/Mellanox/sockperf, from its full log of messages; it leaves out
     400 ms at the start and 50 ms at the end. It stands for the request/response tests of XtreemOS D4.2.7,
-    4.4.3, measured by netperf's TCP_RR and UDP_RR; sockperf's answers are as long as its requests.
+    4.4.3, measured by netperf's TCP_RR and UDP_RR; sockperf's answers are as long as its requests (by TCP
+    netbench has answers of another length).
 
     **How to read it.** sockperf itself prints half of the round trip and calls it latency; here it is all of
     it. Bins are 1/64 wide, and those of all copies and hosts add up before a percentile is taken.

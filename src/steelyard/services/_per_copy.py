@@ -1,0 +1,78 @@
+"""Servers of a small program: as many on each host as there are copies that talk to them."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import Field
+
+from steelyard.model.command import Command, Endpoint
+from steelyard.remote.base import Host
+from steelyard.services._ports import chosen_ports
+from steelyard.services.base import Service, ServiceOptions
+
+
+class PerCopyOptions(ServiceOptions):
+    """How many servers, and where."""
+
+    servers: int = Field(
+        1, ge=1, le=256, description="Servers on each host, one for each copy of the workload that uses it."
+    )
+    port: int | None = Field(
+        None, ge=1, le=65000, description="First port; the others follow. Default: ports that are free."
+    )
+
+
+PerCopyT = TypeVar("PerCopyT", bound=PerCopyOptions)
+
+
+class PerCopy(Service[PerCopyT]):
+    """Base of services that start one program several times, each on a port of the host's own address.
+
+    The subclass says how it is started (`program`), what clients are told (`facts`), and `answers`.
+    """
+
+    async def configure(self) -> None:
+        """Find ports."""
+        self.ports = await chosen_ports(self.context.hosts, self.chosen.port, self.chosen.servers)
+
+    async def start(self) -> None:
+        """All servers at once."""
+        await asyncio.gather(*(self._start(host, port) for port in self.ports for host in self.context.hosts))
+
+    @abstractmethod
+    def program(self, host: Host, port: int) -> tuple[str, ...]:
+        """The command line of one server."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, str]:
+        """What a client must know beside the addresses; `protocol` is among it."""
+
+    def endpoint(self) -> Endpoint:
+        """The first server; all of them are in the fact `servers`."""
+        facts = {**self.facts(), "servers": self.all_servers(), "unauthenticated": "whoever reaches it"}
+        return Endpoint(self.context.hosts[0].address, self.ports[0], facts)
+
+    async def kill(self, host: str) -> None:
+        """As a crash of the host's servers; see `Killable`."""
+        await self.kill_servers(host)
+
+    async def restart(self, host: str) -> None:
+        """After a crash."""
+        await self.restart_servers(host)
+
+    async def pause(self, host: str) -> None:
+        """In the middle of its work; see `Pausable`."""
+        await self.freeze_servers(host)
+
+    async def resume(self, host: str) -> None:
+        """After a pause."""
+        await self.thaw_servers(host)
+
+    async def _start(self, host: Host, port: int) -> None:
+        label = f"{type(self).__name__.lower()}-{port}"
+        command = Command(self.program(host, port))
+        await self.launch(host, label, command, address=host.address, port=port)

@@ -1,0 +1,91 @@
+"""`use: netbench` under `services`: servers for the workload netbench."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pydantic import Field
+
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host
+from steelyard.services._address import numeric
+from steelyard.services._per_copy import PerCopy, PerCopyOptions
+from steelyard.services._ports import listening
+from steelyard.services._server import Server
+from steelyard.units import Size
+
+_CLIENT = Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp@0.1.0", version=("--help",))
+_SERVER = replace(_CLIENT, program="s2n-netbench-driver-server-tcp")
+_ENDLESS = 2**63  # transactions; a client goes when its time is over
+
+
+class NetbenchOptions(PerCopyOptions):
+    """How many servers, and what they answer."""
+
+    request: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of a request, as the workload's.")
+    response: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of an answer, as the workload's.")
+    no_delay: bool = Field(True, description="Send small answers at once (TCP_NODELAY).")
+
+
+class Netbench(PerCopy[NetbenchOptions]):
+    """s2n-netbench's TCP servers, which answer requests of one size with answers of another.
+
+    They must know both sizes, so they are told them as the workload is: with `${…}` in both places they are
+    deployed again for each pair. They listen on the host's own address, without a password, and take 100 MB
+    of memory each. Source: https://github.com/aws/s2n-netbench, the crate s2n-netbench-driver-tcp.
+    """
+
+    options = NetbenchOptions
+    needs = (_CLIENT,)  # the crate brings both programs
+    examples = ({"servers": 2}, {"request": "128B", "response": "8KiB", "no_delay": False})
+
+    async def configure(self) -> None:
+        """Find ports and numeric addresses, and write what the servers are to do."""
+        await super().configure()
+        hosts = self.context.hosts
+        numbers = await asyncio.gather(*(numeric(host) for host in hosts))
+        self.numbers = {host.name: number for host, number in zip(hosts, numbers, strict=True)}
+        content = json.dumps(scenario(int(self.chosen.request), int(self.chosen.response)))
+        script = 'printf "%s" "$CONTENT" > scenario.json'
+        await asyncio.gather(*(self.small(host, "configuration", script, CONTENT=content) for host in hosts))
+
+    def program(self, host: Host, port: int) -> tuple[str, ...]:
+        """Of one server."""
+        nagle = () if self.chosen.no_delay else ("--nagle",)
+        return _SERVER.argv("--ip", self.numbers[host.name], "--port", str(port), *nagle, self._plan(host))
+
+    def facts(self) -> Mapping[str, str]:
+        """Its protocol, and both sizes."""
+        sizes = {"request": str(int(self.chosen.request)), "response": str(int(self.chosen.response))}
+        return {"protocol": "netbench", **sizes}
+
+    async def answers(self, server: Server) -> bool:
+        """It answers one request. The first one takes longest: the server fills its memory then."""
+        if server.port not in await listening(server.host):
+            return False
+        number = self.numbers[server.host.name]
+        to = f"SERVER_0=[{number}]:{server.port}" if ":" in number else f"SERVER_0={number}:{server.port}"
+        client = _CLIENT.argv("--trace", "stdio", self._plan(server.host))
+        text = await server.host.capture(("env", to, *client))
+        return "recv[0]=" in (text or "")
+
+    def _plan(self, host: Host) -> str:
+        return str(self.scratch(host) / "scenario.json")
+
+
+def scenario(request: int, response: int) -> dict[str, object]:
+    """What the servers do without end, and a client that asks once, in s2n-netbench's own terms."""
+    ask = [{"send": {"stream_id": 0, "bytes": request}}, {"receive": {"stream_id": 0, "bytes": response}}]
+    answer = [{"receive": {"stream_id": 0, "bytes": request}}, {"send": {"stream_id": 0, "bytes": response}}]
+    connect = {"server_id": 0, "server_connection_id": 0, "client_connection_id": 0}
+    endless = {"iterate": {"value": {"count": {"amount": _ENDLESS}}, "operations": answer}}
+    opened = {"open_bidirectional_stream": {"stream_id": 0}}
+    keys = {"private_key": 0, "certificate": 0, "certificate_authority": 0}  # of TLS, which TCP has not
+    return {
+        "id": "request-response",
+        "clients": [{"scenario": [{"connect": connect}], "connections": [{"ops": [opened, *ask]}]}],
+        "servers": [{"connections": [{"peer_streams": [[endless]]}], **keys}],
+    }

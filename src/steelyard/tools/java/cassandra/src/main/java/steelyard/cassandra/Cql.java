@@ -1,0 +1,103 @@
+package steelyard.cassandra;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A connection for a few statements: CQL binary protocol, version 4, as its specification says
+ * (https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v4.spec). A driver would cost a second of CPU on
+ * every start of a ring, for two statements.
+ */
+final class Cql implements AutoCloseable {
+  private static final int PROTOCOL = 4;
+  private static final int TIMEOUT_MS = 10_000;
+  private static final int ERROR = 0x00;
+  private static final int STARTUP = 0x01;
+  private static final int AUTHENTICATE = 0x03;
+  private static final int QUERY = 0x07;
+  private static final int AUTH_RESPONSE = 0x0F;
+  private static final int QUORUM = 0x0004;
+
+  private final Socket socket = new Socket();
+  private final DataInputStream in;
+  private final DataOutputStream out;
+
+  Cql(String address, int port, String user, String password) throws IOException {
+    try {
+      socket.connect(new InetSocketAddress(address, port), TIMEOUT_MS);
+      socket.setSoTimeout(TIMEOUT_MS);
+      in = new DataInputStream(socket.getInputStream());
+      out = new DataOutputStream(socket.getOutputStream());
+      login(user, password);
+    } catch (IOException error) {
+      socket.close();
+      throw error;
+    }
+  }
+
+  void run(String statement) throws IOException {
+    Body body = new Body();
+    byte[] text = statement.getBytes(StandardCharsets.UTF_8);
+    body.data.writeInt(text.length);
+    body.data.write(text);
+    body.data.writeShort(QUORUM);
+    body.data.writeByte(0);
+    ask(QUERY, body);
+  }
+
+  @Override
+  public void close() throws IOException {
+    socket.close();
+  }
+
+  private void login(String user, String password) throws IOException {
+    Body options = new Body();
+    options.data.writeShort(1);
+    options.text("CQL_VERSION").text("3.0.0");
+    if (ask(STARTUP, options) != AUTHENTICATE) {
+      return;
+    }
+    byte[] words = ("\0" + user + "\0" + password).getBytes(StandardCharsets.UTF_8);
+    Body token = new Body();
+    token.data.writeInt(words.length);
+    token.data.write(words);
+    ask(AUTH_RESPONSE, token);
+  }
+
+  /** The kind of the answer. */
+  private int ask(int operation, Body body) throws IOException {
+    out.writeByte(PROTOCOL);
+    out.writeByte(0);
+    out.writeShort(0);
+    out.writeByte(operation);
+    out.writeInt(body.bytes.size());
+    body.bytes.writeTo(out);
+    out.flush();
+    in.readFully(new byte[4]);
+    int kind = in.readUnsignedByte();
+    byte[] answer = new byte[in.readInt()];
+    in.readFully(answer);
+    if (kind == ERROR) {
+      throw new IOException(new String(answer, 6, answer.length - 6, StandardCharsets.UTF_8));
+    }
+    return kind;
+  }
+
+  /** What a request says. */
+  private static final class Body {
+    final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    final DataOutputStream data = new DataOutputStream(bytes);
+
+    Body text(String text) throws IOException {
+      byte[] found = text.getBytes(StandardCharsets.UTF_8);
+      data.writeShort(found.length);
+      data.write(found);
+      return this;
+    }
+  }
+}

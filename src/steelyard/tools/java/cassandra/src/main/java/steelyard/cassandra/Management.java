@@ -1,0 +1,53 @@
+package steelyard.cassandra;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+
+/** One node's management interface. Its names are those of Cassandra 5.0's MBeans. */
+final class Management implements AutoCloseable {
+  private static final String STORAGE = "org.apache.cassandra.db:type=StorageService";
+
+  private final JMXConnector connector;
+  private final MBeanServerConnection server;
+
+  Management(String address, Settings settings) throws IOException {
+    String where = "service:jmx:rmi:///jndi/rmi://" + address + ":" + settings.jmxPort() + "/jmxrmi";
+    String[] login = {Settings.USER, settings.secret("jmx")};
+    connector = JMXConnectorFactory.connect(new JMXServiceURL(where), Map.of(JMXConnector.CREDENTIALS, login));
+    server = connector.getMBeanServerConnection();
+  }
+
+  Object storage(String attribute) throws Exception {
+    return get(STORAGE, attribute);
+  }
+
+  Object get(String bean, String attribute) throws Exception {
+    return server.getAttribute(new ObjectName(bean), attribute);
+  }
+
+  Object invoke(String operation, Object[] values, String... types) throws Exception {
+    return server.invoke(new ObjectName(STORAGE), operation, values, types);
+  }
+
+  /** Or a node takes a password to be right for as long as it remembers it. */
+  void forgetLogins() throws Exception {
+    for (String cache : List.of("CredentialsCache", "RolesCache")) {
+      server.invoke(new ObjectName("org.apache.cassandra.auth:type=" + cache), "invalidate", new Object[0], new String[0]);
+    }
+  }
+
+  void openForClients() throws Exception {
+    invoke("startNativeTransport", new Object[0]);
+  }
+
+  @Override
+  public void close() throws IOException {
+    connector.close();
+  }
+}

@@ -1,0 +1,88 @@
+package steelyard.cassandra;
+
+import java.lang.management.MemoryUsage;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import javax.management.InstanceNotFoundException;
+import javax.management.openmbean.CompositeData;
+
+/** What one node says of the ring and of itself. {@code generation} is that of the settings it was asked under. */
+record Report(
+    long generation,
+    String mode,
+    String schema,
+    boolean open,
+    Map<String, Collection<String>> views,
+    Map<String, Double> meters) {
+  private static final List<String> VIEWS =
+      List.of("LiveNodes", "UnreachableNodes", "JoiningNodes", "LeavingNodes", "MovingNodes");
+  private static final String METRICS = "org.apache.cassandra.metrics:type=";
+
+  static Report of(Management node, long generation) throws Exception {
+    Map<String, Collection<String>> views = new LinkedHashMap<>();
+    for (String view : VIEWS) {
+      views.put(view.replace("Nodes", "").toLowerCase(), texts(node.storage(view)));
+    }
+    views.put("tokens", texts(node.storage("Tokens")));
+    String mode = (String) node.storage("OperationMode");
+    boolean open = mode.equals("NORMAL") && (Boolean) node.storage("NativeTransportRunning");
+    return new Report(generation, mode, String.valueOf(node.storage("SchemaVersion")), open, views, meters(node));
+  }
+
+  boolean normal() {
+    return mode.equals("NORMAL");
+  }
+
+  /** Whether this node takes all of these to be up and none to come or go. */
+  boolean sees(Collection<String> addresses) {
+    return normal()
+        && views.get("live").containsAll(addresses)
+        && List.of("joining", "leaving", "moving").stream().allMatch(view -> views.get(view).isEmpty());
+  }
+
+  private static Map<String, Double> meters(Management node) throws Exception {
+    Map<String, Double> found = new LinkedHashMap<>();
+    found.put("pending_compactions", number(node.get(METRICS + "Compaction,name=PendingTasks", "Value")));
+    found.put("pending_hints", hints(node));
+    found.put("hints_in_progress", number(node.get(METRICS + "Storage,name=TotalHintsInProgress", "Count")));
+    found.put(
+        "pending_mutations", orNone(node, METRICS + "ThreadPools,path=request,scope=MutationStage,name=PendingTasks"));
+    Object streams = node.get("org.apache.cassandra.net:type=StreamManager", "CurrentStreams");
+    found.put("streams", (double) ((Collection<?>) streams).size());
+    found.put("load_bytes", number(node.get(METRICS + "Storage,name=Load", "Count")));
+    CompositeData heap = (CompositeData) node.get("java.lang:type=Memory", "HeapMemoryUsage");
+    found.put("heap_used_bytes", (double) MemoryUsage.from(heap).getUsed());
+    return found;
+  }
+
+  /** Files of hints that wait for nodes to come back. */
+  private static double hints(Management node) throws Exception {
+    double files = 0;
+    for (Object one : (Collection<?>) node.get("org.apache.cassandra.hints:type=HintsService", "PendingHints")) {
+      files += Double.parseDouble(String.valueOf(((Map<?, ?>) one).get("totalFiles")));
+    }
+    return files;
+  }
+
+  /** A stage is there from its first use on. */
+  private static double orNone(Management node, String metric) throws Exception {
+    try {
+      return number(node.get(metric, "Value"));
+    } catch (InstanceNotFoundException error) {
+      return 0;
+    }
+  }
+
+  private static double number(Object value) {
+    return ((Number) value).doubleValue();
+  }
+
+  private static Collection<String> texts(Object list) {
+    Collection<String> found = new TreeSet<>();
+    ((Collection<?>) list).forEach(one -> found.add(String.valueOf(one)));
+    return found;
+  }
+}

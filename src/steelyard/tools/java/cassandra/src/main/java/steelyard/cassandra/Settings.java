@@ -1,0 +1,55 @@
+package steelyard.cassandra;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Properties;
+
+/**
+ * What the service tells about its ring, in two files of a directory: {@code ring}, which is written anew whenever it
+ * changes, and {@code secrets}, which only its owner may read. Passwords are in no command line and in no answer.
+ *
+ * @param generation counts the changes, so that an answer can be told from one that is out of date
+ * @param interval milliseconds between two looks at a node
+ * @param keyspaces that are to be there when clients are let in, with this {@code replication}
+ */
+record Settings(
+    long generation,
+    long interval,
+    List<String> addresses,
+    int jmxPort,
+    int nativePort,
+    List<String> keyspaces,
+    String replication,
+    Properties secrets) {
+  static final String USER = "steelyard";
+
+  static Settings read(Path directory) throws IOException {
+    Properties ring = properties(directory.resolve("ring"));
+    return new Settings(
+        Long.parseLong(ring.getProperty("generation")),
+        Long.parseLong(ring.getProperty("interval")),
+        List.of(ring.getProperty("addresses").split(",")),
+        Integer.parseInt(ring.getProperty("jmx_port")),
+        Integer.parseInt(ring.getProperty("native_port")),
+        Arrays.stream(ring.getProperty("keyspaces").split(",")).filter(name -> !name.isEmpty()).toList(),
+        ring.getProperty("replication"),
+        properties(directory.resolve("secrets")));
+  }
+
+  private static Properties properties(Path path) throws IOException {
+    Properties found = new Properties();
+    try (Reader reader = Files.newBufferedReader(path)) {
+      found.load(reader);
+    }
+    return found;
+  }
+
+  /** The password for management, {@code jmx}, for clients, {@code client}, or one that nobody is to know, {@code locked}. */
+  String secret(String name) {
+    return secrets.getProperty(name);
+  }
+}

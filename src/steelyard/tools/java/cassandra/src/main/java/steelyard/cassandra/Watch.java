@@ -1,0 +1,118 @@
+package steelyard.cassandra;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * {@code Watch DIRECTORY}: asks every node of a ring again and again what it sees, and writes it to {@code state.json}.
+ *
+ * <p>Once every node sees every node it makes the ring safe (see {@link Roles}); only then do the nodes listen to
+ * clients, also later ones and those that come back. It ends when it is ended.
+ */
+public final class Watch {
+  private final Path directory;
+  private final Map<String, Report> reports = new ConcurrentHashMap<>();
+  private final Map<String, String> troubles = new ConcurrentHashMap<>();
+  private final Map<String, Thread> askers = new ConcurrentHashMap<>();
+  private volatile Settings settings;
+  private volatile boolean secure;
+
+  private Watch(Path directory) throws Exception {
+    this.directory = directory;
+    this.settings = Settings.read(directory);
+  }
+
+  public static void main(String[] words) throws Exception {
+    new Watch(Path.of(words[0])).run();
+  }
+
+  private void run() throws Exception {
+    while (true) {
+      settings = Settings.read(directory);
+      reports.keySet().retainAll(settings.addresses());
+      troubles.keySet().retainAll(settings.addresses());
+      settings.addresses().forEach(this::ask);
+      if (!secure && complete()) {
+        makeSecure();
+      }
+      write();
+      Thread.sleep(settings.interval());
+    }
+  }
+
+  /** Every node has a thread of its own, so that one that hangs holds up no other. */
+  private void ask(String address) {
+    askers.computeIfAbsent(address, found -> {
+      Thread thread = new Thread(() -> follow(found), "asks " + found);
+      thread.setDaemon(true);
+      thread.start();
+      return thread;
+    });
+  }
+
+  private void follow(String address) {
+    while (settings.addresses().contains(address)) {
+      try (Management node = new Management(address, settings)) {
+        while (settings.addresses().contains(address)) {
+          look(address, node);
+          Thread.sleep(settings.interval());
+        }
+      } catch (Exception error) {
+        reports.remove(address);
+        troubles.put(address, String.valueOf(error));
+        pause();
+      }
+    }
+    askers.remove(address);
+  }
+
+  private void look(String address, Management node) throws Exception {
+    long generation = settings.generation();
+    Report found = Report.of(node, generation);
+    if (secure && found.normal() && !found.open()) {
+      node.openForClients();
+      found = Report.of(node, generation);
+    }
+    reports.put(address, found);
+    troubles.remove(address);
+  }
+
+  private boolean complete() {
+    return settings.addresses().stream()
+        .map(reports::get)
+        .allMatch(report -> report != null && report.sees(settings.addresses()));
+  }
+
+  private void makeSecure() {
+    String first = settings.addresses().get(0);
+    try (Management node = new Management(first, settings)) {
+      node.openForClients();
+      Roles roles = new Roles(settings, first);
+      roles.secure();
+      node.forgetLogins();
+      roles.check();
+      secure = true;
+      troubles.remove("roles");
+    } catch (Exception error) {
+      troubles.put("roles", String.valueOf(error));
+    }
+  }
+
+  private void pause() {
+    try {
+      Thread.sleep(settings.interval());
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Aside first: whoever reads it finds it whole. */
+  private void write() throws Exception {
+    Path aside = directory.resolve("state.new");
+    Files.writeString(aside, Json.of(Map.of("secure", secure, "nodes", reports, "troubles", troubles)));
+    Files.move(aside, directory.resolve("state.json"), StandardCopyOption.ATOMIC_MOVE);
+  }
+}
