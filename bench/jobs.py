@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.process import NotMeasured, in_turns, run
+from bench.process import EVIDENCE, NotMeasured, in_turns, run
 from bench.row import Row, minus
 from bench.setting import Setting, steelyard
 from bench.slurm_cluster import running
@@ -147,18 +147,28 @@ def ours(setting: Setting) -> float:
     words = ("run", "-q", "--site", "bench", "--store", str(store), "--repeat", "1", "--", *PROGRAM)
     run(steelyard(*words), cwd=setting.place, env=setting.environment)
     (printed,) = store.glob("runs/*/trials/*/*/*/stdout")
-    return _between(setting.place / "began", printed)
+    return _between(setting.place / "began", printed, printed.with_name("stderr"))
 
 
 def bare(setting: Setting) -> float:
     """The same of a job without us."""
     folder = setting.fresh("bare")
     script = folder / "script"
-    script.write_text(f"#!/bin/sh\ndate +%s%N >began\nsrun {shlex.join(PROGRAM)} >program\n")
+    script.write_text(f"#!/bin/sh\ndate +%s%N >began\nsrun {shlex.join(PROGRAM)} >program || true\n")
     words = ("--wait", "--nodes=1", "--exclusive", f"--output={folder}/output", f"--chdir={folder}")
     run(("sbatch", *words, str(script)), cwd=folder)
-    return _between(folder / "began", folder / "program")
+    return _between(folder / "began", folder / "program", folder / "output")
 
 
-def _between(first: Path, then: Path) -> float:
-    return (int(then.read_text()) - int(first.read_text())) / 1e9
+def _between(first: Path, then: Path, complaint: Path) -> float:
+    """Seconds between two printed instants. Raises NotMeasured with what stands in the file `complaint`.
+
+    No exit code is asked: srun ends with 0 also when its program was never started.
+    """
+    instants = [path.read_text().strip() if path.exists() else "" for path in (first, then)]
+    if not all(instant.isdecimal() for instant in instants):
+        said = complaint.read_text(errors="replace").strip() if complaint.exists() else ""
+        raise NotMeasured(
+            f"a job's {PROGRAM[0]} printed no time: {said[-EVIDENCE:] or 'nothing is said why'}"
+        )
+    return (int(instants[1]) - int(instants[0])) / 1e9

@@ -65,3 +65,14 @@ def test_more_hosts_than_ranks() -> None:
 def test_unknown() -> None:
     with pytest.raises(UnknownName, match="did you mean 'mpirun'"):
         launcher("mpirum")
+
+
+def test_a_secret_goes_by_its_name_or_not_at_all():
+    command = Command(("./solve",), secrets={"PASSWORD": "s3cret"})
+    for name in ("mpirun", "srun", "jsrun", "blaunch"):
+        started = launcher(name)(command, ["n1", "n2"], 2)
+        assert "s3cret" not in " ".join(started.argv)
+        assert started.variables["PASSWORD"] == "s3cret"
+    assert "-x PASSWORD" in " ".join(launcher("mpirun")(command, ["n1"], 1).argv)
+    with pytest.raises(UsageError, match="pbsdsh cannot hand a password to ranks"):
+        launcher("pbsdsh")(command, ["n1"], 1)

@@ -39,7 +39,7 @@ def launchers() -> Mapping[str, Launcher]:
 def mpirun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """Open MPI's, by its daemons over SSH or the scheduler; mpirun(1). Values of variables stay unseen."""
     placed = ",".join(f"{host}:{share}" for host, share in shares(hosts, ranks))
-    variables = [word for name in sorted(command.env) for word in ("-x", name)]
+    variables = [word for name in sorted(command.variables) for word in ("-x", name)]
     wrapped = command.wrapped("mpirun", "--oversubscribe", "--host", placed, "-n", str(ranks), *variables)
     return replace(wrapped, env={**_OPEN_MPI, **command.env})
 
@@ -71,7 +71,12 @@ def blaunch(command: Command, hosts: Sequence[str], ranks: int) -> Command:
 
 
 def pbsdsh(command: Command, hosts: Sequence[str], ranks: int) -> Command:  # noqa: ARG001 - PBS knows them
-    """PBS's own, on the first chunks of the job; pbsdsh(1B). It starts no MPI, and passes no variables."""
+    """PBS's own, on the first chunks of the job; pbsdsh(1B). It starts no MPI, and passes no variables.
+
+    Raises UsageError for a command with secrets, which could only stand on the command line.
+    """
+    if command.secrets:
+        raise UsageError("pbsdsh cannot hand a password to ranks; use `launcher: mpirun`")
     variables = [f"{name}={value}" for name, value in sorted(command.env.items())]
     return command.wrapped("pbsdsh", "-c", str(ranks), "--", *(("env", *variables) if variables else ()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,25 @@ def test_the_loop_submits_what_we_submit(tmp_path: Path) -> None:
     assert "-lt 3 ]" in loop
 
 
+def test_what_srun_complains_about_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with 0 also when it started nothing."""
+    program(tmp_path / "sbatch", 'for last; do :; done; cd "${last%/*}" && exec sh script >output 2>&1')
+    program(tmp_path / "srun", 'echo "srun: error: task 0 launch failed" >&2')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(NotMeasured, match="no time: srun: error: task 0 launch failed"):
+        jobs.bare(Setting(tmp_path))
+    program(tmp_path / "srun", "echo 10; exit 0")
+    program(tmp_path / "date", "echo 7")
+    assert jobs.bare(Setting(tmp_path)) == 3e-9
+
+
+def program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
 @pytest.mark.full
+@pytest.mark.xdist_group("batch")
 def test_a_real_cluster_is_measured(tmp_path: Path) -> None:
     if lacking := slurm_cluster._script().missing():
         pytest.skip(f"not installed: {', '.join(lacking)}")

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import ParseFailure
+from steelyard.remote.call import Answer
 from steelyard.sites._batch import BatchOptions
 from steelyard.sites._job import JobRequest, JobState
 from steelyard.sites.slurm import Slurm
@@ -104,6 +105,34 @@ def test_ends_that_are_not_the_jobs_own(word: str) -> None:
     assert job.state.over
     assert job.state is not JobState.DONE
     assert {"NODE_FAIL": "a node failed", "TIMEOUT": "limit of 10:00"}.get(word, "") in job.sentence
+
+
+def test_a_job_that_ends_because_of_a_node_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As recorded from Slurm 22.05.8 when the link of n3 was cut: completing, then over."""
+    site = Slurm(BatchOptions())
+    said = {
+        "squeue": "7|COMPLETING|n[1,4]|2026-11-20T20:00:00|10:00|NodeDown\n",
+        "sinfo": "n3\n",
+    }
+    asked: list[tuple[str, ...]] = []
+
+    async def answer(argv: Sequence[str], **options: object) -> Answer:
+        asked.append(tuple(argv))
+        return Answer(tuple(argv), 0 if argv[0] in said else 1, said.get(argv[0], ""), "")
+
+    site.caller = answer  # type: ignore[assignment]
+    assert asyncio.run(site.failure()) == "", "not in a job"
+    assert not asked
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
+    assert asyncio.run(site.failure()) == "Slurm ends job 7: a node failed (n3)"
+    assert "--nodes=n1,n2,n3,n4" in asked[-1], "n3 is none of the job's any more"
+    said["squeue"] = "7|NODE_FAIL|n[1-4]|2026-11-20T20:00:00|10:00|NodeDown\n"
+    assert asyncio.run(site.job("7")).sentence == "job 7 has failed: a node failed (n3)"
+    del said["sinfo"]
+    assert asyncio.run(site.job("7")).sentence == "job 7 has failed: a node failed"
+    said["squeue"] = "7|COMPLETING|n[1-4]|2026-11-20T20:00:00|10:00|None\n"
+    assert asyncio.run(site.failure()) == "", "somebody cancelled it"
 
 
 @pytest.mark.parametrize("text", [
@@ -214,6 +243,18 @@ def test_slurm_time_limit(bench: Any) -> None:
     ended = asyncio.run(outlive())
     assert ended.state is JobState.TIMED_OUT
     assert ended.sentence.endswith("reached its time limit of 1:00")
+
+
+@pytest.mark.parametrize(("own", "listening"), [
+    ("127.0.0.1", "NoCtldInAddrAny,NoInAddrAny"),
+    ("127.0.1.1", "NoCtldInAddrAny"),  # Debian's; called from 127.0.0.1, where srun is called back
+])  # fmt: skip
+def test_a_loopback_cluster_listens_where_it_is_called_back(
+    own: str, listening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = cluster.load()
+    monkeypatch.setattr(code, "_own_address", lambda: own)
+    assert code.Loopback(1, tmp_path).listening == listening
 
 
 def test_a_cluster_leaves_nothing(tmp_path: Path) -> None:

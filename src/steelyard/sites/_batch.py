@@ -15,6 +15,7 @@ import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeVar
 
@@ -30,13 +31,15 @@ from steelyard.remote.shell import ShellHost
 from steelyard.remote.together import together
 from steelyard.remote.token import Token
 from steelyard.remote.transport import Transport
-from steelyard.sites._job import Job, JobRequest, JobState
+from steelyard.sites._job import NODE_FAILED, Job, JobRequest, JobState
 from steelyard.sites._script import ENDS, job_name, job_script
 from steelyard.sites.base import Capability, Site, SiteOptions
 from steelyard.units import Duration
 
 HOUR = Duration(3600)
 AT_ONCE = 4
+FAILURE_WITHIN = 1.0
+"""Seconds that a job which is being ended may spend on asking why."""
 
 
 class Caller(Protocol):
@@ -132,6 +135,10 @@ class BatchSite(Site[BatchOptionsT]):
     def parse_history(self, stdout: str) -> dict[str, Job]:
         """As `parse_status`, for `history_argv`."""
         return {}
+
+    def down_argv(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """A command that prints the names of those of these hosts that are down; empty when there is none."""
+        return ()
 
     @abstractmethod
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
@@ -275,7 +282,8 @@ class BatchSite(Site[BatchOptionsT]):
             raise HostError(f"{self.title} does not tell how the jobs stand: {answer.complaint}")
         found = self._understood(argv, lambda: self.parse_status(answer.stdout, time.time()))
         found |= await self._history(self.forgotten(wanted, found))
-        return {identity: found.get(identity, Job(identity, JobState.LOST)) for identity in wanted}
+        jobs = [found.get(identity, Job(identity, JobState.LOST)) for identity in wanted]
+        return {job.id: await self._blamed(job, job.hosts) for job in jobs}
 
     async def job(self, identity: str) -> Job:
         """How one job stands; for several, `jobs` costs as much."""
@@ -381,6 +389,16 @@ class BatchSite(Site[BatchOptionsT]):
         noted = os.environ.get(ENDS, "")
         return int(noted) - time.time() if noted.isdecimal() else None
 
+    async def failure(self) -> str:
+        """`Slurm ends job 17: a node failed (n3)`; nothing when the job ends for another reason."""
+        own = self.inside()
+        with suppress(HostError, TimeoutError):
+            async with asyncio.timeout(FAILURE_WITHIN):
+                job = await self._blamed(await self.job(own), self.allocation()) if own else None
+                if job and job.reason.startswith(NODE_FAILED):
+                    return f"{self.title} ends job {job.id}: {job.reason}"
+        return ""
+
     @asynccontextmanager
     async def lease(self, token: Token, log: Path, hosts: int | None) -> AsyncIterator[tuple[Host, ...]]:
         """The first hosts of the allocation; the one that we are on is driven directly."""
@@ -423,9 +441,25 @@ class BatchSite(Site[BatchOptionsT]):
             return {}
         try:
             answer = await self.caller(argv, env=self._environment())
-            return {} if answer.failed else self.parse_history(answer.stdout)
+            told = not answer.failed or self.unknown.search(answer.stderr + answer.stdout)  # of some perhaps
+            return self.parse_history(answer.stdout) if told else {}
         except (HostError, ParseFailure):
             return {}  # many sites keep no history, and then the jobs are unknown
+
+    async def _blamed(self, job: Job, hosts: Sequence[str]) -> Job:
+        """Name the hosts that are down in what is said of a job that ends because of one.
+
+        By then they may be up again, or the scheduler does not tell; then none is named.
+        """
+        argv = self.down_argv(hosts) if hosts and job.reason == NODE_FAILED else ()
+        if not argv:
+            return job
+        with suppress(HostError):
+            answer = await self.caller(argv, env=self._environment())
+            down = [host for host in hosts if host in answer.stdout.split()]
+            if down and not answer.failed:
+                return replace(job, reason=f"{NODE_FAILED} ({', '.join(down)})")
+        return job
 
     async def _present(self, identity: str) -> Job:
         job = await self.job(identity)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from steelyard.units import show_span
 
+NODE_FAILED = "a node failed"
+"""Reason of a job that its scheduler ends, or has ended, because of one of its hosts."""
+
 
 class JobState(StrEnum):
     """Where a job stands; every scheduler's own states are mapped to these."""

@@ -11,13 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import UsageError
-from steelyard.remote.base import Host
-from steelyard.remote.token import Token
+
+if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
+    from steelyard.remote.base import Host
+    from steelyard.remote.token import Token
 
 Capability = Literal["root", "shared-files", "cut-network"]
 
@@ -71,6 +73,10 @@ class Site(ABC, Generic[OptionsT]):
     async def seconds_left(self) -> float | None:
         """For how long its hosts may still be used; None when that is not limited, or nobody knows."""
         return None
+
+    async def failure(self) -> str:
+        """Why its hosts are taken away from us just now, where one of them failed; else nothing."""
+        return ""
 
     def capabilities(self) -> frozenset[Capability]:
         """What can be done on its hosts that not every site allows."""

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from steelyard.errors import ParseFailure
 from steelyard.sites._batch import BatchOptions, BatchSite
-from steelyard.sites._job import Job, JobRequest, JobState
+from steelyard.sites._job import NODE_FAILED, Job, JobRequest, JobState
 from steelyard.sites._nodes import expand, seconds
 
 _STATUS = "%i|%T|%N|%S|%l|%r"
@@ -45,7 +45,7 @@ _TELLING = {  # states that say more than ours
     "CONFIGURING": "its nodes are being prepared",
     "COMPLETING": "it is ending",
     "BOOT_FAIL": "a node did not boot",
-    "NODE_FAIL": "a node failed",
+    "NODE_FAIL": NODE_FAILED,
     "OUT_OF_MEMORY": "it used more memory than it was given",
     "PREEMPTED": "another job took its place",
     "REQUEUED": "it was put back into the queue",
@@ -100,7 +100,9 @@ class Slurm(BatchSite[BatchOptions]):
 
     `--site slurm:4` submits one job with four nodes. Steelyard must be installed where all nodes see it, and
     the store must lie on a file system that they share. Other options of sbatch pass through `options`.
-    Steps are started by `srun`. Slurm warns the job by SIGUSR1 before its time limit.
+    Steps are started by `srun`. Slurm warns the job by SIGUSR1 before its time limit, and ends it when it
+    finds a node of it down (after SlurmdTimeout, 5 minutes by default). `--no-kill` is not asked for: a job
+    whose first node is lost would hold the others until its time limit, and nobody would use them.
     """
 
     needs = ("sbatch", "squeue", "scancel", "scontrol", "srun")
@@ -183,6 +185,11 @@ class Slurm(BatchSite[BatchOptions]):
             found[identity] = _job(identity, word.partition(" ")[0], nodes, start, limit, ended)
         return found
 
+    def down_argv(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Sinfo, a name a line."""
+        names = ",".join(hosts)
+        return ("sinfo", "--noheader", "--Node", f"--nodes={names}", "--states=down", "--format=%N")
+
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """Scancel ends steps and script: SIGTERM, after KillWait SIGKILL."""
         return ("scancel", identity)
@@ -237,6 +244,8 @@ def _job(identity: str, word: str, nodes: str, start: str, limit: str, reason: s
 
 
 def _reason(state: JobState, word: str, reason: str) -> str:
+    if reason == "NodeDown" and state is not JobState.QUEUED:
+        return NODE_FAILED  # while it is completing, too
     if word in _TELLING:
         return _TELLING[word]
     if state in (JobState.RUNNING, JobState.DONE, JobState.TIMED_OUT, JobState.CANCELLED):
