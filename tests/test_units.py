@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import UnitError
-from steelyard.units import Duration, Rate, Share, Size, parse_quantity, show, show_span
+from steelyard.units import Duration, Frequency, Rate, Share, Size, parse_quantity, show, show_span
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,15 @@ def test_says_what_is_wrong_with_a_unit(text, advice):
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [(Size, "5s"), (Duration, "4MiB"), (Rate, "4MiB"), (Size, "-1MiB"), (Duration, "5"), (Share, "5s")],
+    [
+        (Size, "5s"),
+        (Duration, "4MiB"),
+        (Rate, "4MiB"),
+        (Size, "-1MiB"),
+        (Duration, "5"),
+        (Share, "5s"),
+        (Frequency, "5 B/s"),
+    ],
 )
 def test_a_measure_refuses_another_kind(kind, text):
     with pytest.raises(UnitError, match=r"for example|not negative"):

@@ -1,9 +1,9 @@
 """Values with units: parse what people write, print what people read.
 
 Inside the program every figure is in base units: bytes, seconds, per second, bytes per second, or a plain
-ratio. `Size`, `Duration` and `Rate` are those numbers with a name; pydantic reads them from strings.
-Decimal prefixes count in thousands (kB, MB, GB), binary ones in 1024s (KiB, MiB, GiB), as IEC 80000-13 has
-it; the bare `1G` of many tools means either and is refused.
+ratio. `Size`, `Duration`, `Rate` and `Frequency` are those numbers with a name; pydantic reads them from
+strings. Decimal prefixes count in thousands (kB, MB, GB), binary ones in 1024s (KiB, MiB, GiB), as IEC
+80000-13 has it; the bare `1G` of many tools means either and is refused.
 """
 
 from __future__ import annotations
@@ -141,6 +141,15 @@ class Rate(_Measure, float):
 
     def __str__(self) -> str:
         return f"{float(self):.15g}B/s"
+
+
+class Frequency(_Measure, float):
+    """Things per second, from `2000/s`."""
+
+    unit, example, word = ("1/s",), "2000/s", "rate"
+
+    def __str__(self) -> str:
+        return f"{float(self):.15g}/s"
 
 
 class Share(_Measure, float):

@@ -13,13 +13,20 @@ class Command:
     """A program with its arguments: never a shell line.
 
     `env` is laid over the environment of the host. `cwd` defaults to the trial's scratch directory.
-    `stdin` is text to be fed, for example a script or a job file.
+    `stdin` is text to be fed, for example a script or a job file. `secrets` are variables like those of
+    `env` whose values must be in no record.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: PurePosixPath | None = None
     stdin: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """All that is laid over the environment of the host, secrets too: to start it, never to keep."""
+        return {**self.env, **self.secrets}
 
     def wrapped(self, *prefix: str) -> Self:
         """The same command started by another: `command.wrapped("numactl", "-N0")`."""
@@ -38,11 +45,15 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a service answers. `facts` is what else a client must know (`path: /data`), never a secret."""
+    """Where a service answers. `facts` is what else a client must know (`path: /data`), never a secret.
+
+    The `password` is for `Command.secrets` alone; it is in no record.
+    """
 
     address: str
     port: int
     facts: Mapping[str, str] = field(default_factory=dict)
+    password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

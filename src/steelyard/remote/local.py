@@ -69,7 +69,7 @@ class LocalHost(Host):
         try:
             return await self._lease.start(
                 (*self._prefix, *command.argv),
-                env={**os.environ, **command.env},
+                env={**os.environ, **command.variables},
                 cwd=str(command.cwd or cwd),
                 stdin=streams.stdin,
                 stdout=streams.stdout,
@@ -96,7 +96,7 @@ class LocalHost(Host):
         """Look for a program that the minder does not start itself: it would only find what leads there."""
         if not (gated or self._prefix) or not command.argv:
             return
-        name, path = command.argv[0], {**os.environ, **command.env}.get("PATH", os.defpath)
+        name, path = command.argv[0], {**os.environ, **command.variables}.get("PATH", os.defpath)
         place = os.path.join(command.cwd or cwd, name) if "/" in name else name  # noqa: PTH118
         if shutil.which(place, path=path) is None:
             raise _start_failure(StartError("program", name, errno.ENOENT))

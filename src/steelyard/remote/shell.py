@@ -108,7 +108,7 @@ class ShellHost(Host):
         id_ = next(self._ids)
         far, output = self._output(id_, streams)
         stdin = await self._feed(streams.stdin, self._desk / f"{id_}.in")
-        variables = [f"{name}={value}" for name, value in command.env.items()]
+        variables = [f"{name}={value}" for name, value in command.variables.items()]
         words = ["-" if at is None else str(at), str(command.cwd or cwd), stdin, *map(str, far)]
         try:
             agent = self._reached()

@@ -33,7 +33,6 @@ public final class Watch {
     while (true) {
       settings = Settings.read(directory);
       reports.keySet().retainAll(settings.addresses());
-      troubles.keySet().retainAll(settings.addresses());
       settings.addresses().forEach(this::ask);
       if (!secure && complete()) {
         makeSecure();
@@ -62,7 +61,7 @@ public final class Watch {
         }
       } catch (Exception error) {
         reports.remove(address);
-        troubles.put(address, String.valueOf(error));
+        complain(address, error);
         pause();
       }
     }
@@ -95,9 +94,16 @@ public final class Watch {
       node.forgetLogins();
       roles.check();
       secure = true;
-      troubles.remove("roles");
     } catch (Exception error) {
-      troubles.put("roles", String.valueOf(error));
+      complain("roles", error);
+    }
+  }
+
+  /** Into the log, once; most are of nodes that are not up yet. */
+  private void complain(String about, Exception error) {
+    String text = String.valueOf(error);
+    if (!text.equals(troubles.put(about, text))) {
+      System.err.println(about + ": " + text);
     }
   }
 
@@ -112,7 +118,7 @@ public final class Watch {
   /** Aside first: whoever reads it finds it whole. */
   private void write() throws Exception {
     Path aside = directory.resolve("state.new");
-    Files.writeString(aside, Json.of(Map.of("secure", secure, "nodes", reports, "troubles", troubles)));
+    Files.writeString(aside, Json.of(Map.of("secure", secure, "nodes", reports)));
     Files.move(aside, directory.resolve("state.json"), StandardCopyOption.ATOMIC_MOVE);
   }
 }

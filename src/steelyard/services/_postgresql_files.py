@@ -1,0 +1,114 @@
+"""PostgreSQL's programs, their words, and what stands in its files. Nothing here acts."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from steelyard.model.tool import Tool
+
+USER, DATABASE = "steelyard", "postgres"
+CONF, HBA, PASSFILE, PASSWORD = "postgresql.conf", "pg_hba.conf", "pgpass", "password"
+
+_PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")  # Debian's, and those of the project's RPMs
+POSTGRES = Tool("postgres", apt="postgresql", dnf="postgresql-server", at_least="13", places=_PLACES)
+INITDB = Tool("initdb", apt="postgresql", dnf="postgresql-server", places=_PLACES)
+BASE_BACKUP = Tool("pg_basebackup", apt="postgresql", dnf="postgresql-server", places=_PLACES)
+PSQL = Tool("psql", apt="postgresql-client", dnf="postgresql", places=_PLACES)
+
+OURS = {
+    "port": "use the option 'port'",
+    "listen_addresses": "it listens on the address of its host",
+    "unix_socket_directories": "it has none",
+    "hba_file": "who may connect follows from the experiment's hosts",
+    "password_encryption": "it is scram-sha-256",
+    "logging_collector": "its log goes to the record",
+    "primary_conninfo": "the first host is the primary",
+    "data_directory": "its data lie in the scratch",
+    "config_file": "it lies in the scratch",
+    "shared_buffers": "use the option 'shared_buffers'",
+    "max_connections": "use the option 'max_connections'",
+    "synchronous_commit": "use the option 'synchronous_commit'",
+    "fsync": "use the option 'fsync'",
+}
+"""Settings that nobody else may make, and what to do instead."""
+
+INITDB_WORDS = (
+    "--pgdata=data/db",
+    f"--username={USER}",
+    f"--pwfile={PASSWORD}",
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--no-sync",  # what a crash of the host would lose here is of this run alone
+)
+
+
+class Primary(NamedTuple):
+    """Where the primary listens."""
+
+    address: str
+    port: int
+
+
+def backup_words(primary: Primary) -> tuple[str, ...]:
+    """For a copy of the primary, with the log written meanwhile."""
+    where = (f"--host={primary.address}", f"--port={primary.port}", f"--username={USER}", "--no-password")
+    return ("--pgdata=data/db", *where, "--wal-method=stream", "--checkpoint=fast", "--no-sync")
+
+
+def psql_words(address: str, port: int) -> tuple[str, ...]:
+    """For one question whose answer is a bare word; without the user's own psqlrc."""
+    where = (f"--host={address}", f"--port={port}", f"--username={USER}", f"--dbname={DATABASE}")
+    return ("--no-psqlrc", "--no-align", "--tuples-only", "--no-password", *where)
+
+
+def place(address: str, port: int, scratch: PurePosixPath) -> dict[str, str | int | float | bool]:
+    """The settings that say where a server is, and who may reach it."""
+    return {
+        "listen_addresses": address,
+        "port": port,
+        "unix_socket_directories": "",
+        "hba_file": str(scratch / HBA),
+        "password_encryption": "scram-sha-256",
+        "logging_collector": False,
+    }
+
+
+def conninfo(address: str, port: int, name: str, scratch: PurePosixPath) -> str:
+    """How a replica reaches its primary, and what it calls itself there."""
+    words = {
+        "host": address,
+        "port": str(port),
+        "user": USER,
+        "passfile": str(scratch / PASSFILE),
+        "application_name": name,
+    }
+    return " ".join(f"{key}='{_escaped(value)}'" for key, value in words.items())
+
+
+def conf(settings: Mapping[str, str | int | float | bool]) -> str:
+    """`postgresql.conf` with these settings."""
+    return "".join(f"{name} = {_value(value)}\n" for name, value in settings.items())
+
+
+def hba(clients: Iterable[str]) -> str:
+    """`pg_hba.conf`: these addresses, by password; replication from them, too."""
+    lines = [
+        f"host {what} {USER} {ipaddress.ip_network(address)} scram-sha-256"
+        for address in dict.fromkeys(clients)
+        for what in ("all", "replication")
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: str | int | float | bool) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"'{value.replace(chr(39), chr(39) * 2)}'" if isinstance(value, str) else str(value)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,0 +1,149 @@
+"""`use: memcached` under `services`: a cache in memory on each host."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Mapping
+
+from pydantic import Field, field_validator
+
+from steelyard.model.command import Command, Endpoint
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host
+from steelyard.services._address import numeric
+from steelyard.services._meters import summed
+from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._server import Server
+from steelyard.services.base import Service, ServiceOptions
+from steelyard.units import Size
+
+_MIB = 2**20
+_MOST = 1024 * _MIB
+# memcached's protocol is text; bash speaks TCP without any further program.
+_ASK = r'exec 3<>"/dev/tcp/$1/$2" && printf "%s\r\nquit\r\n" "$3" >&3 && cat <&3'
+
+_ANSWER_WITHIN = 5.0  # seconds
+_METERS = {
+    "bytes": "used_bytes",
+    "curr_items": "items",
+    "curr_connections": "connections",
+    "cmd_get": "gets",
+    "cmd_set": "sets",
+    "get_hits": "hits",
+    "get_misses": "misses",
+    "evictions": "evictions",
+}
+
+
+class MemcachedOptions(ServiceOptions):
+    """Where it listens, and how much it takes."""
+
+    port: int | None = Field(
+        None, ge=1, le=65000, description="Port, the same on all hosts. Default: one that is free."
+    )
+    memory: Size | None = Field(
+        None,
+        description="Bytes for items on each host, in whole MiB. Default: a quarter of the memory it may use "
+        "there, at most 1 GiB.",
+    )
+    threads: int | None = Field(
+        None, ge=1, le=128, description="Worker threads. Default: as many as the cores it may use."
+    )
+    connections: int = Field(1024, ge=1, le=100_000, description="Connections at the same time.")
+    largest_item: Size = Field(Size(_MIB), description="Bytes of the largest item, from 1 KiB to 1 GiB.")
+
+    @field_validator("memory", "largest_item")
+    @classmethod
+    def _possible(cls, value: Size | None) -> Size | None:
+        if value is not None and not 1024 <= value <= 2**40:
+            raise ValueError(f"{value} is less than 1 KiB or more than 1 TiB")
+        return value
+
+
+class Memcached(Service[MemcachedOptions]):
+    """memcached, one on each host, each by itself: clients choose the server of a key.
+
+    **Who may use it**: whoever reaches it; the report names that. It is bound to its host's address, by TCP
+    only. There is no password: memcached's file of users (`-Y`) is experimental and asks each connection for
+    a first `set` that memaslap and the common clients do not send, and SASL is of the binary protocol alone.
+    Where root starts it, it runs as `nobody`.
+
+    **Source**: https://docs.memcached.org, "Server configuration"; memcached(1). Ready is a server that tells
+    its version. A server that is killed and started again is empty.
+    """
+
+    options = MemcachedOptions
+    needs = (
+        Tool("memcached", apt="memcached", dnf="memcached", at_least="1.5"),
+        Tool("bash", "bash", "bash"),
+    )
+    examples = ({}, {"memory": "16MiB", "threads": 1, "connections": 100, "largest_item": "2MiB"})
+
+    async def configure(self) -> None:
+        """Find a port, and addresses in numbers."""
+        self.address = {host.name: await numeric(host) for host in self.context.hosts}
+        (self.port,) = await chosen_ports(self.context.hosts, self.chosen.port, 1)
+
+    async def start(self) -> None:
+        """All servers at once."""
+        await asyncio.gather(*(self._start(host) for host in self.context.hosts))
+
+    async def answers(self, server: Server) -> bool:
+        """It tells its version; asked only when the port is open."""
+        if server.port not in await listening(server.host):
+            return False
+        return (
+            await server.host.capture(_asking(server, "version"), seconds=_ANSWER_WITHIN) or ""
+        ).startswith("VERSION ")
+
+    async def ready(self) -> None:
+        """Every server answers; its settings are kept then, for it logs nothing but trouble."""
+        await super().ready()
+        for server in self.servers:
+            script = shlex.join(_asking(server, "stats settings"))
+            await self.small(server.host, "settings", script)
+
+    async def kill(self, host: str) -> None:
+        """As a crash of the host's servers; see `Killable`."""
+        await self.kill_servers(host)
+
+    async def restart(self, host: str) -> None:
+        """After a crash; what it held is gone."""
+        await self.restart_servers(host)
+
+    async def pause(self, host: str) -> None:
+        """In the middle of its work; see `Pausable`."""
+        await self.freeze_servers(host)
+
+    async def resume(self, host: str) -> None:
+        """After a pause."""
+        await self.thaw_servers(host)
+
+    async def meters(self) -> Mapping[str, float]:
+        """Sums over the servers that answer; see `Metered`."""
+        asked = (
+            server.host.capture(_asking(server, "stats"), seconds=_ANSWER_WITHIN) for server in self.servers
+        )
+        return summed((said or "" for said in await asyncio.gather(*asked)), _METERS)
+
+    def endpoint(self) -> Endpoint:
+        """The first server; all of them are in the fact `servers`."""
+        facts = {"protocol": "memcached", "servers": self.all_servers()}
+        open_to = {"unauthenticated": "whoever reaches it"}
+        return Endpoint(self.address[self.context.hosts[0].name], self.port, {**facts, **open_to})
+
+    async def _start(self, host: Host) -> None:
+        chosen, share = self.chosen, self.share(host)
+        memory = int(chosen.memory or min(share.memory // 4, _MOST))
+        where = ("-l", self.address[host.name], "-p", str(self.port), "-U", "0")
+        size = ("-m", str(max(1, memory // _MIB)), "-I", str(int(chosen.largest_item)))
+        work = ("-t", str(chosen.threads or share.cores), "-c", str(chosen.connections))
+        command = Command(
+            ("memcached", "-v", "-u", "nobody", *where, *size, *work)
+        )  # -u counts for root alone
+        await self.launch(host, "memcached", command, address=self.address[host.name], port=self.port)
+
+
+def _asking(server: Server, question: str) -> tuple[str, ...]:
+    return ("bash", "-c", _ASK, "bash", server.address, str(server.port), question)

@@ -1,0 +1,190 @@
+"""`use: postgresql` under `services`: a primary on the first host, streaming replicas on the others."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from steelyard.model.command import Endpoint
+from steelyard.remote.base import Host
+from steelyard.services import _postgresql_files as files
+from steelyard.services._address import numeric
+from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._postgresql_files import BASE_BACKUP, INITDB, POSTGRES, PSQL, USER
+from steelyard.services._private import ask, shell_words, write_private
+from steelyard.services._server import Server
+from steelyard.services.base import Service, ServiceOptions
+from steelyard.units import Size
+
+_MOST_BUFFERS = 2**30
+_SMALLEST_BUFFERS = 128 * 2**10  # PostgreSQL takes no fewer
+_PRIMARY, _REPLICA = "select not pg_is_in_recovery()", "select pg_is_in_recovery()"
+_STREAMS = "select count(*) = 1 from pg_stat_replication where state = 'streaming' and application_name = "
+_NAME = re.compile(r"[a-z][a-z0-9_.]*")
+
+
+class PostgresqlOptions(ServiceOptions):
+    """Where it listens, how much memory it takes, and how safe a commit is."""
+
+    port: int | None = Field(
+        None, ge=1, le=65000, description="Port, the same on all hosts. Default: one that is free."
+    )
+    shared_buffers: Size | None = Field(
+        None,
+        description="Bytes that each server shares between its connections. Default: a quarter of the memory "
+        "it may use on its host, at most 1 GiB.",
+    )
+    max_connections: int = Field(100, ge=10, le=10_000, description="Connections at the same time.")
+    synchronous_commit: Literal["on", "off", "local", "remote_write", "remote_apply"] = Field(
+        "on", description="What a commit waits for. Replicas stream on their own and are not waited for."
+    )
+    fsync: bool = Field(True, description="Sync to disk at all; without it a crash of a host loses data.")
+    settings: Mapping[str, str | int | float | bool] = Field(
+        {}, description="Further settings of postgresql.conf, by name (`max_wal_size: 4GB`)."
+    )
+
+    @field_validator("shared_buffers")
+    @classmethod
+    def _enough(cls, value: Size | None) -> Size | None:
+        if value is not None and value < _SMALLEST_BUFFERS:
+            raise ValueError(f"{value} is less than 128 KiB")
+        return value
+
+    @field_validator("settings")
+    @classmethod
+    def _not_ours(
+        cls, value: Mapping[str, str | int | float | bool]
+    ) -> Mapping[str, str | int | float | bool]:
+        for name, given in value.items():
+            if name in files.OURS:
+                raise ValueError(f"{name} is set by Steelyard; {files.OURS[name]}")
+            if not _NAME.fullmatch(name) or (isinstance(given, str) and not given.isprintable()):
+                raise ValueError(f"'{name}: {given}' is not a setting of postgresql.conf")
+        return value
+
+
+class Postgresql(Service[PostgresqlOptions]):
+    """PostgreSQL: a primary on the first host, and on each other host a replica that streams from it.
+
+    **Who may use it**: who knows the password of its one role, `steelyard`, a superuser, and connects from
+    the addresses of the experiment's hosts (scram-sha-256). The password is a random one a run and stands in
+    files of mode 0600 in the scratch. It listens on the host's address alone, with no socket in the file
+    system, whose path could be too long. Where root starts it, it runs as `nobody`.
+
+    **Ready** is a primary that takes writes, and a replica that the primary says it streams to
+    (`pg_stat_replication`).
+
+    **Source**: https://www.postgresql.org/docs, "Server Configuration" and "Log-Shipping Standby Servers".
+    Replicas begin as a base backup of the primary. Programs are found on PATH, or where Debian and the
+    PostgreSQL project's packages put them.
+    """
+
+    options = PostgresqlOptions
+    within = 60.0
+    needs = (POSTGRES, INITDB, BASE_BACKUP, PSQL)
+    examples = ({"fsync": False}, {"shared_buffers": "16MiB", "settings": {"max_wal_size": "64MB"}})
+
+    async def configure(self) -> None:
+        """Find a port, write each server's files, and make the empty database on the first host."""
+        hosts = self.context.hosts
+        (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
+        self.address = {host.name: await numeric(host) for host in hosts}
+        self.data = {host.name: await make_data(self, host) for host in hosts}
+        await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
+        command = self.data[hosts[0].name].as_its_user(*INITDB.argv(*files.INITDB_WORDS))
+        await self.small(hosts[0], "initdb", f"exec {shell_words(command)}")
+
+    async def start(self) -> None:
+        """The primary, and when it answers the replicas at once."""
+        first, *others = self.context.hosts
+        primary = await self._start(first)
+        if others:
+            await self._until_it_answers(primary)
+            await asyncio.gather(*(self._copy_and_start(host) for host in others))
+
+    async def answers(self, server: Server) -> bool:
+        """A primary takes writes; a replica is one that the primary streams to."""
+        first = self.context.hosts[0]
+        primary = self.address[first.name]
+        if server.port not in await listening(server.host):
+            return False
+        if server.host is first:
+            return await self._holds(first, primary, _PRIMARY)
+        streams = await self._holds(first, primary, f"{_STREAMS}'{_called(server.host)}'")
+        return streams and await self._holds(server.host, server.address, _REPLICA)
+
+    async def kill(self, host: str) -> None:
+        """As a crash of the host's server; see `Killable`."""
+        await self.kill_servers(host)
+
+    async def restart(self, host: str) -> None:
+        """After a crash, from its log."""
+        await self.restart_servers(host)
+
+    async def pause(self, host: str) -> None:
+        """In the middle of its work; see `Pausable`."""
+        await self.freeze_servers(host)
+
+    async def resume(self, host: str) -> None:
+        """After a pause."""
+        await self.thaw_servers(host)
+
+    def endpoint(self) -> Endpoint:
+        """The primary; the replicas come after it in the fact `servers`."""
+        who = {"user": USER, "database": files.DATABASE}
+        facts = {"protocol": "postgresql", "servers": self.all_servers(), **who}
+        return Endpoint(self.address[self.context.hosts[0].name], self.port, facts, self.context.password)
+
+    async def _start(self, host: Host) -> Server:
+        conf = str(self.scratch(host) / files.CONF)
+        argv = POSTGRES.argv("-D", str(self.data[host.name].path / "db"), f"--config-file={conf}")
+        command = self.data[host.name].as_its_user(*argv)
+        return await self.launch(host, "postgresql", command, address=self.address[host.name], port=self.port)
+
+    async def _copy_and_start(self, host: Host) -> None:
+        primary = files.Primary(self.address[self.context.hosts[0].name], self.port)
+        command = self.data[host.name].as_its_user(*BASE_BACKUP.argv(*files.backup_words(primary)))
+        script = f"PGPASSFILE=$PWD/{files.PASSFILE} {shell_words(command)} && : > data/db/standby.signal"
+        await self.small(host, "base-backup", script)
+        await self._start(host)
+
+    async def _holds(self, host: Host, address: str, question: str) -> bool:
+        words = PSQL.argv(*files.psql_words(address, self.port), "--command", question)
+        script = f'PGPASSFILE=$PWD/{files.PASSFILE} PGCONNECT_TIMEOUT=4 exec "$@"'
+        return (await ask(self, host, script, *words)).strip() == "t"
+
+    async def _write(self, host: Host, data: Data) -> None:
+        password = self.context.password
+        clients = [await numeric(host, name) for name in allowed(self.context.clients, host)]
+        await write_private(self, host, data, files.PASSWORD, password)
+        await write_private(self, host, data, files.PASSFILE, f"*:*:*:{USER}:{password}\n")
+        await write_private(self, host, data, files.HBA, files.hba(clients))
+        await write_private(self, host, data, files.CONF, files.conf(self._settings(host)))
+
+    def _settings(self, host: Host) -> dict[str, str | int | float | bool]:
+        chosen, first, scratch = self.chosen, self.context.hosts[0], self.scratch(host)
+        buffers = max(_SMALLEST_BUFFERS, min(self.share(host).memory // 4, _MOST_BUFFERS))
+        found: dict[str, str | int | float | bool] = {
+            "shared_buffers": f"{int(chosen.shared_buffers or buffers) // 1024}kB",
+            "max_connections": chosen.max_connections,
+            "synchronous_commit": chosen.synchronous_commit,
+            "fsync": chosen.fsync,
+            "max_wal_senders": len(self.context.hosts) + 5,
+            **chosen.settings,
+            **files.place(self.address[host.name], self.port, scratch),
+        }
+        if host is not first:
+            found["primary_conninfo"] = files.conninfo(
+                self.address[first.name], self.port, _called(host), scratch
+            )
+        return found
+
+
+def _called(host: Host) -> str:
+    """What a replica is called on its primary, which keeps 63 characters of a name."""
+    return host.name[:63]

@@ -1,0 +1,218 @@
+"""`use: redis` under `services`: a server on each host, alone, with replicas, or as a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from steelyard.errors import HostError
+from steelyard.model.command import Endpoint
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host
+from steelyard.services._address import numeric
+from steelyard.services._data import make_data
+from steelyard.services._meters import summed
+from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._private import ask, write_private
+from steelyard.services._server import Server
+from steelyard.services.base import Service, ServiceOptions
+from steelyard.units import Size
+
+_CLUSTER_LEAST = 3  # primaries; redis-cli makes no cluster of fewer
+_CLI = 'REDISCLI_AUTH=$(cat password) redis-cli --no-auth-warning -h "$1" -p "$2"'
+_CREATE = f"{_CLI.partition(' -h ')[0]} --cluster create $NODES --cluster-yes"
+_METERS = {
+    "used_memory": "used_bytes",
+    "connected_clients": "connections",
+    "instantaneous_ops_per_sec": "operations_per_second",
+    "total_commands_processed": "commands",
+    "keyspace_hits": "hits",
+    "keyspace_misses": "misses",
+    "evicted_keys": "evictions",
+}
+
+Policy = Literal[
+    "noeviction",
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-random",
+    "volatile-lru",
+    "volatile-lfu",
+    "volatile-ttl",
+]
+
+
+class RedisOptions(ServiceOptions):
+    """How the servers belong together, what they keep, and how much."""
+
+    port: int | None = Field(
+        None,
+        ge=1,
+        le=65000,
+        description="Port, the same on all hosts; the next one is a cluster's bus. Default: free ones.",
+    )
+    cluster: bool = Field(
+        False, description="One Redis Cluster of all hosts, at least 3; each holds a share of the keys."
+    )
+    replicas: bool = Field(
+        False, description="The first host is the primary, the others are its replicas, which are read only."
+    )
+    maxmemory: Size | None = Field(
+        None, description="Bytes of data on each host. Default: half of the memory it may use there."
+    )
+    maxmemory_policy: Policy = Field("noeviction", description="What is given up when that is full.")
+    io_threads: int = Field(1, ge=1, le=128, description="Threads for sockets on each host; see redis.conf.")
+    save: str = Field(
+        "",
+        pattern=r"^(\d+ \d+( \d+ \d+)*)?$",
+        description="When to write a dump: `60 1000` is after 60 s with 1000 changes. Default: never.",
+    )
+    appendonly: bool = Field(False, description="Log every write to a file.")
+    appendfsync: Literal["always", "everysec", "no"] = Field(
+        "everysec", description="When that file is synced to disk: always, everysec or no."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.cluster and self.replicas:
+            raise ValueError("cluster and replicas: choose one")
+        return self
+
+
+class Redis(Service[RedisOptions]):
+    """Redis servers, one on each host: independent ones, a primary with replicas, or a Redis Cluster.
+
+    **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
+    scratch and reaches programs by their environment. Each server is bound to its host's address. Where root
+    starts it, it runs as `nobody`.
+
+    **Ready** is a server that answers PING; a replica, once its link to the primary is up; a cluster, once
+    every node says `cluster_state:ok` and knows all the others.
+
+    **Source**: https://redis.io/docs, "Redis configuration", "Replication" and "Scale with Redis Cluster".
+    Nothing is written to disk unless `save` or `appendonly` ask for it: a server that is killed and started
+    again is empty then, and so are its replicas.
+    """
+
+    options = RedisOptions
+    needs = (
+        Tool("redis-server", apt="redis-server", dnf="redis", at_least="7.0"),
+        Tool("redis-cli", apt="redis-tools", dnf="redis", at_least="7.0"),
+    )
+    examples = ({}, {"replicas": True}, {"appendonly": True, "io_threads": 2, "maxmemory": "64MiB"})
+
+    async def configure(self) -> None:
+        """Find ports and write each server's configuration. Raises HostError for a cluster of too few."""
+        hosts = self.context.hosts
+        if self.chosen.cluster and len(hosts) < _CLUSTER_LEAST:
+            what = (
+                f"service {self.context.name}: a Redis Cluster needs {_CLUSTER_LEAST} hosts, not {len(hosts)}"
+            )
+            raise HostError(what, hint="give its role more hosts, or leave `cluster` out")
+        self.port, *bus = await chosen_ports(hosts, self.chosen.port, 2 if self.chosen.cluster else 1)
+        self.bus = bus[0] if bus else 0
+        self.joined = False
+        self.address = {host.name: await numeric(host) for host in hosts}
+        self.data = {host.name: await make_data(self, host) for host in hosts}
+        await asyncio.gather(*(self._write(host) for host in hosts))
+
+    async def start(self) -> None:
+        """All servers at once; a replica waits for its primary by itself."""
+        await asyncio.gather(*(self._start(host) for host in self.context.hosts))
+
+    async def ready(self) -> None:
+        """Every server answers; then they become a cluster where that is asked for."""
+        await super().ready()
+        if self.chosen.cluster:
+            nodes = " ".join(
+                f"{self.address[host.name]}:{self.port}@{self.bus}" for host in self.context.hosts
+            )
+            await self.small(self.context.hosts[0], "cluster", _CREATE, NODES=nodes)
+            self.joined = True
+            await super().ready()
+
+    async def answers(self, server: Server) -> bool:
+        """By its own word, and in a cluster or as a replica by what it sees of the others."""
+        if server.port not in await listening(server.host):
+            return False
+        if self.joined:
+            said = await self._cli(server, "cluster info")
+            return {"cluster_state:ok", f"cluster_known_nodes:{len(self.context.hosts)}"} <= set(said.split())
+        if self.chosen.replicas and server.host is not self.context.hosts[0]:
+            return "master_link_status:up" in (await self._cli(server, "info replication")).split()
+        return (await self._cli(server, "ping")).strip() == "PONG"
+
+    async def kill(self, host: str) -> None:
+        """As a crash of the host's servers; see `Killable`."""
+        await self.kill_servers(host)
+
+    async def restart(self, host: str) -> None:
+        """After a crash, with what it had written to disk."""
+        await self.restart_servers(host)
+
+    async def pause(self, host: str) -> None:
+        """In the middle of its work; see `Pausable`."""
+        await self.freeze_servers(host)
+
+    async def resume(self, host: str) -> None:
+        """After a pause."""
+        await self.thaw_servers(host)
+
+    async def meters(self) -> Mapping[str, float]:
+        """Sums over the servers that answer; see `Metered`."""
+        said = await asyncio.gather(*(self._cli(server, "info") for server in self.servers))
+        return summed(said, _METERS)
+
+    def endpoint(self) -> Endpoint:
+        """The first server, which is the primary where there are replicas; `arrangement` tells."""
+        facts = {"protocol": "redis", "servers": self.all_servers(), "arrangement": self._arrangement()}
+        first = self.address[self.context.hosts[0].name]
+        return Endpoint(first, self.port, facts, self.context.password)
+
+    def _arrangement(self) -> str:
+        if self.chosen.cluster:
+            return "cluster"
+        return "replicas" if self.chosen.replicas else "independent"
+
+    async def _start(self, host: Host) -> None:
+        command = self.data[host.name].as_its_user("redis-server", str(self.scratch(host) / "redis.conf"))
+        await self.launch(host, "redis", command, address=self.address[host.name], port=self.port)
+
+    async def _cli(self, server: Server, question: str) -> str:
+        return await ask(self, server.host, f"{_CLI} {question}", server.address, str(server.port))
+
+    async def _write(self, host: Host) -> None:
+        data, password = self.data[host.name], self.context.password
+        lines = [*self._place(host), *self._keeping(host), *self._others(host)]
+        lines += [f"requirepass {password}", f"masterauth {password}"]
+        await write_private(self, host, data, "redis.conf", "\n".join(lines) + "\n")
+        await write_private(self, host, data, "password", password)
+
+    def _place(self, host: Host) -> list[str]:
+        address = self.address[host.name]
+        where = [f"bind {address}", f"bind-source-addr {address}", f"port {self.port}"]
+        how = ["protected-mode yes", "daemonize no", 'logfile ""']
+        return [*where, *how, f"dir {self.data[host.name].path}"]
+
+    def _keeping(self, host: Host) -> list[str]:
+        chosen = self.chosen
+        return [
+            f"maxmemory {int(chosen.maxmemory or self.share(host).memory // 2)}",
+            f"maxmemory-policy {chosen.maxmemory_policy}",
+            f"io-threads {chosen.io_threads}",
+            f'save "{chosen.save}"',
+            f"appendonly {'yes' if chosen.appendonly else 'no'}",
+            f"appendfsync {chosen.appendfsync}",
+        ]
+
+    def _others(self, host: Host) -> list[str]:
+        first = self.context.hosts[0]
+        if self.chosen.cluster:
+            where = [f"cluster-announce-ip {self.address[host.name]}", f"cluster-port {self.bus}"]
+            return ["cluster-enabled yes", *where, "cluster-node-timeout 5000"]
+        if self.chosen.replicas and host is not first:
+            return [f"replicaof {self.address[first.name]} {self.port}"]
+        return ["repl-diskless-sync-delay 0"]  # or a first replica waits 5 s for company

@@ -1,0 +1,92 @@
+"""From what pgbench printed, and the fold of its log of transactions, to a reading."""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.errors import ParseFailure
+from steelyard.model.command import Output
+from steelyard.model.metric import QUANTILES, Metric, Reading, Sample, latency_metrics
+from steelyard.workloads._folded import folded, lines_of
+
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_PROCESSED = re.compile(r"^number of transactions actually processed: (\d+)$", re.MULTILINE)
+_FAILED = re.compile(r"^number of failed transactions: (\d+) \(", re.MULTILINE)
+_MEAN = re.compile(rf"^latency average = {_NUMBER} ms$", re.MULTILINE)
+_STDDEV = re.compile(rf"^latency stddev = {_NUMBER} ms$", re.MULTILINE)
+_CONNECTING = re.compile(rf"^initial connection time = {_NUMBER} ms$", re.MULTILINE)
+_RATE = re.compile(rf"^tps = {_NUMBER} \(without initial connection time\)$", re.MULTILINE)
+_VERSION = re.compile(r"^pgbench \((?:PostgreSQL\) )?([\d.]+)", re.MULTILINE)
+_PROGRESS = re.compile(
+    rf"^progress: {_NUMBER} s, {_NUMBER} tps, lat {_NUMBER} ms stddev {_NUMBER}, (\d+) failed", re.MULTILINE
+)
+EVERY = 1
+"""Seconds between two lines of progress."""
+
+# A line a transaction: client, number, microseconds or `failed`, … Bins are 1/64 of a power of two.
+FOLD = """
+cat transactions.* | awk '
+NF >= 6 && $3 ~ /^[0-9]+$/ {
+    us = $3; if (us < 1) us = 1
+    power = int(log(us) / log(2) + 1e-9); low = 2 ^ power
+    bins[int((us - low) * 64 / low) + 64 * power]++; all++
+}
+END {
+    for (bin in bins) {
+        power = int(bin / 64); printf "%.9g %d\\n", 2 ^ power * (1 + (bin % 64 + 0.5) / 64), bins[bin]
+    }
+    printf "all %d\\n", all
+}' > "$OUT/latencies.txt"
+rm -f transactions.*
+"""
+
+METRICS = (
+    Metric("tps", "1/s", "higher", "transactions per second, without the time to connect"),
+    *latency_metrics("latency", "time of a transaction"),
+    Metric("latency_mean", "s", "lower", "its arithmetic mean", over_copies="mean"),
+    Metric("latency_stddev", "s", "lower", "its standard deviation", over_copies="mean"),
+    Metric("failed_transactions", "1", "lower", "transactions that ended in an error"),
+    Metric("connection_time", "s", "lower", "time until all connections were open", over_copies="max"),
+)
+
+
+def reading(output: Output) -> Reading:
+    """One run. Raises ParseFailure, also when its log and what it printed tell of different numbers."""
+    text, what = output.stdout, "the fold of pgbench's log"
+    processed = int(_found(_PROCESSED, text, "number of transactions"))
+    found = folded(lines_of(output, "latencies.txt", what), what, divisor=1e6)
+    if not processed or found.count != processed:
+        raise ParseFailure(f"pgbench tells of {processed} transactions, its log of {found.count}")
+    values = {
+        "tps": float(_found(_RATE, text, "tps")),
+        "latency_mean": float(_found(_MEAN, text, "latency average")) / 1e3,
+        "latency_stddev": float(_found(_STDDEV, text, "latency stddev")) / 1e3,
+        "failed_transactions": float(_found(_FAILED, text, "number of failed transactions")),
+        "connection_time": float(_found(_CONNECTING, text, "initial connection time")) / 1e3,
+    }
+    values |= {f"latency_{name}": found.quantile(share) for name, share in QUANTILES.items()}
+    version = _VERSION.search(text)
+    facts = {"version": version[1], "transactions": processed} if version else {"transactions": processed}
+    return Reading(values, {"latency": dict(found.bins)}, facts=facts)
+
+
+def series(text: str) -> tuple[Sample, ...]:
+    """Its lines of progress on stderr, each with the time of its end; a line that is damaged is left out."""
+    found: list[Sample] = []
+    for line in _PROGRESS.finditer(text):
+        at, tps, mean, stddev, failed = map(float, line.groups())
+        values = {
+            "tps": tps,
+            "latency_mean": mean / 1e3,
+            "latency_stddev": stddev / 1e3,
+            "failed_transactions": failed,
+        }
+        found.append(Sample(at, at - found[-1].at if found else float(EVERY), values))
+    return tuple(found)
+
+
+def _found(pattern: re.Pattern[str], text: str, what: str) -> str:
+    match = pattern.search(text)
+    if not match:
+        raise ParseFailure(f"pgbench's output lacks its {what}: {text.strip()[-60:]!r}")
+    return match[1]

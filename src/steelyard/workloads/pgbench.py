@@ -1,0 +1,161 @@
+"""`use: pgbench`: how many transactions PostgreSQL carries out, and how fast."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from steelyard.model.command import Command, Endpoint, Output, Phase, Place
+from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.tool import Tool
+from steelyard.units import Duration
+from steelyard.workloads import _pgbench_output as result
+from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads.base import Workload
+
+PGBENCH = Tool("pgbench", apt="postgresql", dnf="postgresql-contrib", at_least="15")
+_PSQL = Tool("psql", apt="postgresql-client", dnf="postgresql")
+_SEEDS = 2**31
+_NAME = r"^[A-Za-z_][A-Za-z0-9_$-]*$"
+
+# Copies on replicas must find what the first copy has made on the primary.
+_INITIALISE = """
+pgbench --initialize --quiet "$@"
+[ -n "$AWAIT" ] || exit 0
+ask() { psql --no-psqlrc --no-align --tuples-only --command "$1"; }
+made=$(ask 'select pg_current_wal_lsn()'); turns=0
+until [ "$(ask "select count(*) from pg_stat_replication where replay_lsn < '$made'")" = 0 ]; do
+    turns=$((turns + 1))
+    [ $turns -lt 600 ] || { echo "replicas did not follow the primary within a minute" >&2; exit 1; }
+    sleep 0.1
+done
+"""
+_RUN = f"""
+pgbench --no-vacuum --progress={result.EVERY} --progress-timestamp --log --log-prefix=transactions "$@"
+{result.FOLD}"""
+
+
+class PgbenchOptions(ClientOptions):
+    """How large the tables are, what a transaction does, and how many run at once."""
+
+    port: int = Field(5432, ge=1, le=65535, description="The server's first port, with `server`.")
+    user: str = Field("postgres", pattern=_NAME, description="Who logs in, with `server`.")
+    database: str = Field("postgres", pattern=_NAME, description="Where the tables are made, with `server`.")
+    mode: Literal["tpcb-like", "simple-update", "select-only"] = Field(
+        "tpcb-like",
+        description="tpcb-like: three updates, a query and an insert; simple-update: without the two updates "
+        "that contend; select-only: one query.",
+    )
+    scale: int = Field(
+        1, ge=1, le=1_000_000, description="Size of the tables: each is 100,000 accounts, 15 MB."
+    )
+    clients: int = Field(1, ge=1, le=10_000, description="Connections at the same time.")
+    threads: int = Field(1, ge=1, le=1000, description="Threads of the client, at most as many as clients.")
+    duration: Duration = Field(Duration(10), description="How long to measure, in whole seconds.")
+    rate: float | None = Field(
+        None, gt=0, le=1e9, description="Transactions per second to aim at. Default: as fast as it can."
+    )
+    protocol: Literal["simple", "extended", "prepared"] = Field(
+        "simple", description="How queries are sent: simple, extended or prepared."
+    )
+    spread: bool = Field(
+        False, description="With select-only: copies take all servers in turn, replicas too, not the primary."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.duration % 1 or not 1 <= self.duration <= 86400:
+            raise ValueError(f"duration: {self.duration} is not a whole number of seconds from 1 to 86400")
+        if self.threads > self.clients:
+            raise ValueError(f"threads: {self.threads} are more than {self.clients}, the clients")
+        if self.spread and self.mode != "select-only":
+            raise ValueError("spread: replicas are read only; it needs `mode: select-only`")
+        return self
+
+
+class Pgbench(Workload[PgbenchOptions]):
+    """Transactions in PostgreSQL by its own benchmark, of which the default is loosely that of TPC-B.
+
+    **Measures** `tps`; `latency`, a histogram of how long each transaction took, with its mean and standard
+    deviation; `failed_transactions`; and `connection_time`.
+
+    **Source**: pgbench, https://www.postgresql.org/docs/current/pgbench.html, from what it prints and its log
+    of every transaction, which is folded into bins 1/64 wide on the client's host.
+
+    **How to read it.** The tables are made anew before each trial by the first copy; those of the same name
+    in the database of a `server:` are lost. With fewer `scale` than clients, tpcb-like measures how they wait
+    for the same rows. Transactions follow each other without a pause: with a `rate`, the latency counts from
+    when one was due. Rates of copies add up. A seed makes the same draws. For a `server:` the password
+    is the client's variable PGPASSWORD or its ~/.pgpass.
+    """
+
+    options = PgbenchOptions
+    needs = (PGBENCH, _PSQL)
+    talks_to = frozenset({"postgresql"})
+    examples = (
+        {"duration": "1s", "clients": 2, "threads": 2},
+        {"duration": "1s", "mode": "select-only", "protocol": "prepared", "rate": 200},
+    )
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Always the same."""
+        return result.METRICS
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Make the tables, by the first copy; then measure."""
+        to = self._server(place)
+        if to is None:
+            nothing = no_server("pgbench")
+            return (Phase("initialise", nothing, measured=False), Phase("run", nothing))
+        run = ("sh", "-eu", "-c", _RUN, "sh", *self._words(place))
+        return (
+            Phase("initialise", self._initialise(place), measured=False),
+            Phase("run", self._command(run, to, place, OUT=str(place.raw))),
+        )
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """See `_pgbench_output`. Raises ParseFailure."""
+        return result.reading(output)
+
+    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+        """What each second brought."""
+        return result.series(output.stderr)
+
+    def seconds(self) -> float | None:
+        """The time, and about a tenth of a second for each scale to make the tables."""
+        return self.chosen.duration + 0.3 + 0.1 * self.chosen.scale
+
+    def disk(self) -> int:
+        """The log: about 40 bytes a transaction, of which 20,000 a second are many."""
+        return int(40 * 20_000 * self.chosen.duration)
+
+    def _initialise(self, place: Place) -> Command:
+        first = place.to if place.to is not None else endpoint(place, self.chosen)
+        if place.copy or first is None:
+            return Command(("true",))
+        argv = ("sh", "-eu", "-c", _INITIALISE, "sh", f"--scale={self.chosen.scale}")
+        return self._command(argv, first, place, AWAIT="replicas" if self.chosen.spread else "")
+
+    def _server(self, place: Place) -> Endpoint | None:
+        """The primary, unless copies may read from replicas."""
+        return endpoint(place, self.chosen) if self.chosen.spread or place.to is None else place.to
+
+    def _command(self, argv: tuple[str, ...], to: Endpoint, place: Place, **env: str) -> Command:
+        """With the variables of libpq, by which pgbench and psql find the server alike."""
+        where = {
+            "PGHOST": to.address,
+            "PGPORT": str(to.port),
+            "PGUSER": to.facts.get("user", self.chosen.user),
+            "PGDATABASE": to.facts.get("database", self.chosen.database),
+            "PGCONNECT_TIMEOUT": "15",
+        }
+        secrets = {"PGPASSWORD": to.password} if to.password else {}
+        return Command(argv, {**where, **env}, cwd=place.scratch, secrets=secrets)
+
+    def _words(self, place: Place) -> list[str]:
+        chosen = self.chosen
+        words = [f"--builtin={chosen.mode}", f"--client={chosen.clients}", f"--jobs={chosen.threads}"]
+        words += [f"--time={int(chosen.duration)}", f"--protocol={chosen.protocol}"]
+        words += [f"--rate={chosen.rate:g}"] if chosen.rate else []
+        return [*words, f"--random-seed={(place.seed + place.copy) % _SEEDS}"]

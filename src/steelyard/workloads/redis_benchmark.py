@@ -1,0 +1,159 @@
+"""`use: redis_benchmark`: how many requests Redis answers, and how fast."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from steelyard.model.command import Command, Endpoint, Output, Phase, Place
+from steelyard.model.metric import Metric, Reading
+from steelyard.model.tool import Tool
+from steelyard.units import Size
+from steelyard.workloads import _redis_benchmark_output as result
+from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads.base import Workload
+
+REDIS_BENCHMARK = Tool("redis-benchmark", apt="redis-tools", dnf="redis", at_least="7.0")
+_CLI = Tool("redis-cli", apt="redis-tools", dnf="redis")
+
+Test = Literal[
+    "ping_inline",
+    "ping_mbulk",
+    "set",
+    "get",
+    "incr",
+    "lpush",
+    "rpush",
+    "lpop",
+    "rpop",
+    "sadd",
+    "hset",
+    "spop",
+    "zadd",
+    "zpopmin",
+    "lrange_100",
+    "lrange_300",
+    "lrange_500",
+    "lrange_600",
+    "mset",
+    "xadd",
+]
+
+# redis-benchmark waits for ever for a server that is not there; redis-cli says what is wrong.
+_PREPARE = """
+ask() { redis-cli --no-auth-warning -h "$1" -p "$2" "$3" 2>&1 || true; }
+must() {
+    said=$(ask "$1" "$2" "$3")
+    [ "$said" = "$4" ] || { echo "Redis at $1:$2 answers $3 with: $said" >&2; exit 1; }
+}
+must "$HOST" "$PORT" ping PONG
+for server in $EMPTY; do must "${server%:*}" "${server##*:}" flushall OK; done
+"""
+# It takes its password from nowhere else. Expanded here, it is in no record.
+_RUN = 'exec redis-benchmark ${REDISCLI_AUTH:+-a "$REDISCLI_AUTH"} "$@"'
+
+
+def _each_once(value: tuple[Test, ...]) -> tuple[Test, ...]:
+    if not value or len(set(value)) != len(value):
+        raise ValueError("name at least one test, each once: [set, get]")
+    return value
+
+
+class RedisBenchmarkOptions(ClientOptions):
+    """Which requests, how many, how large, and how many at once."""
+
+    port: int = Field(6379, ge=1, le=65535, description="The server's first port, with `server`.")
+    tests: Annotated[tuple[Test, ...], AfterValidator(_each_once)] = Field(
+        ("set", "get"), description="Kinds of requests. Always in redis-benchmark's own order."
+    )
+    requests: int = Field(100_000, ge=1, le=10**10, description="Requests of each kind.")
+    clients: int = Field(50, ge=1, le=100_000, description="Connections at the same time.")
+    pipeline: int = Field(
+        1, ge=1, le=100_000, description="Requests sent before the first answer is awaited."
+    )
+    data_size: Size = Field(Size(3), description="Bytes of a value, at most 1 GiB.", ge=1, le=2**30)
+    keyspace: int | None = Field(
+        100_000, ge=1, le=10**12, description="Keys are drawn from so many; null: there is one."
+    )
+    threads: int = Field(1, ge=1, le=500, description="Threads of the client.")
+    cluster: bool | None = Field(
+        None, description="Send each request to the node that has its key. Default: as the service says."
+    )
+
+
+class RedisBenchmark(Workload[RedisBenchmarkOptions]):
+    """Requests to Redis by Redis's own benchmark.
+
+    **Measures**, for each of the `tests`, its `rate` and `latency` as a histogram with percentiles, mean and
+    maximum: `set_rate`, `set_latency_p99`.
+
+    **Source**: redis-benchmark, https://redis.io/docs/management/optimization/benchmarks, from the report
+    that it prints for people, which has the distributions that its CSV lacks.
+
+    **How to read it.** A connection sends, waits for the answer, and sends again: when the server stalls, the
+    client does too, and few requests see it. With `pipeline` the latency is that of the whole batch. p50, p95
+    and p99 of one copy are exact; of several they come from the merged histograms, whose bins grow from 0.1
+    to 1 ms between the points that it prints. With `threads` it looks for its end only every quarter of a
+    second: give it requests for many seconds, or the rate is coarse. Keys are drawn anew each time, from no
+    seed. A service's data are emptied before each trial, those of a `server:` never; `get` finds only what a
+    `set` before it wrote. Copies are spread over independent servers; where there are replicas, all go to the
+    primary. It takes a password only on its command line, which other users of the client's host can see
+    while it runs; it is in no record. For a `server:` it is the client's variable REDISCLI_AUTH.
+    """
+
+    options = RedisBenchmarkOptions
+    needs = (REDIS_BENCHMARK, _CLI)
+    talks_to = frozenset({"redis"})
+    examples = (
+        {"requests": 5000, "clients": 10},
+        {"tests": ["mset", "lrange_100"], "requests": 2000, "clients": 5, "pipeline": 4, "data_size": "100B"},
+        {"tests": ["ping_inline"], "requests": 5000, "threads": 2, "keyspace": None},
+    )
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """For each test the same."""
+        return tuple(metric for test in self.chosen.tests for metric in result.metrics(test))
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Look whether the server answers, and empty it; then measure."""
+        to = self._server(place)
+        if to is None:
+            nothing = no_server("redis_benchmark")
+            return (Phase("prepare", nothing, measured=False), Phase("run", nothing))
+        secrets = {"REDISCLI_AUTH": to.password} if to.password else {}
+        asked = {"HOST": to.address, "PORT": str(to.port), "EMPTY": _to_be_emptied(place)}
+        prepare = Command(("sh", "-eu", "-c", _PREPARE), asked, secrets=secrets)
+        run = Command(("sh", "-eu", "-c", _RUN, "sh", *self._words(to)), secrets=secrets)
+        return (Phase("prepare", prepare, measured=False), Phase("run", run))
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """See `_redis_benchmark_output`. Raises ParseFailure."""
+        return result.reading(output.stdout, self.chosen.tests, self.chosen.requests)
+
+    def seconds(self) -> float | None:
+        """At about 50,000 requests a second without a pipeline, which is a guess."""
+        return 0.2 + len(self.chosen.tests) * self.chosen.requests / 50_000
+
+    def _server(self, place: Place) -> Endpoint | None:
+        replicated = place.to is not None and place.to.facts.get("arrangement") == "replicas"
+        return place.to if replicated else endpoint(place, self.chosen)
+
+    def _words(self, to: Endpoint) -> list[str]:
+        chosen = self.chosen
+        words = ["-h", to.address, "-p", str(to.port), "-t", ",".join(chosen.tests), "--precision", "3"]
+        words += ["-n", str(chosen.requests), "-c", str(chosen.clients), "-P", str(chosen.pipeline)]
+        words += ["-d", str(int(chosen.data_size))]
+        words += ["-r", str(chosen.keyspace)] if chosen.keyspace else []
+        words += ["--threads", str(chosen.threads)] if chosen.threads > 1 else []
+        in_cluster = to.facts.get("arrangement") == "cluster" if chosen.cluster is None else chosen.cluster
+        return words + (["--cluster"] if in_cluster else [])
+
+
+def _to_be_emptied(place: Place) -> str:
+    """The servers that the first copy empties: those of a service that take writes."""
+    if place.to is None or place.copy:
+        return ""
+    first = f"{place.to.address}:{place.to.port}"
+    replicated = place.to.facts.get("arrangement") == "replicas"
+    return first if replicated else place.to.facts.get("servers", first).replace(",", " ")

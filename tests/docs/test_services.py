@@ -1,0 +1,29 @@
+"""docs/services.md names every service and every option that there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from steelyard.plugins import find, own_names
+from steelyard.services.base import Service
+
+PAGE = (Path(__file__).parents[2] / "docs" / "services.md").read_text()
+SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("name", sorted(own_names("services")))
+def test_a_service_is_described_with_its_options(name):
+    assert f"| `{name}` |" in PAGE, "the table of all services lacks it"
+    if f"`steelyard catalog {name}`" in SECTIONS[name]:
+        return
+    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", SECTIONS[name], re.MULTILINE))))
+    assert told == set(find("services", name, Service).options.model_fields)
+
+
+@pytest.mark.parametrize("name", sorted(own_names("services")))
+def test_it_says_who_may_use_it(name):
+    (row,) = re.findall(rf"^\| `{name}` \| [^|]+ \| ([^|]+) \|", PAGE, re.MULTILINE)
+    assert re.match(r"who knows the run's password|whoever (reaches it|connects).*\*\*no password\*\*", row)

@@ -1,0 +1,321 @@
+"""Redis, memcached and PostgreSQL for real: what they are to each other, and whom they let in."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shlex
+import stat
+import sys
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.errors import HostError
+from steelyard.plugins import find
+from steelyard.services._postgresql_files import PSQL, conf, psql_words
+from steelyard.services.base import Metered, Service, Share
+
+
+def beside(name: str) -> types.ModuleType:
+    """The bench of the contract's tests: hosts of this machine, and what a service is given on them."""
+    path = Path(__file__).parents[1] / "contract" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"bench_of_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[f"bench_of_{name}"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+contract = beside("test_services")
+
+
+async def redis(made: Any, server: Any, *words: str, password: str | None = None) -> str:
+    """What redis-cli prints; its password comes from a file, so that no list of processes shows it."""
+    place = made.place / "client-password"
+    place.write_text(password or "")
+    line = f"REDISCLI_AUTH=$(cat {place}) redis-cli --no-auth-warning -c -h {server.address} -p {server.port}"
+    return str(await made.hosts[0].capture(("sh", "-c", f"{line} {shlex.join(words)} 2>&1"))).strip()
+
+
+async def sql(made: Any, server: Any, question: str, *, password: str) -> str:
+    """What psql prints, its complaints too."""
+    place = made.place / "client-pgpass"
+    place.write_text(f"*:*:*:*:{password}\n")
+    place.chmod(0o600)
+    words = PSQL.argv(*psql_words(server.address, server.port), "--command", question)
+    line = f"PGPASSFILE={place} {shlex.join(words)} 2>&1 || true"
+    return str(await made.hosts[0].capture(("sh", "-c", line), seconds=20)).strip()
+
+
+def with_service(name: str, options: Mapping[str, Any], test: Any, hosts: int = 2) -> None:
+    """Deploy it and run the test beside it."""
+    contract.needed(name)
+
+    async def run(made: Any) -> None:
+        service = made.service(name, options)
+        async with service.deployed() as endpoint:
+            await test(made, service, endpoint)
+        assert await made.gone()
+
+    contract.with_bench(run, hosts=hosts)
+
+
+def refused(name: str, options: Mapping[str, Any]) -> str:
+    """What is said of options that cannot be."""
+    with pytest.raises(ValidationError) as raised:
+        find("services", name, Service).options.model_validate(options)
+    return str(raised.value)
+
+
+# Redis ------------------------------------------------------------------------------------------------------
+
+
+def test_redis_lets_in_nobody_without_its_password():
+    async def test(made, service, endpoint):
+        for server in service.servers:
+            assert "NOAUTH" in await redis(made, server, "ping")
+            assert "WRONGPASS" in await redis(made, server, "ping", password="wrong")
+            assert await redis(made, server, "ping", password=endpoint.password) == "PONG"
+
+    with_service("redis", {}, test)
+
+
+def test_independent_servers_share_nothing_and_replicas_everything():
+    async def alone(made, service, endpoint):
+        first, second = service.servers
+        await redis(made, first, "set", "k", "v", password=endpoint.password)
+        assert await redis(made, second, "get", "k", password=endpoint.password) == ""
+        assert endpoint.facts["arrangement"] == "independent"
+
+    async def replicated(made, service, endpoint):
+        first, second = sorted(service.servers, key=lambda server: server.address)
+        assert endpoint.address == first.address
+        await redis(made, first, "set", "k", "v", password=endpoint.password)
+        assert await redis(made, first, "wait", "1", "5000", password=endpoint.password) == "1"
+        assert await redis(made, second, "get", "k", password=endpoint.password) == "v"
+        assert "READONLY" in await redis(made, second, "set", "k", "w", password=endpoint.password)
+
+    with_service("redis", {}, alone)
+    with_service("redis", {"replicas": True}, replicated)
+
+
+def test_a_cluster_is_ready_when_every_node_sees_every_node_and_again_after_a_crash():
+    async def test(made, service, endpoint):
+        assert endpoint.facts["arrangement"] == "cluster"
+        for server in service.servers:
+            said = (await redis(made, server, "cluster", "info", password=endpoint.password)).split()
+            assert {"cluster_state:ok", "cluster_known_nodes:3", "cluster_size:3"} <= set(said)
+        for key in range(20):
+            await redis(made, service.servers[0], "set", f"k{key}", str(key), password=endpoint.password)
+        sizes = [await redis(made, s, "dbsize", password=endpoint.password) for s in service.servers]
+        assert sum(map(int, sizes)) == 20
+        assert "0" not in sizes, "each holds a share of the keys"
+        await service.kill("local-2")
+        await service.restart("local-2")
+        assert all([await service.answers(server) for server in service.servers])
+        assert await redis(made, service.servers[0], "get", "k7", password=endpoint.password) == "7"
+
+    with_service("redis", {"cluster": True, "appendonly": True, "appendfsync": "always"}, test, hosts=3)
+
+
+def test_a_cluster_of_two_is_refused_before_anything_starts():
+    contract.needed("redis")
+
+    async def test(made):
+        service = made.service("redis", {"cluster": True})
+        with pytest.raises(HostError, match="a Redis Cluster needs 3 hosts, not 2"):
+            async with service.deployed():
+                pytest.fail("there is no such cluster")
+        assert service.servers == []
+
+    contract.with_bench(test, hosts=2)
+
+
+def test_what_redis_was_asked_to_keep_it_keeps():
+    async def test(made, service, endpoint):
+        (server,) = service.servers
+        wanted = {
+            "maxmemory": str(64 * 2**20),
+            "maxmemory-policy": "allkeys-lru",
+            "save": "60 1000",
+            "appendonly": "yes",
+            "appendfsync": "always",
+            "protected-mode": "yes",
+            "bind": "127.0.0.1",
+        }
+        for name, value in wanted.items():
+            said = await redis(made, server, "config", "get", name, password=endpoint.password)
+            assert said.split("\n") == [name, value]
+        await redis(made, server, "set", "k", "v", password=endpoint.password)
+        await service.kill("local")
+        await service.restart("local")
+        assert await redis(made, service.servers[0], "get", "k", password=endpoint.password) == "v"
+
+    options = {
+        "maxmemory": "64MiB",
+        "maxmemory_policy": "allkeys-lru",
+        "save": "60 1000",
+        "appendonly": True,
+        "appendfsync": "always",
+    }
+    with_service("redis", options, test, hosts=1)
+
+
+def test_its_memory_is_fitted_to_its_share_of_the_host():
+    contract.needed("redis")
+
+    async def test(made):
+        share = {"local": Share(1, 256 * 2**20)}
+        async with made.service("redis", {}, shares=share).deployed() as endpoint:
+            said = await redis(made, endpoint, "config", "get", "maxmemory", password=endpoint.password)
+            assert said.split("\n")[1] == str(128 * 2**20)
+
+    contract.with_bench(test, hosts=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cluster": True, "replicas": True}, "choose one"),
+        ({"save": "often"}, "match pattern"),
+        ({"save": '60 1000"\nrequirepass x'}, "match pattern"),
+        ({"appendfsync": "sometimes"}, "'always', 'everysec' or 'no'"),
+    ],
+)
+def test_what_redis_cannot_be_is_refused(options, said):
+    assert said in refused("redis", options)
+
+
+@pytest.mark.parametrize("name", ["redis", "memcached"])
+def test_it_tells_figures_of_itself_also_while_a_server_is_away(name):
+    async def test(made, service, endpoint):
+        assert isinstance(service, Metered)
+        figures = await service.meters()
+        assert figures["live_servers"] == 2
+        assert figures["connections"] >= 2
+        assert {"used_bytes", "hits", "misses", "evictions"} <= set(figures)
+        await service.kill("local-1")
+        assert (await service.meters())["live_servers"] == 1
+
+    with_service(name, {}, test)
+
+
+# memcached --------------------------------------------------------------------------------------------------
+
+
+def test_memcached_has_what_was_asked_for_and_says_so_in_the_record():
+    async def test(made, service, endpoint):
+        assert endpoint.password is None
+        said = (made.place / "logs" / "local-settings.log").read_text()
+        settings = dict(line.split()[1:3] for line in said.splitlines() if len(line.split()) == 3)
+        wanted = {"maxbytes": str(16 * 2**20), "num_threads": "1", "maxconns": "100", "udpport": "0"}
+        assert {name: settings[name] for name in wanted} == wanted
+        assert (settings["item_size_max"], settings["inter"]) == (str(2 * 2**20), "127.0.0.1")
+
+    options = {"memory": "16MiB", "threads": 1, "connections": 100, "largest_item": "2MiB"}
+    with_service("memcached", options, test, hosts=1)
+
+
+@pytest.mark.parametrize("options", [{"memory": "10B"}, {"largest_item": "3TiB"}, {"threads": 0}])
+def test_what_memcached_cannot_be_is_refused(options):
+    assert "1 validation error" in refused("memcached", options)
+
+
+# PostgreSQL -------------------------------------------------------------------------------------------------
+
+
+def test_postgresql_lets_in_nobody_without_its_password_and_replicas_follow():
+    async def test(made, service, endpoint):
+        first, second = service.servers
+        refusal = await sql(made, first, "select 1", password="wrong")
+        assert "password authentication failed" in refusal
+        asked = {"password": endpoint.password}
+        assert await sql(made, first, "create table t as select 7 as n", **asked) == "SELECT 1"
+        for _ in range(100):
+            if await sql(made, second, "select n from t", **asked) == "7":
+                break
+            await asyncio.sleep(0.05)
+        assert await sql(made, second, "select n from t", **asked) == "7"
+        assert "read-only transaction" in await sql(made, second, "create table u ()", **asked)
+        private(made, service)
+
+    with_service("postgresql", {"fsync": False}, test)
+
+
+def private(made: Any, service: Service[Any]) -> None:
+    """Files that hold the password are for their user alone, and no process shows it in its words."""
+    password = service.context.password.encode()
+    holders = [
+        path
+        for host in made.hosts
+        for path in (made.place / host.name).iterdir()
+        if path.is_file() and password in path.read_bytes()
+    ]
+    assert holders
+    assert {stat.S_IMODE(path.stat().st_mode) for path in holders} == {0o600}
+    for pid in made.running():
+        assert password not in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_redis_keeps_its_password_to_itself():
+    async def test(made, service, endpoint):
+        private(made, service)
+
+    with_service("redis", {"replicas": True}, test)
+
+
+def test_what_postgresql_was_asked_for_it_has():
+    async def test(made, service, endpoint):
+        wanted = {
+            "shared_buffers": "16MB",
+            "max_connections": "20",
+            "synchronous_commit": "off",
+            "fsync": "off",
+            "max_wal_size": "64MB",
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "password_encryption": "scram-sha-256",
+            "work_mem": "1MB",
+            "jit": "off",
+        }
+        for name, value in wanted.items():
+            assert await sql(made, endpoint, f"show {name}", password=endpoint.password) == value
+
+    settings = {"max_wal_size": "64MB", "work_mem": 1024, "jit": False}
+    options = {"shared_buffers": "16MiB", "max_connections": 20, "synchronous_commit": "off", "fsync": False}
+    with_service("postgresql", {**options, "settings": settings}, test, hosts=1)
+
+
+@pytest.mark.full
+def test_a_replica_that_is_killed_comes_back_and_streams_again():
+    async def test(made, service, endpoint):
+        await service.kill("local-1")
+        await service.restart("local-1")
+        said = await sql(made, endpoint, "select state from pg_stat_replication", password=endpoint.password)
+        assert said == "streaming"
+
+    with_service("postgresql", {"fsync": False}, test)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"port": 5432}, "use the option 'port'"),
+        ({"listen_addresses": "*"}, "it listens on the address of its host"),
+        ({"hba_file": "/etc/mine"}, "who may connect follows from"),
+        ({"work mem": 1}, "is not a setting"),
+        ({"work_mem": "1\nport = 1"}, "is not a setting"),
+    ],
+)
+def test_settings_that_are_not_the_users_are_refused(settings, said):
+    assert said in refused("postgresql", {"settings": settings})
+
+
+def test_a_value_cannot_leave_its_line():
+    assert conf({"a": "it's", "b": True, "c": 3, "d": ""}) == "a = 'it''s'\nb = on\nc = 3\nd = ''\n"
