@@ -20,8 +20,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import TypeVar
 
-from steelyard.model.experiment import Experiment, Until
+from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import groups
+from steelyard.model.method import Until
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.stats.stopping import precise_enough

@@ -13,7 +13,7 @@ import pytest
 from steelyard.api import Run
 from steelyard.controller.crew import Berth, Copy, Seat
 from steelyard.controller.prepare import Preparation
-from steelyard.model.experiment import Step
+from steelyard.model.method import Step
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
 

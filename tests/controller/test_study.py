@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from steelyard.controller.account import Account
 from steelyard.controller.limit import SPARE, TimeLimit
 from steelyard.controller.study import Study
-from steelyard.controller.trial import Account
 from steelyard.design import Design, Results
 from steelyard.errors import StoreFull, TrialFailure
 from steelyard.model.experiment import Experiment

@@ -16,9 +16,10 @@ from steelyard.controller.crew import Crew
 from steelyard.controller.scratch import Scratches
 from steelyard.errors import HostError, HostLost, TrialFailure
 from steelyard.model.command import Endpoint
-from steelyard.model.experiment import Experiment, ServiceUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment
 from steelyard.model.trial import Cell
+from steelyard.model.uses import ServiceUse
 from steelyard.remote.base import Host
 from steelyard.services.base import Metered, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class

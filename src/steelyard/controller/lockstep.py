@@ -17,8 +17,8 @@ from typing import Any
 from steelyard.controller.crew import Berth
 from steelyard.errors import HostLost
 from steelyard.model.command import Exit
-from steelyard.model.experiment import Start
 from steelyard.model.metric import Mark
+from steelyard.model.uses import Start
 from steelyard.remote.base import Clock, Host
 from steelyard.remote.local import this_machine
 from steelyard.units import show

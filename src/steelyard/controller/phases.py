@@ -16,8 +16,8 @@ from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punc
 from steelyard.controller.merge import merged
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
-from steelyard.model.experiment import Start, WorkloadUse
 from steelyard.model.metric import Reading
+from steelyard.model.uses import Start, WorkloadUse
 from steelyard.remote.base import Host, Process, Streams, finish
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload

@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.controller.crew import Berth, machines
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
-from steelyard.model.experiment import Step
+from steelyard.model.method import Step
 from steelyard.remote.base import Host, Streams, finish
 
 _FILL_SECONDS_PER_MIB = 1.0

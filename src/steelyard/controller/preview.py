@@ -7,11 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from steelyard.design import Design, Results
 from steelyard.model.command import Command, Endpoint, Place
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import restriction
 from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
+from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_all, tools_of
 from steelyard.spec.placing import Placing, hosts_used, placing
 from steelyard.tools.find import missing

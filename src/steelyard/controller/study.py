@@ -6,9 +6,10 @@ import asyncio
 import time
 from typing import Any
 
+from steelyard.controller.account import Account
 from steelyard.controller.limit import TimeLimit
 from steelyard.controller.observer import Observer, Progress
-from steelyard.controller.trial import Account, TrialRunner
+from steelyard.controller.trial import TrialRunner
 from steelyard.design import Design, Results
 from steelyard.errors import StoreFull
 from steelyard.model.experiment import Experiment

@@ -11,11 +11,12 @@ from typing import Any
 
 from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
 from steelyard.events.base import Event, Scene
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Mark
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
+from steelyard.model.uses import WorkloadUse
 from steelyard.services.base import Metered
 from steelyard.spec.bind import bound_event
 from steelyard.spec.timeline import phase_of

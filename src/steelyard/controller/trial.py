@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from steelyard.controller.account import Account
 from steelyard.controller.crew import Berth, Crew
 from steelyard.controller.deployment import Deployed, Deployment, unless_one_dies
 from steelyard.controller.lockstep import LockStep
@@ -22,10 +22,11 @@ from steelyard.controller.timeline import Stages, Timeline
 from steelyard.controller.watch import Watch
 from steelyard.errors import HostError, StoreFull, TrialFailure
 from steelyard.events.base import Scene
-from steelyard.model.experiment import Experiment, Start, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
 from steelyard.model.roles import Selection
 from steelyard.model.trial import Result, Trial
+from steelyard.model.uses import WorkloadUse
 from steelyard.remote.lease import MinderError
 from steelyard.spec.bind import bound_all
 from steelyard.spec.placing import placing
@@ -33,48 +34,6 @@ from steelyard.store.writer import RunWriter
 from steelyard.workloads.base import Workload
 
 LITTLE = 128 * 1024
-
-
-@dataclass
-class Account:
-    """What is known of a trial so far; whatever happens, this much is recorded."""
-
-    ended: list[PhaseEnded] = field(default_factory=list)
-    prepared: Mapping[str, Any] = field(default_factory=dict)
-    metrics: dict[str, float] = field(default_factory=dict)
-    histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
-    marks: list[Mark] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    failure: TrialFailure | None = None
-    copies: int = 1
-    on: tuple[str, ...] = ()
-
-    def of_copies(self) -> dict[str, dict[str, float]]:
-        """What each copy said by itself, where there were several."""
-        several = [phase for phase in self.ended if len(phase.copies) > 1]
-        return {
-            f"{phase.name} {copy.name}": dict(copy.reading.values)
-            for phase in several
-            for copy in phase.copies
-            if copy.reading
-        }
-
-    def user_time(self, hosts: frozenset[str]) -> float:
-        """CPU seconds in user mode of all that ran on these hosts."""
-        return sum(phase.user_time(hosts) for phase in self.ended)
-
-    def take(self, ended: PhaseEnded, prefix: str, start: Start) -> None:
-        """Add what a phase said, and how its copies began."""
-        self.ended.append(ended)
-        if ended.start:
-            self.facts[f"{ended.name}_start"] = ended.start.facts()
-            self.marks += ended.start.marks(start)
-        if ended.reading:
-            self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
-            self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}
-            self.facts[ended.name] = dict(ended.reading.facts)
-            self.marks += ended.reading.marks
 
 
 class TrialRunner:

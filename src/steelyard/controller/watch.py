@@ -19,7 +19,7 @@ from steelyard.controller.crew import machines
 from steelyard.controller.sampler import OfHost, OfService, Sampler
 from steelyard.controller.turn import Turn
 from steelyard.errors import SteelyardError
-from steelyard.model.experiment import Telemetry as Asked
+from steelyard.model.method import Telemetry as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
 from steelyard.services.base import Metered

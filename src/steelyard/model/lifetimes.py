@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from steelyard.model.experiment import Experiment, ServiceUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.trial import Cell
+from steelyard.model.uses import ServiceUse
 
 
 def deployment(use: ServiceUse, cell: Cell) -> str | None:

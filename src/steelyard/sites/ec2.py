@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from steelyard.model.experiment import Prices
+from steelyard.model.uses import Prices
 from steelyard.remote.base import Host
 from steelyard.remote.ec2.account import Account
 from steelyard.remote.ec2.order import Order

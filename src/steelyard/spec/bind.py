@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from steelyard.errors import SpecError
-from steelyard.model.experiment import Experiment, ServiceUse, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.timeline import Entry
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
+from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.plugins import find
 from steelyard.spec.sentences import faults
 from steelyard.workloads.base import Workload

@@ -11,11 +11,12 @@ from pydantic import ValidationError
 
 from steelyard.errors import PlugInError, SpecError, UnknownName, did_you_mean
 from steelyard.model import space
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, names_in
 from steelyard.model.metric import Metric
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
+from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound, bound_options, workload_class
 from steelyard.spec.placing import PlacingChecker
 from steelyard.spec.sentences import Fault, Path, faults

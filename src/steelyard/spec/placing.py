@@ -10,10 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
 from steelyard.launchers import launchers
-from steelyard.model.experiment import Experiment, ServiceUse, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, names_in, substitute
 from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
+from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.plugins import names
 from steelyard.spec.bind import can_grow, service_class, workload_class
 from steelyard.spec.sentences import Fault, Path, faults

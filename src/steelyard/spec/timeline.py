@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.errors import PlugInError, UnknownName, did_you_mean
-from steelyard.model.experiment import Experiment, WorkloadUse
+from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, substitute
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
+from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import event_class, service_class
 from steelyard.spec.placing import option_faults
 from steelyard.spec.sentences import Fault

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import asyncssh
 
 from steelyard.errors import HostError, HostLost
-from steelyard.model.experiment import Prices
+from steelyard.model.uses import Prices
 from steelyard.remote.ec2.account import Account
 from steelyard.remote.ec2.fleet import Fleet
 from steelyard.remote.ec2.host_keys import Learnt, fingerprints, from_console, from_first_use, trusted

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steelyard.model.experiment import Prices
+from steelyard.model.uses import Prices
 from steelyard.remote.ec2.account import Account
 from steelyard.remote.ec2.running import Machine
 from steelyard.remote.ec2.trouble import CloudError

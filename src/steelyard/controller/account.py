@@ -1,0 +1,54 @@
+"""What is known of a trial while it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.controller.phases import PhaseEnded
+from steelyard.errors import TrialFailure
+from steelyard.model.metric import Mark
+from steelyard.model.uses import Start
+
+
+@dataclass
+class Account:
+    """What is known of a trial so far; whatever happens, this much is recorded."""
+
+    ended: list[PhaseEnded] = field(default_factory=list)
+    prepared: Mapping[str, Any] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    failure: TrialFailure | None = None
+    copies: int = 1
+    on: tuple[str, ...] = ()
+
+    def of_copies(self) -> dict[str, dict[str, float]]:
+        """What each copy said by itself, where there were several."""
+        several = [phase for phase in self.ended if len(phase.copies) > 1]
+        return {
+            f"{phase.name} {copy.name}": dict(copy.reading.values)
+            for phase in several
+            for copy in phase.copies
+            if copy.reading
+        }
+
+    def user_time(self, hosts: frozenset[str]) -> float:
+        """CPU seconds in user mode of all that ran on these hosts."""
+        return sum(phase.user_time(hosts) for phase in self.ended)
+
+    def take(self, ended: PhaseEnded, prefix: str, start: Start) -> None:
+        """Add what a phase said, and how its copies began."""
+        self.ended.append(ended)
+        if ended.start:
+            self.facts[f"{ended.name}_start"] = ended.start.facts()
+            self.marks += ended.start.marks(start)
+        if ended.reading:
+            self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
+            self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}
+            self.facts[ended.name] = dict(ended.reading.facts)
+            self.marks += ended.reading.marks

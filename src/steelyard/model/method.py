@@ -1,0 +1,167 @@
+"""How an experiment measures: repetitions, preparation, requirements, retries, telemetry."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import Field, StrictBool, StrictInt, field_validator, model_validator
+
+from steelyard.errors import UsageError
+from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.part import Part
+from steelyard.model.requirement import Requirement
+from steelyard.model.trial import FailureCategory
+from steelyard.units import Duration, Share, Size
+
+
+class Until(Part):
+    """Repeat until a metric's interval is narrow enough."""
+
+    metric: str = Field(description="A metric, or metric.median")
+    within: Share = Field(description="Half-width of the interval relative to the median, for example 5%")
+    confidence: Share = Share(0.95)
+
+    @field_validator("metric")
+    @classmethod
+    def _of_the_median(cls, value: str) -> str:
+        name, _, over = value.partition(".")
+        if over not in ("", "median"):
+            raise ValueError(f"'{value}': the stop rule looks at the median; write '{name}.median'")
+        return name
+
+    @field_validator("within", "confidence")
+    @classmethod
+    def _inside(cls, value: Share) -> Share:
+        if not 0 < value < 1:
+            raise ValueError(f"{value} must lie between 0% and 100%")
+        return value
+
+
+class Repeat(Part):
+    """How often each cell is measured. Without `until`, `at_most` equals `at_least`."""
+
+    at_least: StrictInt = Field(6, ge=1, le=1_000_000)
+    at_most: StrictInt = Field(6, ge=1, le=1_000_000)
+    until: Until | None = None
+    budget: Duration | None = Field(None, description="Wall time after which no further trial starts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounds(cls, value: Any) -> Any:
+        """One bound alone gives the other: a fixed number, or room for `until`."""
+        if not isinstance(value, dict):
+            return value
+        bounds = dict(value)
+        least, most = bounds.get("at_least"), bounds.get("at_most")
+        if isinstance(least, int) and most is None:
+            bounds["at_most"] = least if "until" not in bounds else max(least, 20)
+        elif least is None and isinstance(most, int):
+            bounds["at_least"] = min(most, 6)
+        elif most is None and "until" in bounds:
+            bounds["at_most"] = 20
+        return bounds
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.at_least > self.at_most:
+            raise ValueError(f"at_least: {self.at_least} is more than at_most: {self.at_most}")
+        if self.at_most > self.at_least and self.until is None:
+            raise ValueError("at_most above at_least needs 'until', which says when to stop")
+        return self
+
+
+def widened_repeat(value: object) -> object:
+    """`repeat: 6` is at least and at most six."""
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return {"at_least": value, "at_most": value} if plain else value
+
+
+class Step(Part):
+    """One step of `before_each`; exactly one of its keys is given."""
+
+    sync: StrictBool | None = None
+    drop_caches: StrictBool | None = None
+    settle: Duration | None = Field(None, description="Wait this long, for example 2s")
+    warm_up: StrictInt | None = Field(
+        None, ge=1, le=1000, description="Unmeasured executions before the measured one"
+    )
+    precondition: Size | None = Field(None, description="Write and delete this much in the scratch directory")
+
+    @model_validator(mode="after")
+    def _single(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("a step has exactly one key: " + ", ".join(type(self).model_fields))
+        if self.value in (False, None):
+            raise ValueError(f"{self.name}: leave the step out instead of switching it off")
+        return self
+
+    @property
+    def name(self) -> str:
+        """Which step it is: `settle`."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def value(self) -> Any:
+        """Its argument; True where it has none."""
+        return getattr(self, self.name)
+
+
+def sound(condition: str | None) -> str | None:
+    """A condition whose syntax has been checked."""
+    if condition is not None:
+        try:
+            Expression.parse(condition)
+        except ExpressionError as error:
+            raise ValueError(error.message) from None
+    return condition
+
+
+class Require(Part):
+    """A requirement on a metric, for every cell or for those that `where` picks."""
+
+    that: str
+    where: str | None = None
+
+    @field_validator("that")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        try:
+            Requirement.parse(value)
+        except UsageError as error:
+            raise ValueError(error.message) from None
+        return value
+
+    @field_validator("where")
+    @classmethod
+    def _condition(cls, value: str | None) -> str | None:
+        return sound(value)
+
+
+class Retry(Part):
+    """How often a failed trial is tried again, and after which failures."""
+
+    times: StrictInt = Field(1, ge=1, le=100)
+    on: tuple[FailureCategory, ...] = ("crashed", "timed-out", "host-failed")
+
+
+class Telemetry(Part):
+    """How often the host is sampled; None switches it off."""
+
+    every: Duration | None = Duration(1.0)
+
+    @field_validator("every")
+    @classmethod
+    def _not_too_often(cls, value: Duration | None) -> Duration | None:
+        if value is not None and value < 0.1:
+            raise ValueError(f"{value} is too often: sampling more than 10 times a second disturbs the trial")
+        return value
+
+
+def widened_step(value: object) -> object:
+    """A bare `sync` is `{sync: true}`."""
+    return {value: True} if isinstance(value, str) else value
+
+
+def widened_telemetry(value: object) -> object:
+    """`off` is never."""
+    return {"every": None} if value in ("off", False) else value
