@@ -1,0 +1,125 @@
+"""Read a log of HdrHistogram: a histogram for each interval of time.
+
+Source: http://hdrhistogram.org, the format of HistogramLogWriter 1.3 and the compressed V2 encoding. A line
+is start (seconds after the log's base time), length, maximum, and the histogram: base64 of a header and of
+deflated counts.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from steelyard.errors import ParseFailure
+
+_BASE = re.compile(r"^#\[StartTime: (\d+\.\d+) ", re.MULTILINE)
+_LINE = re.compile(r"(\d+\.\d+),(\d+\.\d+),\d+\.\d+,([A-Za-z0-9+/]+=*)")
+_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303
+_OUTER, _HEADER = struct.Struct(">II"), struct.Struct(">IIIIQQd")
+_LARGEST = 2**24  # bytes of one histogram; a full one of three digits has less than half a megabyte
+_MOST_CELLS = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What was recorded between two moments, in seconds since 1970; `counts`: how often each value was.
+
+    A value is the highest of those that the histogram does not tell apart, as in HdrHistogram's percentiles.
+    """
+
+    start: float
+    end: float
+    counts: Mapping[int, int]
+
+
+def intervals(text: str, name: str) -> tuple[Interval, ...]:
+    """All intervals of a log, in its order. Raises ParseFailure."""
+    base = _BASE.search(text)
+    if not base or not text.endswith("\n"):
+        raise ParseFailure(f"{name} is no histogram log, or breaks off: it ends {text[-60:]!r}")
+    lines = [line for line in text.splitlines() if not line.startswith(("#", '"'))]
+    return tuple(_interval(line, float(base[1]), name) for line in lines)
+
+
+def _interval(line: str, base: float, name: str) -> Interval:
+    form = _LINE.fullmatch(line)
+    if not form:
+        raise ParseFailure(f"{name}: {line[:60]!r} is no line of a histogram log")
+    start = base + float(form[1])
+    try:
+        counts = decoded(base64.b64decode(form[3], validate=True))
+    except (ValueError, struct.error, zlib.error) as error:
+        raise ParseFailure(f"{name}: a histogram is damaged: {error}") from error
+    return Interval(start, start + float(form[2]), counts)
+
+
+def decoded(content: bytes) -> dict[int, int]:
+    """Value to count of one histogram. Raises ValueError, struct.error, zlib.error."""
+    cookie, length = _OUTER.unpack_from(content)
+    if cookie & ~0xF0 != _COMPRESSED or length != len(content) - _OUTER.size:
+        raise ValueError("it is not of the compressed V2 encoding")
+    plain = _inflated(content[_OUTER.size :])
+    cookie, length, offset, digits, lowest, _, _ = _HEADER.unpack_from(plain)
+    if cookie & ~0xF0 != _PLAIN or offset or not 0 <= digits <= 5 or not lowest:
+        raise ValueError("its header is of no kind that is known")
+    if length != len(plain) - _HEADER.size:
+        raise ValueError("its counts break off")
+    highest = _Scale.of(digits, lowest)
+    return {highest.value(index): count for index, count in _cells(plain[_HEADER.size :])}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How cells lie on the scale of values: `half` of a power of two in each, doubled cell by cell's size."""
+
+    half: int  # log2 of the number of cells for each doubling
+    unit: int  # log2 of the smallest value told apart
+
+    @classmethod
+    def of(cls, digits: int, lowest: int) -> _Scale:
+        resolved = 2 * 10**digits
+        return cls((resolved - 1).bit_length() - 1, lowest.bit_length() - 1)
+
+    def value(self, index: int) -> int:
+        """The highest value of a cell."""
+        doubling, within = divmod(index, 1 << self.half)
+        first = doubling == 0
+        shift = self.unit + (0 if first else doubling - 1)
+        return ((within + (0 if first else 1 << self.half) + 1) << shift) - 1
+
+
+def _inflated(content: bytes) -> bytes:
+    stream = zlib.decompressobj()
+    plain = stream.decompress(content, _LARGEST)
+    if not stream.eof:
+        raise ValueError("it breaks off, or is larger than any histogram")
+    return plain
+
+
+def _cells(content: bytes) -> Iterator[tuple[int, int]]:
+    """Index and count of every cell that holds something; a negative number skips so many cells."""
+    index = 0
+    for number in _numbers(content):
+        if number > 0:
+            yield index, number
+        index += max(1, -number)
+        if index > _MOST_CELLS:
+            raise ValueError("it has more cells than any histogram")
+
+
+def _numbers(content: bytes) -> Iterator[int]:
+    """Whole numbers in groups of seven bits, lowest first, the ninth of eight; even ones are positive."""
+    value = shift = 0
+    for byte in content:
+        last = shift == 56
+        value |= (byte if last else byte & 0x7F) << shift
+        shift += 7
+        if last or byte < 0x80:
+            yield (value >> 1) ^ -(value & 1)
+            value = shift = 0
+    if shift:
+        raise ValueError("its last number breaks off")

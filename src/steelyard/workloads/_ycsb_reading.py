@@ -1,0 +1,185 @@
+"""What YCSB's output means in metrics, and as series over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from steelyard.errors import ParseFailure
+from steelyard.model.metric import QUANTILES, Metric, Reading, Sample, latency_metrics
+from steelyard.stats.histogram import Histogram
+from steelyard.workloads._hdr_log import Interval
+from steelyard.workloads._ycsb_options import YcsbOptions
+from steelyard.workloads._ycsb_output import OPERATIONS, Found, Status, counted
+
+_MICRO = 1e6
+_TITLES = {
+    "read": "reading a record",
+    "update": "writing a field of a record",
+    "insert": "adding a record",
+    "scan": "reading records in order",
+    "read_modify_write": "reading a record and writing a field of it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a phase gives: `load`, or `run`."""
+
+    chosen: YcsbOptions
+    phase: str
+
+    def operations(self) -> tuple[str, ...]:
+        """Those that are measured. YCSB also counts the two parts of a read-modify-write."""
+        shares = self.chosen.shares
+        if self.phase == "load":
+            return ("insert",)
+        asked = {name for name, weight in shares if weight}
+        parts = {"read", "update"} if shares.read_modify_write else set()
+        return tuple(name for name in OPERATIONS if name in asked | parts)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """All of the phase."""
+        reached = Metric(
+            "rate_reached", "%", "higher", "throughput over the rate that was wanted", over_copies="mean"
+        )
+        wrong = Metric("verify_failures", "1", "lower", "reads that gave something else than was written")
+        return (
+            Metric("throughput", "1/s", "higher", "operations per second"),
+            *(metric for name in self.operations() for metric in self._of(name)),
+            Metric("failed_share", "%", "lower", "share of operations that failed", over_copies="mean"),
+            *((reached,) if self.chosen.rate else ()),
+            *((wrong,) if self.chosen.verify and self.phase == "run" else ()),
+        )
+
+    def reading(self, found: Found) -> Reading:
+        """Values and histograms, without what is to be left out. Raises ParseFailure."""
+        first = _after(found, self.chosen.omit if self.phase == "run" else 0)
+        values = {"throughput": _throughput(found, first)}
+        histograms: dict[str, Mapping[float, int]] = {}
+        for name in self.operations():
+            for metric, section in self._sections(name):
+                bins = _seconds(found.logs.get(section, ()), first, self.chosen.interval)
+                values |= _quantiles(metric, bins)
+                histograms |= {metric: dict(bins.bins)} if bins.bins else {}
+            values |= self._counts(name, found, first)
+        values["failed_share"] = _failed_share(values)
+        if found.target:
+            values["rate_reached"] = values["throughput"] / found.target
+        if self.chosen.verify and self.phase == "run":
+            values["verify_failures"] = _wrong(found)
+        return Reading(values, histograms, facts=_facts(found))
+
+    def series(self, found: Found) -> tuple[Sample, ...]:
+        """The intervals between status lines, without what is to be left out. Raises ParseFailure.
+
+        The first and the last may be short; those of less than half a step are left out, too.
+        """
+        first = _after(found, self.chosen.omit if self.phase == "run" else 0)
+        lines = [line for line in found.statuses if first is None or line.at >= first.at]
+        return tuple(
+            Sample(after.at, after.at - before.at, dict(self._within(found, before, after)))
+            for before, after in pairwise(lines)
+            if after.at - before.at >= self.chosen.interval / 2
+        )
+
+    def _within(self, found: Found, before: Status, after: Status) -> Iterator[tuple[str, float]]:
+        length = after.at - before.at
+        yield "throughput", (after.operations - before.operations) / length
+        for name in self.operations():
+            for metric, section in self._sections(name):
+                bins = _between(found.logs.get(section, ()), before, after)
+                yield from _quantiles(metric, bins).items()
+                if bins.bins and metric == name:
+                    yield f"{name}_max", bins.quantile(1)
+            if name != "read_modify_write":
+                failed = _between(found.logs.get(f"{OPERATIONS[name]}-FAILED", ()), before, after)
+                yield f"{name}_failures", float(failed.count)
+
+    def _of(self, name: str) -> Iterator[Metric]:
+        title = _TITLES[name]
+        yield from latency_metrics(name, f"time of {title}")
+        yield Metric(f"{name}_mean", "s", "lower", f"mean time of {title}", over_copies="mean")
+        yield Metric(f"{name}_max", "s", "lower", f"longest time of {title}", over_copies="max")
+        yield Metric(f"{name}_count", "1", "none", f"how often {title} went well")
+        if name != "read_modify_write":
+            yield Metric(f"{name}_failures", "1", "lower", f"how often {title} failed")
+        if self.chosen.rate:
+            yield from latency_metrics(
+                f"{name}_scheduled", f"time of {title}, from when the rate wanted it to start"
+            )
+
+    def _sections(self, name: str) -> Iterator[tuple[str, str]]:
+        yield name, OPERATIONS[name]
+        if self.chosen.rate:
+            yield f"{name}_scheduled", f"Intended-{OPERATIONS[name]}"
+
+    def _counts(self, name: str, found: Found, first: Status | None) -> dict[str, float]:
+        section, step = OPERATIONS[name], self.chosen.interval
+        bins = _seconds(found.logs.get(section, ()), first, step)
+        values: dict[str, float] = {f"{name}_count": bins.count}
+        if bins.bins:
+            values |= {f"{name}_mean": bins.mean, f"{name}_max": bins.quantile(1)}
+        if name != "read_modify_write":
+            failed = found.logs.get(f"{section}-FAILED", ())
+            values[f"{name}_failures"] = _seconds(failed, first, step).count
+        return values
+
+
+def _after(found: Found, omit: float) -> Status | None:
+    """The status line from which on it counts; None for all."""
+    if not omit:
+        return None
+    line = next((status for status in found.statuses[:-1] if status.elapsed >= omit), None)
+    if line is None:
+        raise ParseFailure(f"the run ended before the {omit:g} s that are to be left out")
+    return line
+
+
+def _throughput(found: Found, first: Status | None) -> float:
+    if first is None:
+        return found.throughput
+    last = found.statuses[-1]
+    if last.at <= first.at:
+        raise ParseFailure("YCSB's status lines go back in time")
+    return (last.operations - first.operations) / (last.at - first.at)
+
+
+def _seconds(logs: tuple[Interval, ...], first: Status | None, step: float) -> Histogram:
+    """Logs begin a new interval with each status line, a moment later."""
+    since = first.at - step / 2 if first else 0.0
+    return Histogram.of(counted(log for log in logs if log.start >= since), divisor=_MICRO)
+
+
+def _between(logs: tuple[Interval, ...], before: Status, after: Status) -> Histogram:
+    """A log's interval ends a moment after the status line that ends it."""
+    half = (after.at - before.at) / 2
+    return Histogram.of(counted(log for log in logs if abs(log.end - after.at) < half), divisor=_MICRO)
+
+
+def _quantiles(name: str, bins: Histogram) -> dict[str, float]:
+    if not bins.bins:
+        return {}
+    return {f"{name}_{label}": bins.quantile(share) for label, share in QUANTILES.items()}
+
+
+def _failed_share(values: Mapping[str, float]) -> float:
+    """Over all tries; both parts of a read-modify-write are there, so that it itself is not counted."""
+    failed = sum(value for name, value in values.items() if name.endswith("_failures"))
+    well = sum(values.get(f"{name}_count", 0.0) for name in OPERATIONS if name != "read_modify_write")
+    return failed / (failed + well) if failed else 0.0
+
+
+def _wrong(found: Found) -> float:
+    verified = found.summary.get("VERIFY", {})
+    return found.count("READ") - verified.get("Return=OK", 0.0)
+
+
+def _facts(found: Found) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "version": found.version,
+        "began": found.statuses[0].at,
+        "garbage_collection_seconds": found.summary.get("TOTAL_GC_TIME", {}).get("Time(ms)", 0.0) / 1e3,
+    }
+    return facts | ({"reasons": list(found.reasons)} if found.reasons else {})

@@ -1,0 +1,91 @@
+"""`use: ycsb`: a database under a mix of small operations."""
+
+from __future__ import annotations
+
+from steelyard.model.command import Output, Phase, Place
+from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.workloads._ycsb_command import JAVA, YCSB, command
+from steelyard.workloads._ycsb_options import YcsbOptions
+from steelyard.workloads._ycsb_output import found
+from steelyard.workloads._ycsb_reading import Figures
+from steelyard.workloads.base import Workload
+
+_STAGES = {"load": ("create", "load"), "run": ("run",), "both": ("create", "load", "run")}
+_START = 1.5  # seconds that a Java machine and its connections take
+_GUESS = 5000.0  # operations per second, for a first estimate
+
+
+class Ycsb(Workload[YcsbOptions]):
+    """The Yahoo! Cloud Serving Benchmark: reads, writes and scans of small records, in a known mix.
+
+    **Measures** `throughput`, and for each operation of the mix its latency (`read_p50` … `read_p999`,
+    `read_mean`, `read_max`, from the histogram `read`), how often it went well and how often it failed. With
+    a `rate` also `read_scheduled`, the latency from when the rate wanted the operation to start: a store that
+    stalls delays the operations behind, which the plain latency does not see; and `rate_reached`.
+
+    **Source**: YCSB 0.17, https://github.com/brianfrankcooper/YCSB, its core workloads a to f. The bindings
+    for CQL (Cassandra, ScyllaDB), Redis, PostgreSQL and memcached are Steelyard's own.
+
+    **How to read it.** Records, operations and rate are of all copies together; each loads its part, runs its
+    part and adds records of its own. Histograms of copies are added up before percentiles are taken; their
+    bins are 0.1 % wide. Each copy is a Java machine that begins slowly: `omit` the first seconds, and give
+    clients a host of their own. A read-modify-write counts as a read, an update and itself. The choice of
+    keys is YCSB's, without a seed.
+    """
+
+    options = YcsbOptions
+    needs = (YCSB, JAVA)
+    covers = ("SCT1", "SCT2", "SCT5", "SCT10", "S6.BDUC.013", "R6.BD.046", "R6.BD.047", "R6.BD.048")
+    talks_to = frozenset({"cassandra", "scylladb", "redis", "postgresql", "memcached"})
+    examples = (
+        {"do": "both", "protocol": "redis", "mix": "a", "records": 500, "operations": 2000, "threads": 2},
+        {"do": "load", "protocol": "redis", "records": 2000, "threads": 2},
+        {
+            "do": "both",
+            "protocol": "redis",
+            "mix": {"read": 4, "update": 2, "scan": 2, "insert": 1, "read_modify_write": 1},
+            "records": 500,
+            "operations": 2000,
+            "scan_length": 10,
+            "verify": True,
+        },
+        {
+            "do": "both",
+            "protocol": "postgresql",
+            "mix": "f",
+            "records": 500,
+            "duration": "4s",
+            "omit": "2s",
+            "rate": "500/s",
+        },
+        {"do": "both", "protocol": "memcached", "mix": "d", "records": 500, "operations": 2000},
+    )
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those of the phase that is measured."""
+        return self._figures().metrics()
+
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """Make the table, load, run; of these the last is measured."""
+        stages = [name for name in _STAGES[self.chosen.do] if name != "create" or self.chosen.create]
+        return tuple(
+            Phase(stage, command(stage, place, self.chosen), measured=stage == stages[-1]) for stage in stages
+        )
+
+    def parse(self, phase: str, output: Output) -> Reading:
+        """See `_ycsb_output` and `_ycsb_reading`. Raises ParseFailure."""
+        return self._figures().reading(found(output, loaded=phase == "load"))
+
+    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+        """Throughput and latencies over time. Raises ParseFailure."""
+        return self._figures().series(found(output, loaded=phase == "load"))
+
+    def seconds(self) -> float | None:
+        """The run as it is asked for; a load, and operations without a rate, by a guess."""
+        chosen, rate = self.chosen, self.chosen.rate or _GUESS
+        run = chosen.duration or (chosen.operations or 0) / rate
+        load = chosen.records / (rate if chosen.do == "load" else _GUESS) if chosen.do != "run" else 0.0
+        return run + load + _START * len(_STAGES[chosen.do])
+
+    def _figures(self) -> Figures:
+        return Figures(self.chosen, self.chosen.measured)
