@@ -16,7 +16,7 @@ from bench import results
 from bench.foreign import Foreign
 from bench.process import NotMeasured
 from bench.row import Row
-from bench.setting import Setting
+from bench.setting import Setting, changed
 from bench.table import print_table
 
 NAMES = ("trial", "start", "planning", "reading", "sampling", "listing", "lockstep", "sessions", "jobs")
@@ -30,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Beside the results, because a temporary directory may lie in memory, where nothing is durable.
     with tempfile.TemporaryDirectory(prefix=".work-", dir=results.FOLDER) as place:
         setting = Setting(Path(place), quick=asked.quick)
-        for name in asked.names or NAMES:
-            print(f"measuring: {name} …", file=sys.stderr, flush=True)
-            rows += measured(name, import_module(f"bench.{name}").rows, setting)
+        with changed(setting.bytecode):
+            for name in asked.names or NAMES:
+                print(f"measuring: {name} …", file=sys.stderr, flush=True)
+                rows += measured(name, import_module(f"bench.{name}").rows, setting)
     print_table(rows, Console())
     print(results.write(rows, results.FOLDER, quick=asked.quick))
     return int(asked.strict and any(row.missed for row in rows))

@@ -18,7 +18,7 @@ from bench.setting import Setting, steelyard
 from bench.slurm_cluster import running
 from steelyard.errors import SteelyardError
 from steelyard.remote.call import Answer, call
-from steelyard.sites._batch import BatchOptions
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import JobState
 from steelyard.sites.slurm import Slurm
 

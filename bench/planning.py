@@ -24,6 +24,7 @@ def rows(setting: Setting) -> Iterator[Row]:
         path.write_text(experiment(levels, repeat))
         designed = [_designed(path, setting) for _ in range(setting.turns)]
         yield from _rows(f"design and first batch, {shape}", designed)
+        run(steelyard("plan", str(path)), cwd=setting.place)  # its modules are compiled by this
         planned = [run(steelyard("plan", str(path)), cwd=setting.place) for _ in range(setting.turns)]
         yield from _rows(f"steelyard plan, {shape}", [(done.seconds, done) for done in planned])
 

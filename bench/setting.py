@@ -39,6 +39,14 @@ class Setting:
         return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.place))
 
     @property
+    def bytecode(self) -> dict[str, str]:
+        """Let Python keep compiled modules, ours and those of peers, as it does for whoever installs them.
+
+        Where the environment forbids that, every start would compile a thousand files first.
+        """
+        return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.folder("bytecode"))}
+
+    @property
     def environment(self) -> dict[str, str]:
         """The user's, with stores, scratch and locks in our place: no other run is waited for."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("STEELYARD_")}

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -45,8 +46,9 @@ def own_names(kind: str) -> set[str]:
     return {path.stem for path in _files(kind) if path.stem != "base" and not path.stem.startswith("_")}
 
 
+@cache
 def _is_own(kind: str, name: str) -> bool:
-    """As `name in own_names(kind)`, without listing the folder: it is asked for every cell of a plan."""
+    """As `name in own_names(kind)`, without listing the folder. Remembered: every cell of a plan asks."""
     private = name == "base" or name.startswith("_") or not name.isidentifier()
     return not private and (Path(__file__).parent / kind / f"{name}.py").is_file()
 
@@ -76,15 +78,18 @@ def _loaded(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
 
 
 def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:
-    own = [
-        member
-        for name, member in vars(module).items()
-        if inspect.isclass(member)
-        and issubclass(member, base)
-        and member.__module__ == module.__name__
-        and not name.startswith("_")
-    ]
+    own = [member for member in _classes(module) if issubclass(member, base)]
     if len(own) != 1:
         wanted = f"exactly one public subclass of {base.__name__}"
         raise PlugInError(f"plug-in {module.__name__} must define {wanted}, found {len(own)}")
     return own[0]
+
+
+@cache
+def _classes(module: ModuleType) -> tuple[type, ...]:
+    """The public classes that a module defines."""
+    return tuple(
+        member
+        for name, member in vars(module).items()
+        if inspect.isclass(member) and member.__module__ == module.__name__ and not name.startswith("_")
+    )

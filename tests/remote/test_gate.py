@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -48,6 +49,19 @@ def test_a_shell_waits_for_the_instant(tmp_path, shell):
     assert found.started is None
 
 
+def test_where_there_is_no_bash_sleep_and_date_will_do(tmp_path):
+    for name in ("sh", "sleep", "date"):
+        (tmp_path / name).symlink_to(shutil.which(name) or "")
+    at = time.time_ns() + 400_000_000
+    argv = ["/bin/sh", "-c", GATE.read_text(), "sh", str(at), str(tmp_path / "record"), "sh", "-c", "echo x"]
+    said = subprocess.run(argv, capture_output=True, check=True, timeout=60, env={"PATH": str(tmp_path)})
+    assert (said.stdout, said.stderr) == (b"x\n", b"")
+    with (tmp_path / "record").open() as file:
+        released = read_record(file.fileno()).released
+    assert released is not None
+    assert at <= released < at + 20e9
+
+
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox ash"])
 def test_an_agent_is_told_when_the_gate_waits(tmp_path, shell):
     if shutil.which(shell.split(maxsplit=1)[0]) is None:
@@ -61,11 +75,50 @@ def test_an_agent_is_told_when_the_gate_waits(tmp_path, shell):
     os.close(told)
     try:
         with os.fdopen(heard) as events:
-            assert events.read() == f"started n1:7 {gate.pid}\n", "and the program does not get the stream"
+            assert events.readline() == f"started n1:7 {gate.pid}\n"
         assert gate.poll() is None, "it waits"
     finally:
         gate.kill()
         gate.wait()
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox ash"])
+def test_the_program_does_not_get_the_stream_of_events(tmp_path, shell):
+    if shutil.which(shell.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{shell.split(maxsplit=1)[0]} is not installed")
+    heard, told = os.pipe()
+    program = ("sh", "-c", "{ echo unwanted >&3; } 2>/dev/null || exit 5")
+    argv = [*shell.split(), "-c", GATE.read_text(), "sh", "1", str(tmp_path / "record"), *program]
+    environment = {**os.environ, "STEELYARD_CHILD": "n1:7"}
+    script = f'exec 3>&{told} {told}>&-; exec "$@"'
+    gate = subprocess.Popen(["bash", "-c", script, "sh", *argv], pass_fds=[told], env=environment)
+    os.close(told)
+    with os.fdopen(heard) as events:
+        assert events.read() == f"started n1:7 {gate.pid}\n"
+    assert gate.wait(timeout=60) == 5
+
+
+def test_a_gate_whose_waiting_is_ended_lets_nothing_begin(tmp_path):
+    at = time.time_ns() + 60_000_000_000
+    argv = ["sh", "-c", GATE.read_text(), "sh", str(at), str(tmp_path / "record"), "touch", "begun"]
+    gate = subprocess.Popen(argv, cwd=tmp_path)
+    children = Path(f"/proc/{gate.pid}/task/{gate.pid}/children")
+    if not children.exists():
+        gate.kill()
+        pytest.skip("this kernel does not list the children of a process")
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "record").exists():  # then the other shell waits
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    (waiting,) = children.read_text().split()
+    os.kill(int(waiting), signal.SIGKILL)
+    assert gate.wait(timeout=60) == 128 + signal.SIGKILL
+    assert not (tmp_path / "begun").exists()
+
+
+def test_a_record_that_cannot_be_written_keeps_nothing_from_beginning(tmp_path):
+    argv = ["sh", "-c", GATE.read_text(), "sh", "1", str(tmp_path / "no" / "record"), "sh", "-c", "exit 5"]
+    assert subprocess.run(argv, check=False, timeout=60, capture_output=True).returncode == 5
 
 
 def test_start_up_files_of_the_shell_are_not_read(tmp_path):

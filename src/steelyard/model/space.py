@@ -30,13 +30,13 @@ def cells(experiment: Experiment, seed: int) -> tuple[Cell, ...]:
     """
     axes = _axes(experiment, seed)
     names = tuple(experiment.parameters)
-    flat = [name for axis in axes for name in axis.names]
-    pick = [flat.index(name) for name in names]
+    flat = tuple(name for axis in axes for name in axis.names)
     kept = _filter(experiment.where)
     found = []
     for combination in itertools.product(*(axis.rows for axis in axes)):
-        row = [value for part in combination for value in part]
-        levels = {name: row[index] for name, index in zip(names, pick, strict=True)}
+        levels = dict(zip(flat, itertools.chain.from_iterable(combination), strict=True))
+        if flat != names:
+            levels = {name: levels[name] for name in names}
         if kept is None or kept.value(levels):
             found.append(Cell(levels))
     return tuple(found)

@@ -37,8 +37,6 @@ else
     }
 fi
 
-sy_gate_shell=sh # bash is more punctual; below an sshd, and with BASH_ENV, it would run files of the user's first
-if command -v bash >/dev/null; then sy_gate_shell='bash --norc -p'; fi
 if sleep 0.001; then sy_nap=0.05; else sy_nap=1; fi
 sy_setsid= sy_env=env
 if setsid true; then sy_setsid=setsid; fi
@@ -279,14 +277,13 @@ run_program() { # ID AT CWD STDIN STDOUT STDERR ENVS VAR=VALUE... PROGRAM WORD..
     check_start "$@"
     sy_via=
     case $sy_program in *=*) sy_via='exec "$@"' ;; esac # env(1) would take it for a variable
-    sy_shell=sh
-    if [ "$sy_at" != - ]; then sy_via=$sy_gate sy_shell=$sy_gate_shell; fi
+    if [ "$sy_at" != - ]; then sy_via=$sy_gate; fi
     if [ "$sy_via" ]; then
         sy_n=0
         for sy_each; do
             shift
             if [ $sy_n -eq "$sy_envs" ]; then
-                set -- "$@" $sy_shell -c "$sy_via" sh
+                set -- "$@" sh -c "$sy_via" sh
                 if [ "$sy_at" != - ]; then set -- "$@" "$sy_at" "$sy_dir/$sy_id.at"; fi
             fi
             set -- "$@" "$sy_each"
@@ -317,7 +314,11 @@ tell_exit() {
     sy_started=$sy_began sy_released=- sy_signal=-
     if [ "$sy_at" != - ]; then
         sy_started=-
-        if read -r sy_released sy_started <"$sy_dir/$sy_id.at"; then sy_began=$sy_released; fi
+        if read -r sy_released sy_started <"$sy_dir/$sy_id.at"; then
+            sy_began=$sy_released
+        else # ended while it waited
+            sy_released=- sy_started=-
+        fi
     fi
     # A shell cannot tell a program that a signal ended from one that exits with 128 and its number.
     if [ $sy_code -gt 128 ] && [ $sy_code -le 192 ]; then sy_signal=$((sy_code - 128)) sy_code=-; fi

@@ -1,6 +1,9 @@
 """Run a small program on the controller's own machine: a scheduler's command, bounded in time and output.
 
 Not for what is measured or what lasts: those go through a host, whose minder lets nothing stay behind.
+
+It does by hand what asyncio's subprocesses do with transports and a thread for each child: that takes a third
+of a millisecond more, a tenth of a submission to Slurm.
 """
 
 from __future__ import annotations
@@ -9,10 +12,12 @@ import asyncio
 import os
 import shlex
 import signal
-from asyncio.subprocess import DEVNULL, PIPE
+import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
+from subprocess import PIPE
+from typing import Self
 
 from steelyard.errors import HostError
 
@@ -59,37 +64,92 @@ async def call(
     `env` is its whole environment, by default ours. Output beyond `most` bytes is a HostError, since half an
     answer must not be taken for a whole one. Raises MissingProgram.
     """
-    process = await _started(argv, stdin is not None, env)
-    try:
-        async with asyncio.timeout(seconds):
-            out, err = await process.communicate(stdin.encode() if stdin is not None else None)
-    except TimeoutError:
-        return Answer(tuple(argv), None, "", "")
-    finally:
-        await _ended(process)
-    if len(out) + len(err) > most:
-        raise HostError(f"{argv[0]} printed more than {most} bytes; is it the scheduler's own command?")
-    code = process.returncode or 0
-    texts = (text.decode(errors="replace") for text in (out, err))
-    return Answer(tuple(argv), code if code >= 0 else 128 - code, *texts)
+    with _started(argv, stdin, env) as process, _Output(process, most) as output:
+        try:
+            async with asyncio.timeout(seconds):
+                await output.ended.wait()
+                if output.size > most:
+                    raise HostError(
+                        f"{argv[0]} printed more than {most} bytes; is it the scheduler's own command?"
+                    )
+                await _end_of(process)
+        except TimeoutError:
+            return Answer(tuple(argv), None, "", "")
+        finally:
+            await _ended(process)
+        code = process.returncode
+        return Answer(tuple(argv), code if code >= 0 else 128 - code, *output.texts)
 
 
-async def _started(
-    argv: Sequence[str], fed: bool, env: Mapping[str, str] | None
-) -> asyncio.subprocess.Process:
+def _started(
+    argv: Sequence[str], stdin: str | None, env: Mapping[str, str] | None
+) -> subprocess.Popen[bytes]:
     try:
-        return await asyncio.create_subprocess_exec(
-            *argv, stdin=PIPE if fed else DEVNULL, stdout=PIPE, stderr=PIPE, env=env, start_new_session=True
-        )
+        with FileIO(os.memfd_create("stdin"), "w+") as given:  # a file needs no feeding
+            os.pwrite(given.fileno(), (stdin or "").encode(), 0)
+            return subprocess.Popen(
+                argv, stdin=given, stdout=PIPE, stderr=PIPE, bufsize=0, env=env, start_new_session=True
+            )
     except (FileNotFoundError, PermissionError) as error:
         path = (env or os.environ).get("PATH", "")
         hint = f"is the scheduler's client installed here, and on PATH ({path})?"
         raise MissingProgram(f"cannot run {shlex.quote(argv[0])}: {error.strerror}", hint=hint) from error
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+class _Output:
+    """What a program prints, read as it comes until both streams end, or it is more than allowed."""
+
+    def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
+        self._most, self._loop, self.ended = most, asyncio.get_running_loop(), asyncio.Event()
+        self._read = {pipe.fileno(): bytearray() for pipe in (process.stdout, process.stderr) if pipe}
+        self._open = set(self._read)
+        for pipe in self._open:
+            self._loop.add_reader(pipe, self._more, pipe)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in self._open:
+            self._loop.remove_reader(pipe)
+
+    @property
+    def size(self) -> int:
+        """In bytes, of both."""
+        return sum(map(len, self._read.values()))
+
+    @property
+    def texts(self) -> list[str]:
+        """Standard output, standard error."""
+        return [text.decode(errors="replace") for text in self._read.values()]
+
+    def _more(self, pipe: int) -> None:
+        if text := os.read(pipe, 1 << 16):
+            self._read[pipe] += text
+        else:
+            self._loop.remove_reader(pipe)
+            self._open.discard(pipe)
+        if not self._open or self.size > self._most:
+            self.ended.set()
+
+
+async def _end_of(process: subprocess.Popen[bytes]) -> None:
+    """Returns when it has ended; mostly it has when its streams have."""
+    if process.poll() is not None:
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    pidfd = os.pidfd_open(process.pid)
+    loop.add_reader(pidfd, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+    process.wait()
+
+
+async def _ended(process: subprocess.Popen[bytes]) -> None:
     """Nothing of it stays: it leads a session of its own, so that this ends what it started, too."""
     if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(process.wait())
+        os.killpg(process.pid, signal.SIGKILL)  # it has its number until somebody waited for it
+        await asyncio.shield(_end_of(process))

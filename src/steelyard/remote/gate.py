@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -25,14 +24,12 @@ class Record(NamedTuple):
 def gated(command: Command, at: int, record: Path, probe: Path | None) -> Command:
     """The same command, begun at `at` (ns of the wall clock); the gate notes in `record` how punctual it was.
 
-    With the probe to a fraction of a millisecond, with bash to about one; with sh and sleep(1) some more.
+    With the probe to a fraction of a millisecond; with a shell, best bash, to some milliseconds.
     """
     if probe:
         return command.wrapped(str(probe), "gate", str(at), str(record))
     script = Path(__file__).with_name("gate.sh").read_text("utf-8")
-    # Without start-up files: below an sshd, and with BASH_ENV, bash would read some.
-    shell = ("bash", "--norc", "-p") if shutil.which("bash") else ("sh",)
-    return command.wrapped(*shell, "-c", script, "sh", str(at), str(record))
+    return command.wrapped("sh", "-c", script, "sh", str(at), str(record))
 
 
 def read_record(fd: int) -> Record:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from steelyard.remote.base import Host
-from steelyard.remote.lease import Lease
-from steelyard.remote.local import LocalHost
-from steelyard.remote.token import Token
 from steelyard.sites.base import Capability, Site, SiteOptions
+
+if TYPE_CHECKING:
+    from steelyard.remote.base import Host
+    from steelyard.remote.token import Token
 
 MOST = 250
 
@@ -49,6 +50,9 @@ class Local(Site[LocalOptions]):
 
     @asynccontextmanager
     async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
+        from steelyard.remote.lease import Lease  # they load asyncio, which a plan spares
+        from steelyard.remote.local import LocalHost
+
         async with Lease.open(token, log=log) as lease:
             names = ["local"] if self.chosen.hosts == 1 else [f"local-{n}" for n in range(hosts)]
             yield tuple(LocalHost(lease, name, f"127.0.0.{n}") for n, name in enumerate(names, 1))
