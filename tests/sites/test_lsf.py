@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import HostError, ParseFailure
-from steelyard.sites._batch import BatchOptions
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import NODE_FAILED, JobRequest, JobState
 from steelyard.sites.lsf import Lsf
 

@@ -18,7 +18,7 @@ import pytest
 
 from steelyard.errors import ParseFailure
 from steelyard.remote.call import Answer
-from steelyard.sites._batch import BatchOptions
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import JobRequest, JobState
 from steelyard.sites.slurm import Slurm
 
@@ -170,7 +170,7 @@ import asyncio, sys
 from pathlib import Path
 from steelyard.errors import HostError
 from steelyard.remote.token import Token
-from steelyard.sites._batch import BatchOptions
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites.slurm import Slurm
 
 async def main():

@@ -13,8 +13,8 @@ ENDS = "STEELYARD_JOB_ENDS"  # when the time limit falls, in seconds of the wall
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def job_script(request: JobRequest, shell: str, setup: Sequence[str], before: Sequence[str] = ()) -> str:
-    """`setup` are the user's own lines of shell, `before` the scheduler's; all else is quoted.
+def job_script(request: JobRequest, shell: str, setup: Sequence[str], prelude: Sequence[str] = ()) -> str:
+    """`setup` are the user's own lines of shell, `prelude` the scheduler's; all else is quoted.
 
     The controller takes the shell's place, so that the scheduler's signals reach it. Raises UsageError for
     what cannot stand in a script safely.
@@ -25,7 +25,7 @@ def job_script(request: JobRequest, shell: str, setup: Sequence[str], before: Se
         f"cd {_quoted(str(request.working_directory))} || exit 3",
         *(_export(name, value) for name, value in request.environment.items()),
         *setup,
-        *before,
+        *prelude,
         "exec " + " ".join(_quoted(word) for word in request.argv),
     ]
     return "\n".join(lines) + "\n"

@@ -17,7 +17,8 @@ from pydantic import Field
 from steelyard.errors import ParseFailure
 from steelyard.remote.piped import PipedChannel, PipedTransport
 from steelyard.remote.transport import Transport
-from steelyard.sites._batch import BatchOptions, BatchSite
+from steelyard.sites._batch import BatchSite
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import Job, JobRequest, JobState
 from steelyard.sites._nodes import checked
 

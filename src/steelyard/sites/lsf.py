@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ParseFailure
-from steelyard.sites._batch import BatchOptions, BatchSite
+from steelyard.remote.piped import PipedTransport
+from steelyard.remote.transport import Transport
+from steelyard.sites._batch import BatchSite
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import NODE_FAILED, Job, JobRequest, JobState
 from steelyard.sites._nodes import checked
 from steelyard.sites._nodes import seconds as clock_seconds
@@ -171,9 +174,9 @@ class Lsf(BatchSite[BatchOptions]):
         words = environment.get("LSB_MCPU_HOSTS", "").split()
         return checked(content.split() or words[::2], content or " ".join(words))
 
-    def step(self, host: str, identity: str) -> tuple[str, ...]:
+    def transport(self, name: str, address: str) -> Transport:
         """LSF's own remote shell; what runs there counts as the job's, and its words pass as they are."""
-        return ("blaunch", "-no-shell", host)
+        return PipedTransport(name, address, ("blaunch", "-no-shell", name))
 
 
 def _job(record: Mapping[str, Any], now: float) -> Job:

@@ -12,7 +12,8 @@ from steelyard.errors import ParseFailure
 from steelyard.remote.login import Login
 from steelyard.remote.ssh import SshTransport
 from steelyard.remote.transport import Transport
-from steelyard.sites._batch import BatchOptions, BatchSite
+from steelyard.sites._batch import BatchSite
+from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import Job, JobRequest, JobState
 from steelyard.sites._nodes import checked, clock
 from steelyard.sites._pbs_jobs import described
@@ -64,7 +65,7 @@ class Pbs(BatchSite[PbsOptions]):
         """PBS does not look at the first line of a script."""
         return self.chosen.shell.partition(" ")[0] or ("/bin/bash" if self.chosen.setup else "/bin/sh")
 
-    def before(self, request: JobRequest) -> tuple[str, ...]:
+    def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """A sleeper in the job's session, which PBS ends with the job; `$$` becomes the controller."""
         wait = int(request.seconds) - request.warning
         return (f"( sleep {wait}; kill -USR1 $$ ) </dev/null >/dev/null 2>&1 &",)
