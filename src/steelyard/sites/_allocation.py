@@ -1,0 +1,127 @@
+"""The allocation, seen from inside the job: its hosts and the ways to them, the time left, what ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+from steelyard.errors import HostError, ParseFailure
+from steelyard.remote.base import Host
+from steelyard.remote.lease import Lease
+from steelyard.remote.local import LocalHost
+from steelyard.remote.shell import ShellHost
+from steelyard.remote.together import together
+from steelyard.remote.token import Token
+from steelyard.sites._batch_options import BatchOptionsT
+from steelyard.sites._job import NODE_FAILED
+from steelyard.sites._job_control import JobControl
+from steelyard.sites._script import ENDS
+from steelyard.sites.base import Capability
+
+FAILURE_WITHIN = 1.0
+"""Seconds that a job which is being ended may spend on asking why."""
+
+
+class Allocation(JobControl[BatchOptionsT]):
+    """What a controller inside a job knows of its hosts, and how it drives them."""
+
+    def inside(self) -> str | None:
+        """The id of the job of this scheduler that this process belongs to; None outside of any."""
+        return self.own_job(os.environ)
+
+    def allocation(self) -> tuple[str, ...]:
+        """The names of the job's hosts, in the scheduler's order. Raises HostError."""
+        if self.inside() is None:
+            hint = f"`steelyard run --site {type(self).__name__.lower()}` submits one"
+            raise HostError(f"this process is not in a job of {self.title}", hint=hint)
+        try:
+            file = self.host_file(os.environ)
+            return self.allocated(os.environ, file.read_text() if file else "")
+        except (OSError, ParseFailure) as error:
+            raise HostError(
+                f"the hosts of job {self.inside()} of {self.title} are unknown: {error}"
+            ) from error
+
+    def size(self) -> int | None:
+        """The hosts of the allocation; outside of one as many as the options name, or as are asked for."""
+        return len(self.allocation()) if self.inside() else self.chosen.nodes
+
+    def launcher(self) -> str:
+        """As its options say, else Open MPI's, which finds the scheduler by itself."""
+        return self.chosen.launcher or "mpirun"
+
+    def capabilities(self) -> frozenset[Capability]:
+        """The store lies on a file system that all hosts share."""
+        return frozenset({"shared-files"})
+
+    async def seconds_left(self) -> float | None:
+        """How long this job may still run; None when that is unlimited, or nobody knows.
+
+        The scheduler is asked, since its operator may have changed it; when it does not answer, what the job
+        script noted when it began.
+        """
+        own = self.inside()
+        try:
+            job = await self.job(own) if own else None
+        except HostError:
+            job = None
+        if job and job.started and job.limit:
+            return job.started + job.limit - time.time()
+        noted = os.environ.get(ENDS, "")
+        return int(noted) - time.time() if noted.isdecimal() else None
+
+    async def failure(self) -> str:
+        """`Slurm ends job 17: a node failed (n3)`; nothing when the job ends for another reason."""
+        own = self.inside()
+        with suppress(HostError, TimeoutError):
+            async with asyncio.timeout(FAILURE_WITHIN):
+                job = await self._with_down_hosts(await self.job(own), self.allocation()) if own else None
+                if job and job.reason.startswith(NODE_FAILED):
+                    return f"{self.title} ends job {job.id}: {job.reason}"
+        return ""
+
+    @asynccontextmanager
+    async def lease(self, token: Token, log: Path, hosts: int | None) -> AsyncIterator[tuple[Host, ...]]:
+        """The first hosts of the allocation; the one that we are on is driven directly."""
+        names = self.allocation()
+        if hosts is not None and hosts > len(names):
+            name = type(self).__name__.lower()
+            hint = f"submit with more: nodes: {hosts} in sites.yaml, or --site {name}:{hosts}"
+            have = f"job {self.inside()} of {self.title} has {len(names)}: {', '.join(names[:8])}"
+            raise HostError(f"{hosts} hosts were asked for, but {have}", hint=hint)
+        chosen = names[:hosts]
+        addresses = await self._addresses(chosen)
+        here = self.own_host(os.environ, chosen)
+        far = {name: self._far_host(name, addresses[name], token, log) for name in chosen if name != here}
+        async with AsyncExitStack() as stack:
+            opened: dict[str, Host] = dict(far)
+            if here:  # it needs no step of the scheduler
+                lease = await stack.enter_async_context(Lease.open(token, log=log))
+                opened[here] = LocalHost(lease, here, addresses[here])
+            await stack.enter_async_context(together(tuple(far.values())))
+            yield tuple(opened[name] for name in chosen)
+
+    def _far_host(self, name: str, address: str, token: Token, log: Path) -> ShellHost:
+        return ShellHost(self.transport(name, address), token, log, shares_files=True)
+
+    async def _addresses(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Names, since what a host's own name stands for there may be a loopback address."""
+        found = {host: host for host in hosts}
+        argv = self.addresses_argv(hosts)
+        if argv and not all(await asyncio.gather(*map(_resolves, hosts))):
+            answer = await self._ask(argv)
+            if not answer.failed:
+                found |= self._parsed(argv, lambda: self.parse_addresses(answer.stdout))
+        return found
+
+
+async def _resolves(name: str) -> bool:
+    """Whether a name stands for an address on this machine."""
+    try:
+        return bool(await asyncio.get_running_loop().getaddrinfo(name, None))
+    except OSError:
+        return False
