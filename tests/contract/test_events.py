@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_it_declares_itself(name: str) -> None:
 
 @pytest.fixture
 def token() -> Token:
-    found = Token.mine("test-events")
+    found = Token.mine(f"test-{secrets.token_hex(6)}")
     yield found
     end_bearers(lambda bearer: bearer.run == found.run)
 
