@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -110,25 +111,20 @@ class Checker:
             yield Fault(("where",), "where: no combination of levels satisfies it, so nothing would be run")
 
     def _service(self, name: str) -> Iterator[Fault]:
-        """A service that names what is no parameter, or does not fit in some cell; each key once."""
-        use, path = self.experiment.services[name], ("services", name)
-        try:
-            named = list(names_in({"on": use.on, "grow_into": use.grow_into, **use.options}))
-        except ExpressionError as error:
-            yield Fault((*path, *error.path), error.message)
-            return
-        unknown = [fault for place, of in named for fault in self._name((*path, *place), of)]
-        if unknown or (named and not self.cells):
-            yield from unknown if self.named else ()
-            return
-        cells = self._tried() if named else (self._any_cell(),)
-        yield from _each_once(fault for cell in cells for fault in self.placing.service(name, cell))
+        use = self.experiment.services[name]
+        may_vary = {"on": use.on, "grow_into": use.grow_into, **use.options}
+        yield from self._in_cells(("services", name), may_vary, partial(self.placing.service, name))
 
     def _event(self, index: int) -> Iterator[Fault]:
-        """An entry of the timeline that does not fit; each key once."""
-        entry, path = self.experiment.timeline[index], ("timeline", index)
+        may_vary = self.experiment.timeline[index].options
+        yield from self._in_cells(("timeline", index), may_vary, partial(self.timeline.entry, index))
+
+    def _in_cells(
+        self, path: Path, tree: Mapping[str, Any], look: Callable[[Cell], Iterable[Fault]]
+    ) -> Iterator[Fault]:
+        """A part whose tree names what is no parameter, or that does not fit in some cell; each key once."""
         try:
-            named = list(names_in(entry.options))
+            named = list(names_in(tree))
         except ExpressionError as error:
             yield Fault((*path, *error.path), error.message)
             return
@@ -137,7 +133,7 @@ class Checker:
             yield from unknown if self.named else ()
             return
         cells = self._tried() if named else (self._any_cell(),)
-        yield from _each_once(fault for cell in cells for fault in self.timeline.entry(index, cell))
+        yield from _each_once(fault for cell in cells for fault in look(cell))
 
     def _workload(self, index: int) -> Iterator[Fault]:
         use = self.experiment.workload[index]

@@ -13,7 +13,7 @@ from steelyard.report.charts.hosts import Panel, host_panel
 
 MOST_LINES = 6
 _TAILS = ("_p95", "_p99")
-_TITLES = {"1/s": "Rate", "s": "Latency", "B/s": "Throughput"}
+_TITLES = {"1/s": "Rate", "s": "Latency", "B/s": "Throughput", "1": "Counts"}
 
 
 def over_time_panels(
