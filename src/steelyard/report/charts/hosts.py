@@ -79,7 +79,7 @@ def host_panel(
         "data": {"name": name},
         "encoding": {"x": _seconds(), "y": y, "color": _colour(list(lines.values()))},
         "layer": [
-            *band_layers(f"events{number}", events),
+            *band_layers(f"{name}-events", events),
             {"mark": {"type": "line", "strokeWidth": 1.8}},
             hit("line", "seconds", "value"),
         ],
@@ -87,7 +87,7 @@ def host_panel(
     of = " of all cores" if panel.unit == "%" else ""
     title, labels = Title(panel.title, scale.label + of), list(lines.values())
     wide, narrow = (framed(spec, frame, title, labels) for frame in FRAMES)
-    bands = {f"events{number}": band_data(events, host.began, host.seconds[-1])} if events else {}
+    bands = {f"{name}-events": band_data(events, host.began, host.seconds[-1])} if events else {}
     return Chart(panel.title, wide, narrow, {name: _data(host, lines, scale), **bands})
 
 
