@@ -1,0 +1,126 @@
+"""What a node of Cassandra 5.0 reads: cassandra.yaml, where it stands, how it logs. Pure.
+
+Names of settings are those of "cassandra.yaml configuration" in Cassandra's documentation, 5.0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+LOGBACK = """<configuration>
+  <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder><pattern>%-5level %date{ISO8601} [%thread] %logger{0} - %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="STDOUT"/></root>
+</configuration>
+"""
+_NOT_YOURS = (
+    "authenticator authorizer role_manager broadcast_address broadcast_rpc_address cluster_name "
+    "commitlog_directory cdc_raw_directory data_file_directories endpoint_snitch hints_directory "
+    "initial_token listen_address listen_interface listen_on_broadcast_address "
+    "local_system_data_file_directory native_transport_port native_transport_port_ssl num_tokens partitioner "
+    "rpc_address rpc_interface saved_caches_directory seed_provider ssl_storage_port start_native_transport "
+    "storage_port auto_bootstrap commitlog_sync network_authorizer cidr_authorizer "
+    "client_encryption_options server_encryption_options"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of a ring, the same on all of its nodes."""
+
+    native: int
+    storage: int
+    jmx: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own."""
+
+    address: str
+    tokens: tuple[int, ...]
+    seeds: tuple[str, ...]
+    ports: Ports
+    directory: PurePosixPath
+    bootstrap: bool = False
+    cluster: str = "ring"
+    commitlog_sync: str = "periodic"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def refused(settings: Mapping[str, Any]) -> str | None:
+    """The first setting that the service must see to itself."""
+    return next((name for name in settings if name in _NOT_YOURS.split()), None)
+
+
+def cassandra_yaml(node: Node) -> str:
+    """The file. JSON is YAML, too.
+
+    Clients are let in later, by management, when the ring is whole and nobody knows a password of it.
+    A role is read from the nearest replica, so that one dead node keeps nobody out. A node whose disk fails
+    ends, so that it is noticed.
+    """
+    found = {
+        "cluster_name": node.cluster,
+        "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "num_tokens": len(node.tokens),
+        "initial_token": ",".join(str(token) for token in node.tokens),
+        "auto_bootstrap": node.bootstrap,
+        "endpoint_snitch": "GossipingPropertyFileSnitch",
+        "seed_provider": [_seeds(node)],
+        "listen_address": node.address,
+        "rpc_address": node.address,
+        "storage_port": node.ports.storage,
+        "native_transport_port": node.ports.native,
+        "start_native_transport": False,
+        "authenticator": "PasswordAuthenticator",
+        "authorizer": "CassandraAuthorizer",
+        "role_manager": "CassandraRoleManager",
+        "disk_failure_policy": "die",
+        "commit_failure_policy": "die",
+        "internode_compression": "dc",
+        "auth_read_consistency_level": "LOCAL_ONE",
+        "roles_validity": "60s",
+        "credentials_validity": "60s",
+        "permissions_validity": "60s",
+        **_directories(node.directory / "data"),
+        **_commit_log(node.commitlog_sync),
+        **node.settings,
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def rack(datacenter: str) -> str:
+    """cassandra-rackdc.properties."""
+    return f"dc={datacenter}\nrack=rack1\n"
+
+
+def _seeds(node: Node) -> dict[str, Any]:
+    seeds = ",".join(f"{address}:{node.ports.storage}" for address in node.seeds)
+    return {"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [{"seeds": seeds}]}
+
+
+def _directories(data: PurePosixPath) -> dict[str, Any]:
+    return {
+        "data_file_directories": [str(data / "data")],
+        "commitlog_directory": str(data / "commitlog"),
+        "saved_caches_directory": str(data / "saved_caches"),
+        "hints_directory": str(data / "hints"),
+        "cdc_raw_directory": str(data / "cdc_raw"),
+    }
+
+
+def _commit_log(sync: str) -> dict[str, Any]:
+    """How long a write may wait for the disk; the times are those of the file that Cassandra ships."""
+    times = {
+        "periodic": {"commitlog_sync_period": "10000ms"},
+        "batch": {},
+        "group": {"commitlog_sync_group_window": "1000ms"},
+    }
+    return {"commitlog_sync": sync, **times[sync]}

@@ -1,0 +1,114 @@
+"""Where Cassandra and a Java that can run it lie on a host; brought there where they do not."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from steelyard.errors import HostError
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host
+from steelyard.tools import maven
+from steelyard.tools.find import environment, missing
+
+JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
+CASSANDRA = Tool("cassandra", maven=True, program="cassandra", version=("-v",))
+# A `release` file tells Java's version without starting it. An installed Cassandra comes before ours.
+_FIND = r"""
+for java in "$JAVA_HOME/bin/java" "$(command -v java)" /usr/lib/jvm/*17*/bin/java; do
+    real=$(readlink -f "$java") && [ -x "$real" ] || continue
+    seen=$(sed -n 's/^JAVA_VERSION="\([^"]*\)".*/\1/p' "${real%/bin/java}/release" 2>/dev/null)
+    case $seen in 17*) echo "java $seen $real"; break;; *) echo "other $seen $real";; esac
+done
+ours=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/tools/cassandra
+[ "$(cat "$ours/complete" 2>/dev/null)" = "$1" ] && echo "ours $ours/lib/$2" || ours=
+path=$(command -v cassandra) && path=$(dirname "$(dirname "$(readlink -f "$path")")")
+for place in "$CASSANDRA_HOME" "$path" "$ours"; do
+    lib=${place:-/nowhere}/lib
+    for jar in "$lib"/apache-cassandra-5.*.jar "$lib"/cassandra-all-5.*.jar; do
+        [ -e "$jar" ] && echo "home $jar" && exit
+    done
+done
+exit 0
+"""
+_OURS = "steelyard-cassandra-1.jar"
+_VERIFY = 'cd "$1" && printf "%s" "$SUMS" | sha256sum --check --quiet --strict 2>&1; echo "code $?"'
+_COMPILE = """
+compiler=org.eclipse.jdt.internal.compiler.batch.Main
+exports="--add-exports java.rmi/sun.rmi.registry=ALL-UNNAMED"
+"$1" -cp "$(dirname "$2")/*" $compiler \\
+    -source 17 -target 17 -nowarn $exports -cp "$2" -d "$3/classes" "$3/sources"
+"""
+
+
+class Home(NamedTuple):
+    """A Cassandra on a host: the program `java`, the directory of its jars, its version.
+
+    `classes` are ours: where Java finds `steelyard.cassandra`.
+    """
+
+    java: str
+    lib: PurePosixPath
+    version: str
+    classes: str
+
+
+async def found_home(host: Host, scratch: PurePosixPath) -> Home:
+    """Cassandra on a host; `scratch` is for what it lacks.
+
+    Raises HostError that says what is missing and how to get it.
+    """
+    said = await host.capture(("sh", "-c", _FIND, "sh", maven.digest(CASSANDRA.name), _OURS)) or ""
+    lines = dict(line.split(" ", 1) for line in reversed(said.splitlines()))
+    if "java" not in lines:
+        raise HostError(
+            f"Cassandra 5.0 needs Java 17, and {host.name} ({host.address}) has "
+            + (f"only {lines['other'].strip()}" if "other" in lines else "none"),
+            hint=f"`apt install {JAVA.apt}` there, or set JAVA_HOME",
+        )
+    java = lines["java"].split(" ", 1)[1]
+    if "home" not in lines:
+        jar = await _brought(host, scratch)
+        ours = str(jar.with_name(_OURS))
+    else:
+        jar = PurePosixPath(lines["home"])
+        ours = lines.get("ours") or await _compiled(host, java, jar, scratch)
+    return Home(java, jar.parent, jar.stem.rsplit("-", 1)[1], ours)
+
+
+async def verify(host: Host, home: Home) -> None:
+    """That jars which `steelyard install` fetched are those that it fetched then. Raises HostError."""
+    if not home.classes.startswith(f"{home.lib}/"):
+        return  # an installed one, which others answer for
+    sums = (maven.project(CASSANDRA.name) / "jars.sha256").read_text()
+    line = f"SUMS={shlex.quote(sums)}; {_VERIFY}"
+    said = await host.capture(("sh", "-c", line, "sh", str(home.lib)), seconds=60.0) or "it cannot be read"
+    if not said.endswith("code 0\n"):
+        raise HostError(
+            f"{host.name}: the jars of Cassandra in {home.lib} are not what was installed: "
+            + "; ".join(said.splitlines()[:3]),
+            hint="`steelyard install cassandra` fetches them again, once that directory is removed",
+        )
+
+
+async def _compiled(host: Host, java: str, jar: PurePosixPath, scratch: PurePosixPath) -> str:
+    """Our few classes, by the compiler that Cassandra brings, where only Cassandra is installed."""
+    await host.put(maven.project(CASSANDRA.name) / "src" / "main" / "java", scratch / "sources")
+    words = ("sh", "-c", _COMPILE, "sh", java, str(jar), str(scratch))
+    if await host.capture(words, seconds=60.0) is None:
+        raise HostError(f"{host.name}: the classes of Steelyard do not compile against {jar}")
+    return str(scratch / "classes")
+
+
+async def _brought(host: Host, scratch: PurePosixPath) -> PurePosixPath:
+    """The jars of the controller's cache, copied to a host that has none of its own."""
+    place = environment(CASSANDRA)
+    jars = [] if missing([CASSANDRA]) else sorted((place / "lib").glob("cassandra-all-5.*.jar"))
+    if not jars:
+        raise HostError(
+            f"there is no Cassandra on {host.name} ({host.address})",
+            hint="`steelyard install cassandra` here or there, or set CASSANDRA_HOME there",
+        )
+    await host.put(jars[0].parent, scratch / "lib")
+    return scratch / "lib" / jars[0].name

@@ -1,0 +1,72 @@
+"""What can be chosen of a ring of Cassandra."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from steelyard.services._cassandra_config import refused
+from steelyard.services.base import ServiceOptions
+from steelyard.units import Duration, Size
+
+_NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
+
+
+class CassandraOptions(ServiceOptions):
+    """The ring, its nodes, and how they keep data."""
+
+    replication: int | None = Field(
+        None,
+        ge=1,
+        le=16,
+        description="Copies of each row in the keyspaces. Default: 3, or the number of nodes.",
+    )
+    keyspaces: tuple[str, ...] = Field((), description="Keyspaces that are there when the ring is ready.")
+    heap: Size | None = Field(
+        None,
+        description="Java heap of a node. Default: a quarter of its share of the memory, 128 MiB to 8 GiB.",
+    )
+    num_tokens: int = Field(
+        1,
+        ge=1,
+        le=256,
+        description="Tokens of each node, evenly spread; a node that joins halves the widest ranges.",
+    )
+    commitlog_sync: Literal["periodic", "batch", "group"] = Field(
+        "periodic",
+        description="When a write counts as done: at once (on disk every 10 s), or once it is on disk.",
+    )
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Further settings of cassandra.yaml, as they are."
+    )
+    jvm: tuple[str, ...] = Field((), description="Further flags for Java; they come last.")
+    datacenter: str = Field("datacenter1", pattern=_NAME, description="Name of the data centre.")
+    ring_delay: Duration = Field(
+        Duration(2),
+        description="How long a node that joins or leaves waits for the news to spread; Cassandra's is 30s.",
+    )
+    join_within: Duration = Field(
+        Duration(3600), description="Longest time for one node to join with its data, or to hand it over."
+    )
+    cleanup: bool = Field(
+        False,
+        description="After growing, have the old nodes drop what is no longer theirs; then it has grown.",
+    )
+    port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: one that is free.")
+
+    @field_validator("settings")
+    @classmethod
+    def _not_ours(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        if name := refused(settings):
+            raise ValueError(f"'{name}' is set by the service itself; leave it out")
+        return settings
+
+    @field_validator("keyspaces")
+    @classmethod
+    def _plain_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not re.match(_NAME, name):
+                raise ValueError(f"'{name}' is no name of a keyspace: letters, digits, _, at most 48")
+        return names

@@ -1,0 +1,181 @@
+"""What the nodes of a ring say of it: a program that asks them all, and what it has found.
+
+Each `nodetool` is a Java start of a second; waiting for three nodes would take dozens. CQL tells a node's
+peers, but not whether it takes them to be alive; only management (JMX) does, which nothing but Java speaks.
+So one small Java process a ring asks every node, over connections that stay open, and writes what it hears
+to a file, which costs little to read. The ring's members are told to it by a file, too. It runs on the first
+host, because hosts need not be reachable from here, nor have Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.errors import HostError
+from steelyard.model.command import Command
+from steelyard.remote.base import Host, Streams, finish
+from steelyard.services._cassandra_config import Ports
+from steelyard.services._cassandra_home import Home
+from steelyard.services._server import Server
+
+_FRESH = 0.05  # seconds for which what was read holds
+_HURRY_MS, _CALM_MS = 100, 1000  # between two looks at each node: while somebody waits, and otherwise
+_FLAGS = (
+    "-Xmx48m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+PerfDisableSharedMem -XX:ActiveProcessorCount=1 "
+    "-Dsun.rmi.transport.connectionTimeout=60000 -Djava.net.preferIPv4Stack=true"
+)
+_ANSWERS = (
+    "-Dsun.rmi.transport.tcp.responseTimeout=5000"  # a node that is frozen does not hold it up for ever
+)
+_KEEP = 'umask 077; printf "%s" "$SECRETS" > secrets'
+_TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo told'
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the watch found last. `nodes`: what each says, by address; one that does not answer lacks.
+
+    `secure`: nobody can log in by the well-known password any more, and the run can by its own.
+    """
+
+    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    secure: bool = False
+
+    def sees(self, address: str, others: Iterable[str], generation: int) -> bool:
+        """Whether a node is up, lets clients in, and takes the others to be up and none to come or go.
+
+        And all who answer know the same tables, or a client's first write might fail.
+        """
+        node = self.nodes.get(address)
+        if not (self.secure and node and node["open"] and node["generation"] == generation):
+            return False
+        moves = any(node[view] for view in ("joining", "leaving", "moving"))
+        schemas = {self.nodes[other]["schema"] for other in others if other in self.nodes}
+        return not moves and schemas <= {node["schema"]} and set(others) <= set(node["live"])
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Passwords of a ring: of the role of clients, of management, and one that nobody is to know."""
+
+    client: str = field(repr=False)
+    jmx: str = field(repr=False)
+    locked: str = field(repr=False)
+
+    @classmethod
+    def drawn(cls, client: str) -> Secrets:
+        """With the run's password for clients."""
+        return cls(client, secrets.token_hex(24), secrets.token_hex(24))
+
+    def properties(self) -> str:
+        """A file of Java."""
+        return f"client={self.client}\njmx={self.jmx}\nlocked={self.locked}\n"
+
+
+class Watch:
+    """Watches a ring from one of its hosts, in a directory there that exists already."""
+
+    def __init__(self, host: Host, directory: PurePosixPath, logs: Path, home: Home, ports: Ports) -> None:
+        self._host, self._directory, self._logs = host, directory, logs
+        self._home, self._ports = home, ports
+        self._server: Server | None = None
+        self._addresses: tuple[str, ...] = ()
+        self._generation = 0
+        self._hurry = True
+        self._read: tuple[float, Picture] = (-1.0, Picture())
+        self._lock = asyncio.Lock()
+
+    async def configure(self, passwords: Secrets, schema: Mapping[str, str]) -> None:
+        """Write the passwords, and which keyspaces are to be there."""
+        self._schema = schema
+        await self._run(("sh", "-eu", "-c", _KEEP), "secrets", 60.0, SECRETS=passwords.properties())
+
+    async def expect(self, addresses: Iterable[str]) -> None:
+        """The ring has these nodes from now on; what was found before holds no more."""
+        self._addresses, self._hurry = tuple(addresses), True
+        self._generation += 1
+        await self._tell()
+
+    async def calm(self) -> None:
+        """Nobody waits any more: look less often."""
+        self._hurry = False
+        await self._tell()
+
+    async def start(self) -> None:
+        """Begin to ask."""
+        command = Command((*self._java(), _ANSWERS, "steelyard.cassandra.Watch", str(self._directory)))
+        self._server = await Server.start(
+            self._host,
+            "ring",
+            command,
+            cwd=self._directory,
+            logs=self._logs,
+            address=self._host.address,
+            port=0,
+        )
+
+    async def stop(self) -> None:
+        """End it."""
+        if self._server:
+            await self._server.kill()
+
+    async def whole(self, address: str, others: Iterable[str]) -> bool:
+        """Whether a node sees all of these, and lets clients in. Raises HostError when the watch is gone."""
+        return (await self.picture()).sees(address, others, self._generation)
+
+    async def picture(self) -> Picture:
+        """What it found last. Raises HostError when it has ended."""
+        if self._server is None or self._server.exit is not None:
+            words = self._server.last_words() if self._server else "it was never started"
+            raise HostError(f"the watch of the ring on {self._host.name} has ended; {words}")
+        async with self._lock:
+            if time.monotonic() - self._read[0] > _FRESH:
+                self._read = (time.monotonic(), await self._state())
+        return self._read[1]
+
+    async def operate(self, operation: str, address: str, seconds: float) -> None:
+        """Have one node do something, and wait until it has. Raises HostError with the node's reason."""
+        words = ("steelyard.cassandra.Operate", str(self._directory), operation, address)
+        await self._run((*self._java(), *words), f"{operation}-{address}", seconds)
+
+    def _java(self) -> tuple[str, ...]:
+        return (self._home.java, *_FLAGS.split(), "-cp", self._home.classes)
+
+    async def _state(self) -> Picture:
+        path = str(self._directory / "state.json")
+        text = (await self._host.read([path])).get(path)
+        if not text:
+            return Picture()
+        found = json.loads(text)
+        return Picture(found["nodes"], found["secure"])
+
+    async def _tell(self) -> None:
+        facts = {
+            "generation": self._generation,
+            "interval": _HURRY_MS if self._hurry else _CALM_MS,
+            "addresses": ",".join(self._addresses),
+            "jmx_port": self._ports.jmx,
+            "native_port": self._ports.native,
+            **self._schema,
+        }
+        text = "".join(f"{name}={value}\n" for name, value in facts.items())
+        if not await self._host.capture(("sh", "-c", _TELL, "sh", str(self._directory), text)):
+            raise HostError(f"{self._host.name}: cannot write to {self._directory}")
+
+    async def _run(self, argv: tuple[str, ...], label: str, seconds: float, **env: str) -> None:
+        self._logs.mkdir(parents=True, exist_ok=True)
+        base = f"{self._host.name}-{label}"
+        streams = Streams(self._logs / f"{base}.log", self._logs / f"{base}.err")
+        process = await self._host.start(Command(argv, env), streams, cwd=self._directory)
+        ended, timed_out = await finish(process, seconds)
+        if ended.code != 0 or timed_out:
+            said = streams.stderr.read_text(errors="replace").strip()[-600:]
+            why = f"it took longer than {seconds:g} s" if timed_out else said or "it said nothing"
+            raise HostError(f"{label} failed on {self._host.name}: {why}")

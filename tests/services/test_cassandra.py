@@ -1,0 +1,274 @@
+"""Cassandra for real: whom it lets in, how it grows and shrinks, and what is told of one that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import stat
+import subprocess
+import sys
+import types
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+from steelyard.errors import HostError
+from steelyard.remote.sweep import bearers
+from steelyard.services._cassandra_home import CASSANDRA
+from steelyard.services.cassandra import Cassandra
+from steelyard.tools.find import environment
+
+SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start counts here, not speed
+ROWS = 40
+QUORUM, ALL = 4, 5  # consistency
+
+
+def module(path: str) -> types.ModuleType:
+    """A file of the tests: the client, and the bench of the contract's tests."""
+    place = Path(__file__).parents[1] / path
+    spec = importlib.util.spec_from_file_location(f"for_cassandra_{place.stem}", place)
+    assert spec is not None
+    assert spec.loader is not None
+    found = sys.modules[f"for_cassandra_{place.stem}"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+contract, cql = module("contract/test_services.py"), module("services/cql.py")
+Test = Callable[[Any, Cassandra], Awaitable[None]]
+
+
+def with_ring(nodes: int, test: Test, *, spare: int = 0, **options: Any) -> None:
+    """Deploy it and run the test beside it; nothing of it is left."""
+    contract.needed("cassandra")
+
+    async def run() -> None:
+        async with contract.bench(nodes + spare) as made:
+            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "within": 110.0}
+            service = made.service("cassandra", {**SMALL, **options}, **changes)
+            async with service.deployed():
+                await test(made, service)
+            assert await made.gone()
+
+    asyncio.run(run())
+
+
+def client(service: Cassandra, node: int = 0, user: str = "steelyard", password: str | None = None) -> Any:
+    address = service.servers[node].address
+    return cql.Cql(address, service.ports.native, user, password or service.context.password)
+
+
+def listeners(pids: set[int]) -> set[str]:
+    """Addresses on which these processes listen, by the kernel's tables."""
+    owned = {
+        str(path.readlink())
+        for pid in pids
+        for path in Path(f"/proc/{pid}/fd").iterdir()
+        if path.is_symlink()
+    }
+    found = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if f"socket:[{words[9]}]" in owned and words[3] in ("0A", "07"):
+                address = words[1].split(":")[0]
+                found.add(".".join(str(byte) for byte in reversed(bytes.fromhex(address[-8:]))))
+    return found
+
+
+def test_only_the_run_gets_in_and_only_where_it_should():
+    async def test(made: Any, service: Cassandra) -> None:
+        for node in range(2):
+            with pytest.raises(cql.Refused):
+                client(service, node, "cassandra", "cassandra")
+            with pytest.raises(cql.Refused):
+                client(service, node, password="guessed")
+            with client(service, node) as found:
+                assert found.run("SELECT keyspace_name FROM system_schema.keyspaces") > 5
+        with client(service) as found:
+            found.run("CREATE TABLE scores.t (k int PRIMARY KEY)")
+            await known_to_all(found, "INSERT INTO scores.t (k) VALUES (1)")
+        assert listeners({service.servers[0].process.pid}) == {"127.0.0.1"}
+        assert listeners({service.servers[1].process.pid}) == {"127.0.0.2"}
+        refuse_management(service)
+        hide_secrets(made, service)
+        meters = await service.meters()
+        assert meters["live_nodes"] == 2
+        assert meters["load_bytes"] > 0
+        assert {"pending_compactions", "pending_hints", "streams"} <= meters.keys()
+        assert await service.settled()
+        facts = service.endpoint().facts
+        assert (facts["replication"], facts["CONTACT_NAMES"]) == ("2", "127.0.0.1,127.0.0.2")
+
+    with_ring(2, test, keyspaces=["scores"], num_tokens=4)
+
+
+async def known_to_all(found: Any, statement: str) -> None:
+    """A new table spreads in a moment, which drivers wait for."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                found.run(statement, ALL)
+                return
+            except cql.Refused as error:
+                if "INCOMPATIBLE_SCHEMA" not in str(error):
+                    raise
+                await asyncio.sleep(0.1)
+
+
+def refuse_management(service: Cassandra) -> None:
+    """With a wrong password: by the program that decommissions, for it would do harm."""
+    place = Path(service.scratch(service.context.hosts[0])) / "ring"
+    secrets = place / "secrets"
+    forged = place.parent / "forged"
+    forged.mkdir()
+    (forged / "ring").write_text((place / "ring").read_text())
+    (forged / "secrets").touch(mode=0o600)
+    (forged / "secrets").write_text(secrets.read_text().replace(service.secrets.jmx, "0" * 48))
+    home = service.homes[service.context.hosts[0].name]
+    words = ("steelyard.cassandra.Operate", str(forged), "decommission", "127.0.0.2")
+    done = subprocess.run(
+        (home.java, "-cp", home.classes, *words), check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "wrong name or password" in done.stderr
+
+
+def hide_secrets(made: Any, service: Cassandra) -> None:
+    told = [service.secrets.client, service.secrets.jmx, service.secrets.locked]
+    for pid in made.running():
+        words = Path(f"/proc/{pid}/cmdline").read_text()
+        assert not any(secret in words for secret in told)
+    for log in service.context.logs.iterdir():
+        text = log.read_text(errors="replace")
+        assert not any(secret in text for secret in told), log.name
+    for host in service.context.hosts:
+        for path in Path(service.scratch(host)).rglob("*"):
+            if path.is_file() and path.name in ("secrets", "jmx.password"):
+                assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_setting_that_cassandra_does_not_know_is_named():
+    async def never(made: Any, service: Cassandra) -> None:
+        pytest.fail("it came up")
+
+    with pytest.raises(HostError, match=r"(?s)ended before it was ready; .*no_such_setting") as caught:
+        with_ring(1, never, settings={"no_such_setting": 1})
+    assert "127.0.0.1" in caught.value.message
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
+    async def test(made: Any, service: Cassandra) -> None:
+        with client(service) as found:
+            found.run("CREATE TABLE data.t (k int PRIMARY KEY)")
+            await known_to_all(found, "INSERT INTO data.t (k) VALUES (0)")
+            for key in range(1, ROWS):
+                found.run(f"INSERT INTO data.t (k) VALUES ({key})", ALL)
+        await service.grow(4)
+        assert [server.address for server in service.servers] == [f"127.0.0.{n}" for n in range(1, 5)]
+        assert service.endpoint().facts["servers"].count(",") == 3
+        assert (await service.meters())["live_nodes"] == 4
+        assert complete(service, 3), "the one that joined serves"
+        await service.shrink(3)
+        assert len(service.servers) == 3
+        assert complete(service, 2)
+        assert len(made_nodes(made)) == 3, "the process of one that left is gone"
+        await service.kill(service.ring[1].name)
+        assert not await service.settled()
+        assert await eventually_complete(service), "two of three copies are left"
+        await service.restart(service.ring[1].name)
+        assert await service.settled()
+        assert complete(service, 1)
+        await service.grow(4)  # on the host that it had left
+        assert complete(service, 3)
+
+    with_ring(3, test, spare=1, keyspaces=["data"], cleanup=True)
+
+
+def complete(service: Cassandra, node: int, consistency: int = ALL) -> bool:
+    with client(service, node) as found:
+        return bool(found.run("SELECT k FROM data.t", consistency) == ROWS)
+
+
+async def eventually_complete(service: Cassandra) -> bool:
+    """Until the failure detector has found out, a read may wait for the dead node in vain."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return complete(service, 0, consistency=QUORUM)
+            except cql.Refused as error:
+                if "timed out" not in str(error):
+                    raise
+            await asyncio.sleep(0.1)
+
+
+def made_nodes(made: Any) -> list[int]:
+    return [
+        bearer.pid
+        for bearer in bearers(lambda token: token.run == made.run)
+        if "java.arguments" in Path(f"/proc/{bearer.pid}/cmdline").read_text()
+    ]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_one_that_cannot_join_is_ended_and_the_ring_stays_whole():
+    async def test(made: Any, service: Cassandra) -> None:
+        broken = service.chosen.model_copy(update={"settings": {"no_such_setting": 1}})
+        good, service.chosen = service.chosen, broken
+        with pytest.raises(HostError, match=r"(?s)ended before it had joined; .*no_such_setting"):
+            await service.grow(2)
+        service.chosen = good
+        assert len(service.servers) == len(service.ring) == 1
+        async with asyncio.timeout(30):
+            while not await service.settled():  # noqa: ASYNC110 - the ring tells nobody
+                await asyncio.sleep(0.1)
+        await service.grow(2)
+        assert len(made_nodes(made)) == 2
+
+    with_ring(1, test, spare=1)
+
+
+@pytest.fixture
+def only_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A CASSANDRA_HOME without anything of ours, on hosts whose cache is empty."""
+    contract.needed("cassandra")
+    (tmp_path / "lib").mkdir()
+    for jar in (environment(CASSANDRA) / "lib").glob("*.jar"):
+        if not jar.name.startswith("steelyard-"):
+            (tmp_path / "lib" / jar.name).symlink_to(jar)
+    return tmp_path
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("installed", [True, False])
+def test_hosts_that_lack_it_get_what_they_lack(only_installed, monkeypatch, installed):
+    """Our classes where only Cassandra is there; all jars where nothing is."""
+
+    async def run() -> None:
+        here = environment(
+            CASSANDRA
+        )  # the controller has it; the host, which is this machine, looks elsewhere
+        monkeypatch.setattr("steelyard.services._cassandra_home.environment", lambda tool: here)
+        monkeypatch.setattr("steelyard.services._cassandra_home.missing", lambda tools: [])
+        monkeypatch.setenv("XDG_CACHE_HOME", str(only_installed / "empty"))
+        monkeypatch.setenv("CASSANDRA_HOME", str(only_installed) if installed else "")
+        async with contract.bench(1) as made:
+            service = made.service("cassandra", SMALL, within=110.0)
+            async with service.deployed():
+                scratch = PurePosixPath(service.scratch(made.hosts[0]))
+                home = service.homes["local"]
+                where = only_installed / "lib" if installed else scratch / "lib"
+                assert home.lib == PurePosixPath(where)
+                assert home.classes == str(
+                    scratch / ("classes" if installed else "lib/steelyard-cassandra-1.jar")
+                )
+                with client(service) as found:
+                    assert found.run("SELECT keyspace_name FROM system_schema.keyspaces") == 5
+
+    asyncio.run(run())

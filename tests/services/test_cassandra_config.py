@@ -1,0 +1,309 @@
+"""A ring of Cassandra on paper: tokens, files, flags, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from steelyard.errors import HostError
+from steelyard.services import _cassandra_jvm as jvm
+from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
+from steelyard.services._cassandra_home import Home, found_home, verify
+from steelyard.services._cassandra_options import CassandraOptions
+from steelyard.services._cassandra_watch import Picture, Secrets
+from steelyard.services._cql_ring import even_tokens, more_tokens, range_widths
+from steelyard.services.base import ServiceContext, Share
+from steelyard.services.cassandra import Cassandra
+from steelyard.tools import maven
+from steelyard.units import Size
+
+RING = 2**64
+GIB = 2**30
+NODE = Node("10.0.0.2", (-5, 7), ("10.0.0.1", "10.0.0.2"), Ports(9042, 7000, 7199), PurePosixPath("/s/node"))
+
+
+@given(st.integers(1, 24), st.integers(1, 16))
+def test_a_new_ring_is_balanced(nodes, each):
+    tokens = even_tokens(nodes, each)
+    assert [len(own) for own in tokens] == [each] * nodes
+    widths = range_widths(token for own in tokens for token in own)
+    assert sum(widths.values()) == RING
+    assert len(widths) == nodes * each
+    assert max(widths.values()) - min(widths.values()) <= 1
+    assert all(-(2**63) < token < 2**63 for token in widths)
+
+
+@given(st.integers(1, 12), st.integers(1, 8))
+def test_growing_to_twice_the_size_leaves_a_balanced_ring(nodes, each):
+    owned = list(even_tokens(nodes, each))
+    for _ in range(nodes):
+        owned.append(more_tokens(owned, each))
+    widths = range_widths(token for own in owned for token in own)
+    assert len(widths) == 2 * nodes * each
+    shares = [sum(widths[token] for token in own) for own in owned]
+    assert sum(shares) == RING
+    assert max(shares) < 2.1 * min(shares)
+
+
+def test_one_that_joins_takes_half_of_the_widest_range_of_whoever_owns_most():
+    assert more_tokens([(0,)], 1) == (-(2**63),)  # the opposite side
+    owned = [(0,), (2**62,)]  # the first owns three quarters: from 2^62 over the end to 0
+    (new,) = more_tokens(owned, 1)
+    widths = range_widths([0, 2**62, new])
+    assert widths[0] == widths[new] == 3 * 2**61
+
+
+def test_a_node_listens_on_its_own_address_only_and_asks_for_passwords():
+    found = json.loads(cassandra_yaml(NODE))
+    assert found["listen_address"] == found["rpc_address"] == "10.0.0.2"
+    assert found["seed_provider"][0]["parameters"] == [{"seeds": "10.0.0.1:7000,10.0.0.2:7000"}]
+    assert (found["storage_port"], found["native_transport_port"]) == (7000, 9042)
+    assert found["initial_token"] == "-5,7"
+    assert found["num_tokens"] == 2
+    assert found["authenticator"] == "PasswordAuthenticator"
+    assert found["authorizer"] == "CassandraAuthorizer"
+    assert found["start_native_transport"] is False, "clients are let in when nobody knows a password"
+    assert {value for key, value in found.items() if key.endswith("_directory")} == {
+        f"/s/node/data/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")
+    }
+
+
+def test_settings_are_handed_on_and_come_last():
+    node = Node(**{**_fields(NODE), "settings": {"concurrent_writes": 8, "disk_failure_policy": "stop"}})
+    found = json.loads(cassandra_yaml(node))
+    assert found["concurrent_writes"] == 8
+    assert found["disk_failure_policy"] == "stop"
+    assert rack("dc2") == "dc=dc2\nrack=rack1\n"
+    assert "System.err" in LOGBACK, "what a failure message quotes"
+
+
+@pytest.mark.parametrize(
+    ("sync", "key"), [("periodic", "period"), ("group", "group_window"), ("batch", None)]
+)
+def test_when_a_write_is_done(sync, key):
+    found = json.loads(cassandra_yaml(Node(**{**_fields(NODE), "commitlog_sync": sync})))
+    assert found["commitlog_sync"] == sync
+    times = [name for name in found if name.startswith("commitlog_sync_")]
+    assert times == ([f"commitlog_sync_{key}"] if key else [])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"settings": {"rpc_address": "0.0.0.0"}},
+        {"settings": {"authenticator": "AllowAllAuthenticator"}},
+        {"keyspaces": ["a; DROP ROLE steelyard"]},
+        {"datacenter": "a'b"},
+        {"replication": 0},
+        {"heap": "-1MiB"},
+    ],
+)
+def test_what_would_open_a_door_is_refused(options):
+    with pytest.raises(ValidationError):
+        CassandraOptions.model_validate(options)
+
+
+@pytest.mark.parametrize(
+    ("memory", "size"),
+    [(GIB, GIB // 4), (100 * GIB, 8 * GIB), (GIB // 8, GIB // 8), (3 * GIB + 5, 768 * 2**20)],
+)
+def test_a_heap_is_a_quarter_of_the_share_within_bounds(memory, size):
+    assert jvm.heap(Share(2, memory)) == size
+
+
+def test_a_heap_starts_small_and_a_small_one_is_collected_serially():
+    assert jvm.memory(GIB // 4, 3) == [
+        "-Xms128m",
+        "-Xmx256m",
+        "-XX:MaxDirectMemorySize=128m",
+        "-XX:ActiveProcessorCount=3",
+        "-XX:+UseSerialGC",
+    ]
+    assert "-XX:+UseG1GC" in jvm.memory(2 * GIB, 2)
+
+
+def test_a_flag_may_hold_blanks_and_quotes():
+    assert jvm.arguments(["-Da=b c", '-Dd="e\\']) == '"-Da=b c"\n"-Dd=\\"e\\\\"\n'
+
+
+def _fields(node: Node) -> dict[str, object]:
+    return {name: getattr(node, name) for name in node.__dataclass_fields__}
+
+
+def report(**changes: object) -> dict[str, object]:
+    views = {"live": ["a", "b"], "joining": [], "leaving": [], "moving": [], "unreachable": []}
+    return {"generation": 3, "mode": "NORMAL", "schema": "x", "open": True, **views, **changes}
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        (report(), True),
+        (report(live=["a", "b", "gone"]), True),
+        (report(live=["a"]), False),
+        (report(joining=["c"]), False),
+        (report(leaving=["c"]), False),
+        (report(moving=["a"]), False),
+        (report(open=False), False),
+        (report(generation=2), False),
+    ],
+)
+def test_a_node_sees_the_ring_when_all_are_up_and_none_comes_or_goes(said, whole):
+    picture = Picture({"a": said}, secure=True)
+    assert picture.sees("a", ["a", "b"], 3) is whole
+    assert not picture.sees("b", ["a", "b"], 3), "it said nothing"
+
+
+def test_a_node_that_is_open_before_the_ring_is_secure_is_not_ready():
+    assert not Picture({"a": report()}).sees("a", ["a"], 3)
+
+
+def test_all_must_know_the_same_tables():
+    picture = Picture({"a": report(), "b": report(schema="y"), "c": report(schema="z")}, secure=True)
+    assert picture.sees("a", ["a"], 3)
+    assert not picture.sees("a", ["a", "b"], 3)
+
+
+def test_passwords_of_management_are_drawn_each_time_and_not_shown():
+    first, second = Secrets.drawn("client"), Secrets.drawn("client")
+    assert first.jmx != second.jmx
+    assert first.locked != second.locked
+    assert "client" not in repr(first)
+    assert first.jmx not in repr(first)
+
+
+class Shell:
+    """A host that only runs small programs here."""
+
+    name, address, memory, cores, shares_files = "here", "10.0.0.1", 8 * GIB, 2, True
+
+    def __init__(self, **env: str) -> None:
+        self.env = {**os.environ, **env}
+
+    async def capture(self, argv, *, seconds=10.0):
+        words = {"env": self.env, "capture_output": True, "text": True, "timeout": seconds}
+        done = await asyncio.to_thread(subprocess.run, argv, **words)
+        return done.stdout if done.returncode == 0 else None
+
+
+def java(place: Path, version: str) -> Path:
+    (place / "bin").mkdir(parents=True)
+    (place / "release").write_text(f'IMPLEMENTOR="X"\nJAVA_VERSION="{version}"\n')
+    program = place / "bin" / "java"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return program
+
+
+def installed(place: Path, jar: str) -> Path:
+    (place / "lib").mkdir(parents=True)
+    (place / "lib" / jar).touch()
+    return place
+
+
+@pytest.mark.parametrize("jar", ["apache-cassandra-5.0.9.jar", "cassandra-all-5.0.9.jar"])
+def test_an_installed_cassandra_and_the_chosen_java_come_first(tmp_path, monkeypatch, jar):
+    program = java(tmp_path / "a jdk", "17.0.99")
+    home = installed(tmp_path / "cassandra", jar)
+    monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
+    host = Shell(JAVA_HOME=str(tmp_path / "a jdk"), CASSANDRA_HOME=str(home), XDG_CACHE_HOME=str(tmp_path))
+    found = asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+    assert found == (str(program), PurePosixPath(home / "lib"), "5.0.9", "compiled")
+
+
+async def _no_compiler(*_: object) -> str:
+    return "compiled"
+
+
+def test_a_java_that_is_too_new_is_passed_over(tmp_path, monkeypatch):
+    java(tmp_path / "jdk", "25")
+    home = installed(tmp_path / "cassandra", "cassandra-all-5.0.9.jar")
+    monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
+    words = {"CASSANDRA_HOME": str(home), "XDG_CACHE_HOME": str(tmp_path), "PATH": "/bin:/usr/bin"}
+    host = Shell(JAVA_HOME=str(tmp_path / "jdk"), **words)
+    try:
+        found = asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+    except HostError as error:
+        assert "needs Java 17, and here (10.0.0.1) has only 25" in str(error)  # noqa: PT017 - as the machine has it
+    else:
+        assert "/jdk/bin/java" not in found.java
+
+
+def test_without_cassandra_it_says_how_to_get_one(tmp_path, monkeypatch):
+    java(tmp_path / "jdk", "17.0.1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    host = Shell(JAVA_HOME=str(tmp_path / "jdk"), XDG_CACHE_HOME=str(tmp_path), CASSANDRA_HOME="")
+    with pytest.raises(HostError, match=r"no Cassandra on here \(10\.0\.0\.1\)") as caught:
+        asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+    assert "steelyard install cassandra" in caught.value.hint
+
+
+def test_an_unfinished_or_outdated_install_does_not_count(tmp_path, monkeypatch):
+    java(tmp_path / "jdk", "17.0.1")
+    place = installed(tmp_path / "steelyard" / "tools" / "cassandra", "cassandra-all-5.0.9.jar")
+    (place / "complete").write_text("of other sources")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    host = Shell(JAVA_HOME=str(tmp_path / "jdk"), XDG_CACHE_HOME=str(tmp_path), CASSANDRA_HOME="")
+    with pytest.raises(HostError, match="no Cassandra"):
+        asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+
+
+def test_a_jar_that_changed_is_named(tmp_path, monkeypatch):
+    project, lib = tmp_path / "project", tmp_path / "lib"
+    for place in (project, lib):
+        place.mkdir()
+    for jar in ("a.jar", "b.jar"):
+        (lib / jar).write_text(jar)
+    sums = "".join(f"{sha256(jar.encode()).hexdigest()}  {jar}\n" for jar in ("a.jar", "b.jar"))
+    (project / "jars.sha256").write_text(sums)
+    monkeypatch.setattr("steelyard.tools.maven.project", lambda name: project)
+    home = Home("java", PurePosixPath(lib), "5.0.9", f"{lib}/steelyard-cassandra-1.jar")
+    asyncio.run(verify(Shell(), home))
+    (lib / "b.jar").write_text("something else")
+    with pytest.raises(HostError, match=r"not what was installed: b\.jar: FAILED"):
+        asyncio.run(verify(Shell(), home))
+    (lib / "b.jar").unlink()
+    with pytest.raises(HostError, match=r"not what was installed: .*b\.jar"):
+        asyncio.run(verify(Shell(), home))
+
+
+def test_the_version_to_fetch_is_one_and_its_sums_are_known():
+    sums = (maven.project("cassandra") / "jars.sha256").read_text()
+    (version,) = re.findall(r"  cassandra-all-(5\.\d+\.\d+)\.jar$", sums, re.MULTILINE)
+    assert f"<version>{version}</version>" in (maven.project("cassandra") / "pom.xml").read_text()
+    assert "  jamm-0.4.0.jar\n" in sums, "what a node is started with"
+    assert "  ecj-" in sums, "what compiles our classes where only Cassandra is"
+
+
+def ring(tmp_path: Path, options: dict[str, object], nodes: int = 2) -> Cassandra:
+    hosts = tuple(Shell() for _ in range(nodes))
+    context = ServiceContext("ring", hosts, {}, tmp_path, (), "secret")
+    return Cassandra(CassandraOptions.model_validate(options), context)
+
+
+def test_more_copies_than_nodes_are_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(HostError, match="service ring: replication 3 needs 3 nodes, not 2"):
+        asyncio.run(ring(tmp_path, {"replication": 3}).configure())
+
+
+def test_more_nodes_than_hosts_and_fewer_than_copies_are_refused(tmp_path):
+    service = ring(tmp_path, {}, 2)
+    service.ring, service.replication = list(service.context.hosts), 2
+    with pytest.raises(HostError, match="service ring cannot have 3 nodes, only 2"):
+        asyncio.run(service.grow(3))
+    with pytest.raises(HostError, match="cannot have 1 nodes: its replication is 2"):
+        asyncio.run(service.shrink(1))
+
+
+def test_its_heap_may_be_chosen():
+    assert CassandraOptions.model_validate({"heap": "256MiB"}).heap == Size(256 * 2**20)
