@@ -11,8 +11,9 @@ from pydantic import Field
 
 from steelyard.model.command import Command, Endpoint
 from steelyard.remote.base import Host
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.base import ServiceOptions
 
 
 class PerCopyOptions(ServiceOptions):
@@ -29,7 +30,7 @@ class PerCopyOptions(ServiceOptions):
 PerCopyT = TypeVar("PerCopyT", bound=PerCopyOptions)
 
 
-class PerCopy(Service[PerCopyT]):
+class PerCopy(Disturbable[PerCopyT]):
     """Base of services that start one program several times, each on a port of the host's own address.
 
     The subclass says how it is started (`program`), what clients are told (`facts`), and `answers`.
@@ -55,22 +56,6 @@ class PerCopy(Service[PerCopyT]):
         """The first server; all of them are in the fact `servers`."""
         facts = {**self.facts(), "servers": self.all_servers(), "unauthenticated": "whoever reaches it"}
         return Endpoint(self.context.hosts[0].address, self.ports[0], facts)
-
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's servers; see `Killable`."""
-        await self.kill_servers(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash."""
-        await self.restart_servers(host)
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     async def _start(self, host: Host, port: int) -> None:
         label = f"{type(self).__name__.lower()}-{port}"

@@ -146,27 +146,6 @@ class Service(ABC, Generic[OptionsT]):
             if dead := done - {changed}:
                 return f"service {self.context.name}: {dead.pop().result()}"
 
-    async def kill_servers(self, host: str) -> None:
-        """What `kill` of a killable service does; their end is asked for, so no watch complains of it."""
-        await asyncio.gather(*(server.kill() for server in self.servers_on(host)))
-
-    async def freeze_servers(self, host: str) -> None:
-        """What `pause` of a pausable service does."""
-        await asyncio.gather(*(server.freeze() for server in self.servers_on(host)))
-
-    async def thaw_servers(self, host: str) -> None:
-        """What `resume` of a pausable service does."""
-        await asyncio.gather(*(server.thaw() for server in self.servers_on(host)))
-
-    async def restart_servers(self, host: str) -> None:
-        """What `restart` of a killable service does: those that ended begin again, with the same words."""
-        ended = [server for server in self.servers_on(host) if server.exit is not None]
-        for old in ended:
-            new = await old.again()
-            self.servers[self.servers.index(old)] = new
-            self._changed.set()
-            await self._until_it_answers(new)
-
     def servers_on(self, host: str) -> list[Server]:
         """Its servers on the host of this name. Raises HostError when there are none."""
         there = [server for server in self.servers if server.host.name == host]
@@ -193,6 +172,13 @@ class Service(ABC, Generic[OptionsT]):
         self.servers.append(server)
         self._changed.set()
         return server
+
+    async def start_again(self, old: Server) -> None:
+        """Have a server that ended begin once more, and wait until it answers."""
+        new = await old.again()
+        self.servers[self.servers.index(old)] = new
+        self._changed.set()
+        await self._until_it_answers(new)
 
     async def small(self, host: Host, label: str, script: str, **env: str) -> str:
         """What a short shell script prints, run in the scratch on a host. Raises HostError when it fails."""

@@ -15,9 +15,9 @@ from steelyard.services._cassandra_home import CASSANDRA, JAVA, Home, found_home
 from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_watch import Secrets, Watch
 from steelyard.services._cql_ring import even_tokens, more_tokens
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import check_free, free_ports
 from steelyard.services._server import Server
-from steelyard.services.base import Service
 
 _USER = "steelyard"
 # A node that comes back to the ring on the same host begins with nothing.
@@ -29,7 +29,7 @@ printf '%s\\n' "$PASSWORD" > jmx.password
 """
 
 
-class Cassandra(Service[CassandraOptions]):
+class Cassandra(Disturbable[CassandraOptions]):
     """A ring of Apache Cassandra 5.0: a node on each host. All start at once, each with its own tokens.
 
     **Who may use it**: the role `steelyard` with the run's password, over the native protocol. Every node
@@ -92,24 +92,12 @@ class Cassandra(Service[CassandraOptions]):
         """It sees all nodes that are to be there, by its own word, and lets clients in."""
         return await self.watch.whole(server.address, self._alive())
 
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's node; see `Killable`."""
-        await self.kill_servers(host)
-
     async def restart(self, host: str) -> None:
         """After a crash, with the data that it has; the others see it again, too."""
         await self.watch.expect(self._addresses())
-        await self.restart_servers(host)
+        await super().restart(host)
         await self._until_whole(self.servers_on(host)[0])
         await self.watch.calm()
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""

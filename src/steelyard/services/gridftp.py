@@ -10,9 +10,10 @@ from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._server import Server
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.base import ServiceOptions
 
 
 class GridftpOptions(ServiceOptions):
@@ -23,7 +24,7 @@ class GridftpOptions(ServiceOptions):
     )
 
 
-class Gridftp(Service[GridftpOptions]):
+class Gridftp(Disturbable[GridftpOptions]):
     """GridFTP servers, one on each host, that serve an empty directory in the scratch and nothing else.
 
     **Who may use it**: whoever connects from the addresses of the experiment's hosts; access is anonymous
@@ -57,22 +58,6 @@ class Gridftp(Service[GridftpOptions]):
             return False
         url = f"ftp://{server.address}:{server.port}{self.data[server.host.name].path}/"
         return await server.host.capture(("globus-url-copy", "-list", url), seconds=5.0) is not None
-
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's servers; see `Killable`."""
-        await self.kill_servers(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash."""
-        await self.restart_servers(host)
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     def endpoint(self) -> Endpoint:
         """The first server, and the directory it serves."""

@@ -12,10 +12,11 @@ from steelyard.model.command import Command, Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._address import numeric
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._server import Server
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.base import ServiceOptions
 from steelyard.units import Size
 
 _MIB = 2**20
@@ -61,7 +62,7 @@ class MemcachedOptions(ServiceOptions):
         return value
 
 
-class Memcached(Service[MemcachedOptions]):
+class Memcached(Disturbable[MemcachedOptions]):
     """memcached, one on each host, each by itself: clients choose the server of a key.
 
     **Who may use it**: whoever reaches it; the report names that. It is bound to its host's address, by TCP
@@ -103,22 +104,6 @@ class Memcached(Service[MemcachedOptions]):
         for server in self.servers:
             script = shlex.join(_asking(server, "stats settings"))
             await self.small(server.host, "settings", script)
-
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's servers; see `Killable`."""
-        await self.kill_servers(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash; what it held is gone."""
-        await self.restart_servers(host)
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     async def meters(self) -> Mapping[str, float]:
         """Sums over the servers that answer; see `Metered`."""

@@ -14,11 +14,12 @@ from steelyard.remote.base import Host
 from steelyard.services import _postgresql_files as files
 from steelyard.services._address import numeric
 from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._postgresql_files import BASE_BACKUP, INITDB, POSTGRES, PSQL, USER
 from steelyard.services._private import ask, shell_words, write_private
 from steelyard.services._server import Server
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.base import ServiceOptions
 from steelyard.units import Size
 
 _MOST_BUFFERS = 2**30
@@ -68,7 +69,7 @@ class PostgresqlOptions(ServiceOptions):
         return value
 
 
-class Postgresql(Service[PostgresqlOptions]):
+class Postgresql(Disturbable[PostgresqlOptions]):
     """PostgreSQL: a primary on the first host, and on each other host a replica that streams from it.
 
     **Who may use it**: who knows the password of its one role, `steelyard`, a superuser, and connects from
@@ -117,22 +118,6 @@ class Postgresql(Service[PostgresqlOptions]):
             return await self._holds(first, primary, _PRIMARY)
         streams = await self._holds(first, primary, f"{_STREAMS}'{_called(server.host)}'")
         return streams and await self._holds(server.host, server.address, _REPLICA)
-
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's server; see `Killable`."""
-        await self.kill_servers(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash, from its log."""
-        await self.restart_servers(host)
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     def endpoint(self) -> Endpoint:
         """The primary; the replicas come after it in the fact `servers`."""

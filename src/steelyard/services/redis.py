@@ -14,11 +14,12 @@ from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._address import numeric
 from steelyard.services._data import make_data
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._private import ask, write_private
 from steelyard.services._server import Server
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.base import ServiceOptions
 from steelyard.units import Size
 
 _CLUSTER_LEAST = 3  # primaries; redis-cli makes no cluster of fewer
@@ -82,7 +83,7 @@ class RedisOptions(ServiceOptions):
         return self
 
 
-class Redis(Service[RedisOptions]):
+class Redis(Disturbable[RedisOptions]):
     """Redis servers, one on each host: independent ones, a primary with replicas, or a Redis Cluster.
 
     **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
@@ -144,22 +145,6 @@ class Redis(Service[RedisOptions]):
         if self.chosen.replicas and server.host is not self.context.hosts[0]:
             return "master_link_status:up" in (await self._cli(server, "info replication")).split()
         return (await self._cli(server, "ping")).strip() == "PONG"
-
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's servers; see `Killable`."""
-        await self.kill_servers(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash, with what it had written to disk."""
-        await self.restart_servers(host)
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     async def meters(self) -> Mapping[str, float]:
         """Sums over the servers that answer; see `Metered`."""

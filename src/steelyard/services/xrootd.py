@@ -10,9 +10,10 @@ from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._server import Server
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.base import ServiceOptions
 
 
 class XrootdOptions(ServiceOptions):
@@ -23,7 +24,7 @@ class XrootdOptions(ServiceOptions):
     )
 
 
-class Xrootd(Service[XrootdOptions]):
+class Xrootd(Disturbable[XrootdOptions]):
     """XRootD data servers, one on each host, with an empty directory in the scratch as their root.
 
     **Who may use it**: whoever connects from the addresses of the experiment's hosts (`xrd.allow`); it asks
@@ -59,22 +60,6 @@ class Xrootd(Service[XrootdOptions]):
             return False
         query = ("xrdfs", f"{server.address}:{server.port}", "query", "config", "version")
         return bool(await server.host.capture(query, seconds=5.0))
-
-    async def kill(self, host: str) -> None:
-        """As a crash of the host's servers; see `Killable`."""
-        await self.kill_servers(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash."""
-        await self.restart_servers(host)
-
-    async def pause(self, host: str) -> None:
-        """In the middle of its work; see `Pausable`."""
-        await self.freeze_servers(host)
-
-    async def resume(self, host: str) -> None:
-        """After a pause."""
-        await self.thaw_servers(host)
 
     def endpoint(self) -> Endpoint:
         """The first server; the paths of its files begin at its root."""
