@@ -85,6 +85,19 @@ def test_when_its_condition_holds(played: Callable[..., api.Run]) -> None:
     assert last["began"] >= 0.8
 
 
+def test_a_condition_that_names_what_is_not_told_fails_at_once(played: Callable[..., api.Run]) -> None:
+    roles = {"server": 1, "client": 1}
+    store = {"store": {"use": "memcached", "on": "server"}}
+    if not shutil.which("memcached"):
+        pytest.skip("memcached is not installed")
+    wanted = {"when": "store.conections > 9", "within": "1min", "do": "run", "run": ["true"], "on": "client"}
+    run = played(wanted, seconds=30, roles=roles, services=store)
+    (trial,) = run.record.trials
+    assert trial.result.category == "event-failed", trial.message
+    assert "did you mean 'store.connections'" in trial.message
+    assert trial.result.seconds < 20
+
+
 def test_a_condition_that_never_holds_fails_the_trial(played: Callable[..., api.Run]) -> None:
     run = played(
         {"at": "0s", "do": "kill", "service": "net", "node": 0},
@@ -118,12 +131,13 @@ def test_what_did_not_come_is_marked(played: Callable[..., api.Run]) -> None:
 
 
 def test_an_event_that_cannot_happen_here_is_told_before_the_trial(played: Callable[..., api.Run]) -> None:
-    run = played({"at": "0s", "do": "kill", "service": "net", "node": 7}, seconds=30)
+    roles = {"client": 1, "server": "all"}  # how many those are, the site says
+    run = played({"at": "0s", "do": "kill", "service": "net", "node": 7}, seconds=30, roles=roles)
     (trial,) = run.record.trials
     assert (trial.result.category, "node 7" in trial.message) == ("event-failed", True)
     assert trial.result.seconds < 15
 
 
 def test_a_site_that_cannot_cut_is_told_before_anything_starts(played: Callable[..., api.Run]) -> None:
-    with pytest.raises(Exception, match=r"timeline, entry 1 \(cut\): local:2 cannot cut-network"):
+    with pytest.raises(Exception, match=r"timeline, entry 1 \(cut\): site local:2 cannot cut the network"):
         played({"at": "0s", "do": "cut", "on": "server"})

@@ -46,19 +46,21 @@ def _list(entries: list[dict[str, Any]], heading: str) -> None:
         click.echo(f"\n{heading}:")
     for entry in entries:
         ids = f"  [{', '.join(entry['covers'])}]" if entry["covers"] else ""
-        click.echo(f"{entry['name']:12}  {entry['about'].partition(chr(10))[0]}{ids}")
+        click.echo(f"{entry['name']:15}  {entry['about'].partition(chr(10))[0]}{ids}")
 
 
 def _entries(name: str | None) -> list[dict[str, Any]]:
     """Those of a name, or all. Raises UnknownName when nothing is called so."""
+    from steelyard.errors import UnknownName
     from steelyard.plugins import names
 
     workloads, services, events = (
         [found for found in sorted(names(kind)) if name in (None, found)]
         for kind in ("workloads", "services", "events")
     )
-    if name and not (services or events):
-        workloads = [name]  # to be told what there is when there is none
+    if name and not (workloads or services or events):
+        everything = {each for kind in ("workloads", "services", "events") for each in names(kind)}
+        raise UnknownName("entry", name, sorted(everything), hint="`steelyard catalog` lists all of them")
     return [*map(_entry, workloads), *map(_service, services), *map(_event, events)]
 
 

@@ -70,6 +70,9 @@ def _two(
         print_json(plain_comparison(found))
     else:
         click.echo("\n".join(comparison_lines(found)))
+    if fail_on and not found.compared:
+        click.echo("nothing could be compared, so --fail-on has no answer", err=True)
+        return 2
     return 1 if fail_on and found.having(Verdict.WORSE) else 0
 
 

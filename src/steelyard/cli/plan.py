@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
+        *_beside_lines(experiment),
         *_cell_lines(found),
         "commands of one trial:",
         *(f"  {name:12} {shown(command_)}" for name, command_ in found.commands),
@@ -91,6 +93,26 @@ def _disk(found: Preview, scratch: Path) -> str:
     return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "next to nothing"
 
 
+def _beside_lines(experiment: Any) -> list[str]:
+    """The services, and the events of the timeline, a line each."""
+    services = [
+        f"  {name}: {use.use} on {use.on}, kept for the {use.keep} {_words(use.options)}".rstrip()
+        for name, use in experiment.services.items()
+    ]
+    events = [f"  {entry.do} {_words(entry.options)}: {_when(entry)}" for entry in experiment.timeline]
+    return [*(["services:", *services] if services else []), *(["timeline:", *events] if events else [])]
+
+
+def _when(entry: Any) -> str:
+    own = entry.as_file()
+    timing = {key: own[key] for key in ("during", "at", "every", "when", "for", "within") if key in own}
+    return _words(timing) or "as the phase begins"
+
+
+def _words(found: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in found.items())
+
+
 def _cell_lines(found: Preview) -> list[str]:
     shown_cells = [f"  {cell.key}" for cell in found.cells[:12]]
     more = len(found.cells) - len(shown_cells)
@@ -107,10 +129,8 @@ def shown(command_: Any) -> str:
 def _lacks(found: Preview) -> list[str]:
     if not found.lacks:
         return []
-    names = ", ".join(tool.name for tool in found.lacks)
-    return [
-        f"this machine lacks {names}; `steelyard install {' '.join(t.name for t in found.lacks)}` brings it"
-    ]
+    names = list(dict.fromkeys(tool.name for tool in found.lacks))
+    return [f"this machine lacks {', '.join(names)}; `steelyard install {' '.join(names)}` brings it"]
 
 
 def _document(found: Preview) -> dict[str, Any]:

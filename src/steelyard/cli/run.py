@@ -21,8 +21,18 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the order, for this run")
 @job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
-@click.option("--disturbed", type=click.Choice(["exclude", "include"]), help="Whether disturbed trials count")
-@click.option("--undecided", type=PASS_OR_FAIL, default="fail", help="How an undecided requirement counts")
+@click.option(
+    "--disturbed",
+    type=click.Choice(["exclude", "include"]),
+    help="Whether disturbed trials count; by default they do not",
+)
+@click.option(
+    "--undecided",
+    type=PASS_OR_FAIL,
+    default="fail",
+    help="How an undecided or missing requirement counts",
+    show_default=True,
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress")
 @store_option
 @json_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,14 @@ def _allows_events(named: NamedSite, experiment: Experiment) -> None:
     for number, entry in enumerate(experiment.timeline, 1):
         if lacks := event_class(entry.do).site_must - named.site.capabilities():
             raise UsageError(
-                f"timeline, entry {number} ({entry.do}): {named.name} cannot {', '.join(sorted(lacks))}",
-                hint="`--site netns:N` makes hosts on this machine that can be cut off the network",
+                f"timeline, entry {number} ({entry.do}): site {named.name} cannot {_verbs(lacks)}",
+                hint="hosts on this machine that can: `lab: {use: netns, hosts: 4, via: nsenter}` in "
+                "sites.yaml, and `--site lab`",
             )
+
+
+def _verbs(capabilities: Iterable[str]) -> str:
+    return ", ".join(sorted(name.replace("-", " the ") for name in capabilities))
 
 
 def splits(choices: Choices | None, named: NamedSite) -> bool:

@@ -70,7 +70,9 @@ def _job_sentence(record: RunRecord, verb: str | None = None) -> str:
 
 def _end_controller(folder: RunFolder) -> str:
     if not is_live(folder):
-        raise UsageError(f"run {folder.id} is not going on", hint="`steelyard resume` goes on with it")
+        state = RunRecord(folder).glance().state
+        hint = "" if state == "complete" else "`steelyard resume` goes on with it"
+        raise UsageError(f"run {folder.id} is not going on: it is {state}", hint=hint)
     try:
         token = Token.parse(str(json.loads(folder.control.read_text())["token"]))
     except (OSError, ValueError, LookupError, TypeError) as error:

@@ -199,8 +199,11 @@ class Timeline:
         while True:
             try:
                 holds = bool(condition.value(await self._states(condition.names)))
-            except (HostError, ExpressionError) as error:
+            except HostError as error:
                 holds, trouble = False, f"; the last look at it: {error.message}"
+            except ExpressionError as error:
+                reason = f"'{entry.when}' cannot be decided: {error.message}"
+                raise TrialFailure("event-failed", f"{_named(index, entry)}: {reason}") from error
             now = time.monotonic()
             since = since if holds else now
             if holds and now - since >= entry.hold:

@@ -30,7 +30,7 @@ class Partition(Event[PartitionOptions]):
     """
 
     options = PartitionOptions
-    site_must = frozenset({"cut-network"})
+    site_must = frozenset({"part-network"})
     examples = ({"between": ["db[:2]", "db[2:]"]},)
 
     def check(self) -> None:

@@ -100,7 +100,7 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
     notes += [f"–  {printable(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {printable(why)}" for why in dict.fromkeys(marked)]
-    notes += [ADVICE] if marked else []
+    notes += [ADVICE] if any("disturbed" in why for why in marked) else []
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
     return notes

@@ -12,7 +12,7 @@ from pydantic import Field
 from steelyard.model.command import Command, Endpoint
 from steelyard.remote.base import Host
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import chosen_ports
+from steelyard.services._ports import chosen_ports, listening
 from steelyard.services.base import ServiceOptions
 
 
@@ -47,6 +47,14 @@ class PerCopy(Disturbable[PerCopyT]):
     @abstractmethod
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """The command line of one server."""
+
+    async def settled(self) -> bool:
+        """Whether its servers wait for clients, or have one: a server with a client turns others away."""
+        if any(server.exit is not None or server.frozen for server in self.servers):
+            return False
+        hosts = self.context.hosts
+        there = dict(zip(hosts, await asyncio.gather(*map(listening, hosts)), strict=True))
+        return all(server.port in there[server.host] for server in self.servers)
 
     @abstractmethod
     def facts(self) -> Mapping[str, str]:

@@ -96,6 +96,11 @@ class Service(ABC, Generic[OptionsT]):
         self.servers: list[Server] = []
         self._changed = asyncio.Event()
 
+    @classmethod
+    def least_hosts(cls, chosen: OptionsT) -> int:  # noqa: ARG003 - most do with one
+        """How many hosts it needs at least, with these options."""
+        return 1
+
     async def configure(self) -> None:
         """Choose ports, make directories, write configuration. Nothing runs yet."""
 

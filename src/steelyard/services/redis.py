@@ -105,6 +105,11 @@ class Redis(Disturbable[RedisOptions]):
     )
     examples = ({}, {"replicas": True}, {"appendonly": True, "io_threads": 2, "maxmemory": "64MiB"})
 
+    @classmethod
+    def least_hosts(cls, chosen: RedisOptions) -> int:
+        """Redis makes no cluster of fewer than three primaries."""
+        return _CLUSTER_LEAST if chosen.cluster else 1
+
     async def configure(self) -> None:
         """Find ports and write each server's configuration. Raises HostError for a cluster of too few."""
         hosts = self.context.hosts

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
     from steelyard.remote.base import Host
     from steelyard.remote.token import Token
 
-Capability = Literal["root", "shared-files", "cut-network"]
+Capability = Literal["root", "shared-files", "cut-network", "part-network"]
 
 
 class SiteOptions(BaseModel):

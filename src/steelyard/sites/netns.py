@@ -60,8 +60,9 @@ class Netns(Site[NetnsOptions]):
         return self.chosen.hosts
 
     def capabilities(self) -> frozenset[Capability]:
-        """All of them: root makes the network, and the files are this machine's."""
-        return frozenset({"root", "shared-files", "cut-network"})
+        """Root makes the network, and the files are this machine's; who is reached by ssh is not cut off."""
+        found: frozenset[Capability] = frozenset({"root", "shared-files", "part-network"})
+        return found | {"cut-network"} if self._via() == "nsenter" else found
 
     def warnings(self) -> tuple[str, ...]:
         """That a host which is cut off will not be noticed, where it is not reached over its network."""

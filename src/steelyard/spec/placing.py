@@ -88,6 +88,13 @@ def service_hosts(use: ServiceUse, levels: Mapping[str, Scalar]) -> tuple[Select
     return Selection.parse(str(asked["on"])), None if spare is None else Selection.parse(str(spare))
 
 
+def hosts_picked(experiment: Experiment, selection: Selection) -> int | None:
+    """How many hosts a selection picks; None where that depends on the site, or there is no such role."""
+    role = experiment.roles.get(selection.role)
+    last = selection.last or (role.hosts if role and isinstance(role.hosts, int) else None)
+    return None if last is None else last - selection.first
+
+
 def hosts_used(experiment: Experiment, cell: Cell) -> int | None:
     """How many hosts of the site a cell keeps busy; None when that depends on the site."""
     return needed(claims_of(experiment, [cell]))
@@ -156,11 +163,17 @@ class PlacingChecker:
     def _service_options(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
         try:
             kind = service_class(use.use)
-            yield from option_faults(kind.options, substitute(use.options, cell.parameters))
+            options = substitute(use.options, cell.parameters)
+            wrong = option_faults(kind.options, options)
+            yield from wrong or self._too_few(
+                use, cell, kind.least_hosts(kind.options.model_validate(options))
+            )
         except (UnknownName, PlugInError) as error:
             yield Fault(("use",), error.message)
         except ExpressionError as error:
             yield Fault(error.path, error.message)
+        except UsageError:
+            return  # of its hosts, which are looked at beside this
         else:
             if use.grow_into is not None and not can_grow(kind):
                 yield Fault(("grow_into",), f"grow_into: service {use.use} cannot grow while it is in use")
@@ -180,6 +193,13 @@ class PlacingChecker:
                     yield Fault(
                         ("grow_into",), f"grow_into: '{spare}' has hosts of '{on}', where it is already"
                     )
+
+    def _too_few(self, use: ServiceUse, cell: Cell, least: int) -> Iterator[Fault]:
+        count = hosts_picked(self.experiment, service_hosts(use, cell.parameters)[0])
+        if count is not None and count < least:
+            yield Fault(
+                ("on",), f"on: {use.use} with these options needs {least} hosts, '{use.on}' has {count}"
+            )
 
     def _found(self, selection: Selection, key: str) -> Iterator[Fault]:
         try:

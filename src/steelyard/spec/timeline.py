@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from steelyard.errors import PlugInError, UnknownName, did_you_mean
+from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, substitute
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import event_class, service_class
-from steelyard.spec.placing import option_faults
+from steelyard.spec.placing import hosts_picked, option_faults, service_hosts
 from steelyard.spec.sentences import Fault
 
 
@@ -69,6 +70,7 @@ class TimelineChecker:
         yield from option_faults(kind.options, options)
         if kind.capability is not None and "service" in options:
             yield from self._capable(entry.do, kind.capability, str(options["service"]))
+            yield from self._node(options, cell)
 
     def _capable(self, event: str, capability: type, service: str) -> Iterator[Fault]:
         use = self.experiment.services.get(service)
@@ -85,6 +87,22 @@ class TimelineChecker:
             )
         elif event == "grow" and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; give it 'grow_into'")
+
+    def _node(self, options: Mapping[str, Any], cell: Cell) -> Iterator[Fault]:
+        """Whether the service has a host of this number, as far as that can be told without a site."""
+        use, node = self.experiment.services.get(str(options["service"])), options.get("node")
+        if use is None or not isinstance(node, int):
+            return
+        try:
+            chosen = filter(None, service_hosts(use, cell.parameters))
+            counts = [hosts_picked(self.experiment, selection) for selection in chosen]
+        except (UsageError, ExpressionError):
+            return  # that has been said where it is deployed
+        known = sum(count for count in counts if count is not None)
+        if None not in counts and node >= known:
+            yield Fault(
+                ("node",), f"node: {node} is beyond the {known} hosts of '{options['service']}', from 0 on"
+            )
 
     def _tells(self, name: str) -> bool:
         from steelyard.services.base import Metered

@@ -46,7 +46,7 @@ class Figures:
         )
         wrong = Metric("verify_failures", "1", "lower", "reads that gave something else than was written")
         return (
-            Metric("throughput", "1/s", "higher", "operations per second"),
+            Metric("throughput", "1/s", "higher", "operations per second that went well"),
             *(metric for name in self.operations() for metric in self._of(name)),
             Metric("failed_share", "%", "lower", "share of operations that failed", over_copies="mean"),
             *((reached,) if self.chosen.rate else ()),
@@ -56,7 +56,7 @@ class Figures:
     def reading(self, found: Found) -> Reading:
         """Values and histograms, without what is to be left out. Raises ParseFailure."""
         first = _after(found, self.chosen.omit if self.phase == "run" else 0)
-        values = {"throughput": _throughput(found, first)}
+        values: dict[str, float] = {}
         histograms: dict[str, Mapping[float, int]] = {}
         for name in self.operations():
             for metric, section in self._sections(name):
@@ -64,7 +64,8 @@ class Figures:
                 values |= _quantiles(metric, bins)
                 histograms |= {metric: dict(bins.bins)} if bins.bins else {}
             values |= self._counts(name, found, first)
-        values["failed_share"] = _failed_share(values)
+        values["failed_share"] = failed = _failed_share(values)
+        values["throughput"] = _tried(found, first) * (1 - failed)
         if found.target:
             values["rate_reached"] = values["throughput"] / found.target
         if self.chosen.verify and self.phase == "run":
@@ -85,8 +86,7 @@ class Figures:
         )
 
     def _within(self, found: Found, before: Status, after: Status) -> Iterator[tuple[str, float]]:
-        length = after.at - before.at
-        yield "throughput", (after.operations - before.operations) / length
+        length, lost = after.at - before.at, 0.0
         for name in self.operations():
             for metric, section in self._sections(name):
                 bins = _between(found.logs.get(section, ()), before, after)
@@ -96,6 +96,8 @@ class Figures:
             if name != "read_modify_write":
                 failed = _between(found.logs.get(f"{OPERATIONS[name]}-FAILED", ()), before, after)
                 yield f"{name}_failures", float(failed.count)
+                lost += failed.count
+        yield "throughput", max(0.0, after.operations - before.operations - lost) / length
 
     def _of(self, name: str) -> Iterator[Metric]:
         title = _TITLES[name]
@@ -137,7 +139,8 @@ def _after(found: Found, omit: float) -> Status | None:
     return line
 
 
-def _throughput(found: Found, first: Status | None) -> float:
+def _tried(found: Found, first: Status | None) -> float:
+    """Operations per second, those that failed among them: YCSB does not tell them apart here."""
     if first is None:
         return found.throughput
     last = found.statuses[-1]
