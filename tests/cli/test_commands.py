@@ -228,14 +228,22 @@ def test_install_knows_what_is_needed(steelyard):
     assert "unknown tool 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
 
 
-def test_completion_completes_runs(steelyard, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("show l", "plain,last"),
+        ("catalog red", "plain,redis\nplain,redis_benchmark"),
+        ("catalog pau", "pause"),
+    ],
+)
+def test_completion_completes_names(steelyard, monkeypatch, capsys, typed, completed):
     steelyard(*SLEEPS)
     monkeypatch.setenv("_STEELYARD_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "steelyard show l")
+    monkeypatch.setenv("COMP_WORDS", f"steelyard {typed}")
     monkeypatch.setenv("COMP_CWORD", "2")
     with pytest.raises(SystemExit):
         run([])
-    assert "plain,last" in capsys.readouterr().out
+    assert completed in capsys.readouterr().out
 
 
 def test_a_closed_pipe_is_no_error(steelyard, tmp_path):

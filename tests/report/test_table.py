@@ -70,7 +70,10 @@ def test_cells_without_figures_say_why(build):
     found = lines(record)
     assert found[2] == "a=2   0  –                        6 failed: crashed"
     assert found[3] == "–  no trial counts: 6 failed"
-    assert found[4] == "6 trials failed: crashed (trial 2, 4, 6, 8, 10, 12)"
+    assert found[4:6] == [
+        "6 trials failed: crashed (trial 2, 4, 6, 8, 10, 12)",
+        "     trial 2: boom",
+    ]
 
 
 def test_marked_trials_alone_are_shown_in_brackets_and_are_no_result(build):

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import json_option, print_json
+from steelyard.cli.options import EntryName, json_option, print_json
 
 HEADINGS = {
     "workload": "",
@@ -17,7 +17,7 @@ HEADINGS = {
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=EntryName())
 @click.option("--covers", metavar="ID", help="Only what covers a requirement such as SKA1")
 @json_option
 def command(name: str | None, covers: str | None, as_json: bool) -> int:

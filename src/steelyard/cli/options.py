@@ -38,6 +38,21 @@ class RunName(click.ParamType[str]):
         return [CompletionItem(name) for name in ("last", *ids) if name.startswith(incomplete)]
 
 
+class EntryName(click.ParamType[str]):
+    """A workload, service or event. Completes from the catalogue."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        from steelyard.plugins import names
+
+        found = sorted({name for kind in ("workloads", "services", "events") for name in names(kind)})
+        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+
 class SiteName(click.ParamType[str]):
     """A site, as `local:4`. Completes from the plug-ins and from `sites.yaml`."""
 

@@ -13,7 +13,7 @@ from steelyard.report.sections.results import figure
 from steelyard.report.wording import counted, in_short, levels_of, listed, marks_of
 
 NO_INTERVAL = "[–]"
-WIDEST_MARKS = 44
+WIDEST_MARKS, WIDEST_REASON = 44, 300
 ADVICE = "     run it when the machine is quiet, or count disturbed trials with --disturbed include"
 
 
@@ -54,15 +54,18 @@ def requirement_lines(judged: Sequence[Judged]) -> list[str]:
 
 
 def trouble_lines(summary: RunSummary) -> list[str]:
-    """`2 trials failed: crashed (trials 7, 12)`, by category."""
+    """`2 trials failed: crashed (trials 7, 12)`, by category, and why the first of them did."""
     found: dict[str, list[int]] = {}
+    why = {trial.number: trial.message for cell in summary.cells for trial in cell.trials}
     for cell in summary.cells:
         for tally in cell.failed:
             found.setdefault(printable(tally.what), []).extend(tally.trials)
-    return [
-        f"{counted(len(numbers), 'trial')} failed: {what} (trial {listed(sorted(numbers), 6)})"
-        for what, numbers in found.items()
-    ]
+    lines = []
+    for what, numbers in found.items():
+        lines.append(f"{counted(len(numbers), 'trial')} failed: {what} (trial {listed(sorted(numbers), 6)})")
+        if message := why.get(min(numbers), ""):
+            lines.append(f"     trial {min(numbers)}: {shortened(printable(message), WIDEST_REASON)}")
+    return lines
 
 
 def _names(cells: Sequence[CellSummary]) -> list[str]:
@@ -92,6 +95,10 @@ def _text(one: CellMetric) -> str:
     return shown.median if one.summary is None else f"{shown.median} {shown.interval or NO_INTERVAL}"
 
 
+def _disturbed(cell: CellSummary) -> bool:
+    return any(mark.kind == "disturbed" for trial in cell.trials for mark in trial.marks)
+
+
 def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
     found = [one for cell in cells for metric in shown if (one := cell.metrics[metric.name])]
     without = [one.summary.interval_reason for one in found if one.summary and not one.summary.interval]
@@ -100,7 +107,7 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
     notes += [f"–  {printable(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {printable(why)}" for why in dict.fromkeys(marked)]
-    notes += [ADVICE] if any("disturbed" in why for why in marked) else []
+    notes += [ADVICE] if marked and any(map(_disturbed, cells)) else []
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
     return notes
