@@ -55,14 +55,16 @@ class Submitting:
         self._loop.write_text(self._shell())
 
     def rows(self) -> Iterator[Row]:
-        """Submitting one by one, several at once as for a run that is split, and asking for all of them."""
+        """Submitting them, and asking for all of them.
+
+        The limit holds for `submit_all`, which is how several jobs are submitted: a few calls are under way at
+        once. One by one, each waiting for the one before, is there to show what a single call costs.
+        """
         sides = {"ours": self._one_by_one, "at once": self._at_once, "loop": self._bare_loop}
         found, loop = in_turns(self._setting.turns, sides), "a loop of sbatch"
         what = f"{self._count} jobs submitted"
-        yield Row("jobs", f"{what}, one by one", "s", found["ours"], loop, found["loop"], most=MOST_OF_LOOP)
-        yield Row(
-            "jobs", f"{what}, a few at once", "s", found["at once"], loop, found["loop"], most=MOST_OF_LOOP
-        )
+        yield Row("jobs", what, "s", found["at once"], loop, found["loop"], most=MOST_OF_LOOP)
+        yield Row("jobs", f"{what}, one by one", "s", found["ours"], loop, found["loop"])
         yield from self._status()
 
     def _status(self) -> Iterator[Row]:
