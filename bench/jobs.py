@@ -57,8 +57,8 @@ class Submitting:
     def rows(self) -> Iterator[Row]:
         """Submitting them, and asking for all of them.
 
-        The limit holds for `submit_all`, which is how several jobs are submitted: a few calls are under way at
-        once. One by one, each waiting for the one before, is there to show what a single call costs.
+        The limit holds for `submit_all`, which is how several jobs are submitted: a few calls are under way
+        at once. One by one, each waiting for the one before, is there to show what a single call costs.
         """
         sides = {"ours": self._one_by_one, "at once": self._at_once, "loop": self._bare_loop}
         found, loop = in_turns(self._setting.turns, sides), "a loop of sbatch"
