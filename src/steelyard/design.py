@@ -79,14 +79,14 @@ class Design:
         self.experiment, self.seed = experiment, seed
         self.cells = cells(experiment, seed)
         self.repeat = experiment.repeat
-        self.groups = groups(experiment, self.cells)
         self._group = ""
+        self._divide()
 
     def among(self, chosen: Sequence[Cell]) -> Design:
         """The same design for some of its cells, as if there were no others."""
         found = copy(self)
         found.cells = tuple(chosen)
-        found.groups = groups(self.experiment, found.cells)
+        found._divide()
         return found
 
     def next(self, results: Results) -> Sequence[Trial]:
@@ -116,19 +116,20 @@ class Design:
         return least, most
 
     def _batch(self, results: Results) -> Sequence[Trial]:
-        if len(self.groups) < 2:
-            return self._in_order(results)
-        batches = (part._in_order(results) for part in self._parts())
+        batches = (part._in_order(results) for part in self._parts)
         return next(filter(None, batches), ())
 
-    def _parts(self) -> Iterator[Design]:
-        """A design for each group, in the order in which the groups are measured."""
+    def _divide(self) -> None:
+        """Find the groups, and make a design for each, in the order in which they are measured."""
+        self.groups = groups(self.experiment, self.cells)
         at = range(len(self.groups))
-        for number in at if self.experiment.order == "as-written" else self._shuffled(at, "groups"):
-            part = copy(self)
-            part.cells = self.groups[number]
-            part._group = f"group {self.groups[number][0].key} "
-            yield part
+        order = at if self.experiment.order == "as-written" else self._shuffled(at, "groups")
+        self._parts = [self._part(self.groups[number]) for number in order] if len(at) > 1 else [self]
+
+    def _part(self, group: tuple[Cell, ...]) -> Design:
+        part = copy(self)
+        part.cells, part._group = group, f"group {group[0].key} "
+        return part
 
     def _in_order(self, results: Results) -> Sequence[Trial]:
         match self.experiment.order:

@@ -81,7 +81,7 @@ def test_events_begin_and_end(record):
             {"kind": "event-began", "mono": 9.0, "wall": 109.0, **fired, "trial": 2},
         ]
     )
-    whole, open_ended = happenings(record, 1)
+    whole, open_ended = happenings(record)[1]
     assert (whole.label, whole.began, whole.ended, whole.wall) == ("grow ring to 4", 5.0, 8.5, 105.0)
     assert whole.timing == "asked for at 2.00 s, began at 2.01 s of the phase"
     assert (open_ended.ended, open_ended.timing.startswith("when its condition held")) == (None, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.store.reader import RunRecord
 
@@ -22,20 +22,19 @@ class Happening:
     timing: str
 
 
-def happenings(record: RunRecord, number: int) -> list[Happening]:
-    """The events of a trial, in the order in which they began."""
-    found: dict[tuple[object, object], Happening] = {}
+def happenings(record: RunRecord) -> dict[int, list[Happening]]:
+    """The events of each trial that had any, by its number, in the order in which they began."""
+    found: dict[int, dict[tuple[object, object], Happening]] = {}
     for line in record.journal:
-        if line.get("trial") != number or line["kind"] not in ("event-began", "event-ended"):
+        if line["kind"] not in ("event-began", "event-ended"):
             continue
-        key = (line.get("entry"), line.get("began"))
+        of_trial, key = found.setdefault(int(line["trial"]), {}), (line.get("entry"), line.get("began"))
         if line["kind"] == "event-began":
             moment, wall = float(line["mono"]), float(line["wall"])
-            found[key] = Happening(_label(line), moment, None, wall, _timing(line))
-        elif key in found:
-            one = found[key]
-            found[key] = Happening(one.label, one.began, float(line["mono"]), one.wall, one.timing)
-    return list(found.values())
+            of_trial[key] = Happening(_label(line), moment, None, wall, _timing(line))
+        elif key in of_trial:
+            of_trial[key] = replace(of_trial[key], ended=float(line["mono"]))
+    return {number: list(of_trial.values()) for number, of_trial in found.items()}
 
 
 def _label(line: dict[str, object]) -> str:

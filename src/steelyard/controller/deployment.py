@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from steelyard.model.lifetimes import deployment
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
 from steelyard.remote.base import Host
+from steelyard.remote.tasks import first, tasks
 from steelyard.services.base import Metered, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class
 from steelyard.spec.placing import placing, service_hosts
@@ -42,13 +42,8 @@ class Deployed:
 
     async def first_death(self) -> str:
         """Wait until a server of any of them ends by itself, and say which."""
-        watches = [asyncio.ensure_future(service.died()) for service in self.services]
-        try:
-            done, _ = await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
-            return done.pop().result()
-        finally:
-            for watch in watches:
-                watch.cancel()
+        async with tasks(*(service.died() for service in self.services)) as watches:
+            return (await first(watches)).result()
 
 
 @dataclass(frozen=True)
@@ -198,15 +193,7 @@ async def unless_one_dies(deployed: Deployed, work: Coroutine[Any, Any, None], n
     if not deployed.services:
         await work
         return
-    working, death = asyncio.ensure_future(work), asyncio.ensure_future(deployed.first_death())
-    try:
-        await asyncio.wait([working, death], return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-        else:
-            note("service-died", text=death.result())
-            raise TrialFailure("service-failed", death.result())
-    finally:
-        for task in (working, death):
-            task.cancel()
-        await asyncio.wait([working, death])
+    async with tasks(work, deployed.first_death()) as running:
+        if said := (await first(running)).result():
+            note("service-died", text=said)
+            raise TrialFailure("service-failed", said)

@@ -13,6 +13,7 @@ from steelyard.spec.check import declared_metrics
 
 def described(experiment: Experiment, design: Design) -> dict[str, Any]:
     """The content of `design.json`."""
+    file = experiment.as_file()
     metrics = declared_metrics(experiment, design.cells).values()
     required = [
         {"where": entry.where, **_plain(Requirement.parse(entry.that))} for entry in experiment.require
@@ -22,9 +23,9 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "about": experiment.about,
         "seed": design.seed,
         "workload": [use.model_dump(mode="json") for use in experiment.workload],
-        "before_each": experiment.as_file().get("before_each", []),
+        "before_each": file.get("before_each", []),
         "services": {name: use.model_dump(mode="json") for name, use in experiment.services.items()},
-        "timeline": experiment.as_file().get("timeline", []),
+        "timeline": file.get("timeline", []),
         "order": experiment.order,
         "restricted": restriction(experiment, len(design.groups)),
         "repeat": experiment.repeat.model_dump(mode="json"),

@@ -19,6 +19,7 @@ from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
 from steelyard.model.metric import Reading
 from steelyard.model.uses import Start, WorkloadUse
 from steelyard.remote.base import Host, Process, Streams, finish
+from steelyard.remote.tasks import tasks
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
@@ -256,17 +257,8 @@ def _start(instant: Instant | None, found: Mapping[str, Ended]) -> Punctuality |
 
 async def _all_or_none(copies: Any) -> None:
     """Wait for all; should one fail, the others are ended, and its failure is raised."""
-    tasks = [asyncio.ensure_future(copy) for copy in copies]
-    if len(tasks) == 1:
-        await tasks[0]
-        return
-    try:
-        await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    async with tasks(*copies) as running:
+        await asyncio.gather(*running)
 
 
 async def _raw(berth: Berth, folder: Path) -> PurePosixPath:

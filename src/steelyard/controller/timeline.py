@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
@@ -17,6 +17,7 @@ from steelyard.model.metric import Mark
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
+from steelyard.remote.tasks import first, tasks
 from steelyard.services.base import Metered
 from steelyard.spec.bind import bound_event
 from steelyard.spec.timeline import phase_of
@@ -64,20 +65,6 @@ class Stages:
         return self._ended.setdefault(phase, asyncio.Event())
 
 
-@dataclass
-class Fired:
-    """An event that happened. Seconds count from its phase's beginning; `asked` is None for a condition."""
-
-    entry: int
-    event: str
-    phase: str | None
-    asked: float | None
-    began: float
-    mono: float
-    took: float | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Timeline:
     """The events of one trial. `note` writes a line of the journal."""
 
@@ -87,7 +74,7 @@ class Timeline:
         self._experiment, self._cell, self._scene, self._stages = experiment, cell, scene, stages
         self._number, self._note = number, note
         self._events: list[Event[Any]] = []
-        self.fired: list[Fired] = []
+        self._begun: list[int] = []
         self._done: set[int] = set()
 
     def check(self) -> None:
@@ -117,25 +104,15 @@ class Timeline:
         if not self._experiment.timeline:
             await work
             return
-        working, playing = asyncio.ensure_future(work), asyncio.ensure_future(self._play())
-        try:
-            await asyncio.wait([working, playing], return_when=asyncio.FIRST_COMPLETED)
-            if playing.done():
-                playing.result()
-            await working
-            await playing
-        finally:
-            for task in (working, playing):
-                task.cancel()
-            await asyncio.gather(working, playing, return_exceptions=True)
+        async with tasks(work, self._play()) as running:
+            await asyncio.gather(*running)
 
     def marks(self) -> list[Mark]:
         """Entries that did not happen, or were not complete when their phase ended."""
-        began = {fired.entry for fired in self.fired}
         return [
             Mark(
                 "incomplete",
-                f"{_named(index, entry)} {'was not complete' if index in began else 'did not come'}"
+                f"{_named(index, entry)} {'was not complete' if index in self._begun else 'did not come'}"
                 " before its phase ended",
             )
             for index, entry in enumerate(self._experiment.timeline)
@@ -146,13 +123,8 @@ class Timeline:
         entries = list(enumerate(self._experiment.timeline))
         once = [(index, entry) for index, entry in entries if entry.every is None]
         again = [self._again(index, entry) for index, entry in entries if entry.every is not None]
-        tasks = [asyncio.ensure_future(each) for each in (self._in_order(once), *again)]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with tasks(self._in_order(once), *again) as running:
+            await asyncio.gather(*running)
 
     async def _in_order(self, entries: Iterable[tuple[int, Entry]]) -> None:
         for index, entry in entries:
@@ -160,8 +132,8 @@ class Timeline:
             began = await self._until_due(index, entry, use)
             if began is None:
                 return
-            asked = entry.at if entry.when is None else None
-            await self._fire(index, entry, use, began, asked or (0.0 if entry.when is None else None))
+            asked = (entry.at or 0.0) if entry.when is None else None
+            await self._fire(index, entry, use, began, asked)
 
     async def _again(self, index: int, entry: Entry) -> None:
         use, due = self._phase(entry), float(entry.at if entry.at is not None else entry.every or 0.0)
@@ -183,14 +155,9 @@ class Timeline:
 
     async def _unless_over(self, use: WorkloadUse, waiting: Coroutine[Any, Any, float]) -> float | None:
         """What comes of the waiting; None when the phase is over first."""
-        task, over = asyncio.ensure_future(waiting), asyncio.ensure_future(self._stages.ended(use.phase))
-        try:
-            await asyncio.wait([task, over], return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() and not self._stages.over(use.phase) else None
-        finally:
-            for each in (task, over):
-                each.cancel()
-            await asyncio.gather(task, over, return_exceptions=True)
+        async with tasks(waiting, self._stages.ended(use.phase)) as running:
+            done = await first(running)
+            return None if self._stages.over(use.phase) else done.result()
 
     async def _holds(self, index: int, entry: Entry, condition: Expression) -> float:
         """Wait until a condition has held as long as asked. Raises TrialFailure when that takes too long."""
@@ -228,16 +195,24 @@ class Timeline:
     async def _fire(
         self, index: int, entry: Entry, use: WorkloadUse, began: float, asked: float | None
     ) -> None:
-        logs = self._scene.logs / f"{index + 1}-{len(self.fired) + 1}"
+        """`began` is when its phase did; `asked`, seconds after that, is None for a condition."""
+        self._begun.append(index)
+        logs = self._scene.logs / f"{index + 1}-{len(self._begun)}"
         event = bound_event(entry, self._cell, replace(self._scene, logs=logs))
         self._events.append(event)
         now = time.monotonic()
-        fired = Fired(index, entry.do, use.phase, asked, now - began, now)
-        self.fired.append(fired)
-        self._tell("event-began", fired, options=dict(entry.options))
+        about = {
+            "trial": self._number,
+            "entry": index,
+            "event": entry.do,
+            "phase": use.phase,
+            "asked": asked,
+            "began": now - began,
+        }
+        self._note("event-began", **about, options=dict(entry.options))
         try:
             async with asyncio.timeout(entry.within or COMPLETE_WITHIN):
-                fired.facts = await event.happen()
+                facts = await event.happen()
         except HostLost:
             raise
         except TimeoutError:
@@ -246,22 +221,9 @@ class Timeline:
             raise TrialFailure("event-failed", f"{_named(index, entry)} {reason}") from None
         except (HostError, UsageError) as error:
             raise TrialFailure("event-failed", f"{_named(index, entry)}: {error.message}") from error
-        fired.took = time.monotonic() - now
-        self._tell("event-ended", fired, took=fired.took, facts=dict(fired.facts))
+        self._note("event-ended", **about, took=time.monotonic() - now, facts=dict(facts))
         if not self._stages.over(use.phase):
             self._done.add(index)
-
-    def _tell(self, kind: str, fired: Fired, **more: Any) -> None:
-        self._note(
-            kind,
-            trial=self._number,
-            entry=fired.entry,
-            event=fired.event,
-            phase=fired.phase,
-            asked=fired.asked,
-            began=fired.began,
-            **more,
-        )
 
     async def _heal(self) -> None:
         for event in reversed(self._events):

@@ -7,6 +7,7 @@ timeline always asks for.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -68,6 +69,12 @@ class Event(ABC, Generic[OptionsT]):
     @abstractmethod
     async def happen(self) -> Mapping[str, Any]:
         """Do it; returns once it is complete, with facts for the record."""
+
+    async def heal_after(self, length: float | None) -> None:
+        """What ends an event by itself: so many seconds, then its healing; with None it goes on."""
+        if length is not None:
+            await asyncio.sleep(length)
+            await self.heal()
 
     async def heal(self) -> None:
         """Undo what harm it did; also after a `happen` that failed half-way, and more than once."""

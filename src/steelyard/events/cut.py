@@ -51,9 +51,7 @@ class Cut(Event[CutOptions]):
         """Cut, and join again after the length."""
         hosts = self._hosts()
         await asyncio.gather(*(host.cut() for host in hosts))
-        if self.chosen.length is not None:
-            await asyncio.sleep(self.chosen.length)
-            await self.heal()
+        await self.heal_after(self.chosen.length)
         return {"hosts": [host.name for host in self.scene.hosts(self.chosen.on)]}
 
     async def heal(self) -> None:

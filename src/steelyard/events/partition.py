@@ -48,9 +48,7 @@ class Partition(Event[PartitionOptions]):
         """Part them, and join them again after the length."""
         one, other = self._groups()
         await asyncio.gather(*(a.part(_addresses(b)) for a, b in self._sides()))
-        if self.chosen.length is not None:
-            await asyncio.sleep(self.chosen.length)
-            await self.heal()
+        await self.heal_after(self.chosen.length)
         return {"hosts": [[host.name for host in one], [host.name for host in other]]}
 
     async def heal(self) -> None:

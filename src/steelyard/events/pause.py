@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,9 +33,7 @@ class Pause(NodeEvent[PauseOptions]):
     async def happen(self) -> Mapping[str, Any]:
         """Freeze, and thaw after the length."""
         await self.service.pause(self.host.name)
-        if self.chosen.length is not None:
-            await asyncio.sleep(self.chosen.length)
-            await self.service.resume(self.host.name)
+        await self.heal_after(self.chosen.length)
         return {"host": self.host.name}
 
     async def heal(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
 from steelyard.analysis.derived import Derived
-from steelyard.analysis.happenings import happenings
+from steelyard.analysis.happenings import Happening, happenings
 from steelyard.analysis.latency import Point, merged, percentile_curve
 from steelyard.analysis.over_time import over_time
 from steelyard.analysis.summary import RunSummary
@@ -22,8 +22,9 @@ from steelyard.report.charts.distribution import distribution
 from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
 from steelyard.report.charts.over_time import over_time_panels
 from steelyard.report.charts.percentiles import percentiles
-from steelyard.store.reader import RunRecord
+from steelyard.store.reader import RunRecord, TrialRecord
 
+Events = Mapping[int, Sequence[Happening]]
 MOST_ROWS = 20_000
 MOST_CELLS = 300
 MOST_CURVES = 100
@@ -72,8 +73,9 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
     for number, finding in enumerate(derived.findings):
         charts[f"derived/{number}"] = derived_chart(number, finding)
     latencies, damaged = _latencies(record, few)
-    hosts, trials, unread = _hosts(record, summary)
-    series, timed = _over_time(record, summary)
+    typical, events = shown_trials(summary, most=MOST_TRIALS), happenings(record)
+    hosts, trials, unread = _hosts(record, typical, events)
+    series, timed = _over_time(record, typical, events)
     choices = {
         "metric": [Choice(str(n), metric.name) for n, metric in enumerate(summary.metrics[:shown])],
         "parameter": [Choice(str(n), axis.name) for n, axis in enumerate(varying)],
@@ -116,38 +118,45 @@ def _latencies(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart]
     return charts, notes
 
 
-def _hosts(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[Choice], list[str]]:
+def _hosts(
+    record: RunRecord, trials: Sequence[TrialRecord], events: Events
+) -> tuple[dict[str, Chart], list[Choice], list[str]]:
     charts: dict[str, Chart] = {}
     choices: list[Choice] = []
     notes: list[str] = []
-    for trial in shown_trials(summary, most=MOST_TRIALS):
+    for trial in trials:
         try:
             hosts = samples(record, trial.number, COLUMNS)
         except StoreError as error:
             notes.append(f"Telemetry of trial {trial.number} cannot be read: {error.message}")
             continue
-        events = happenings(record, trial.number)
+        happened = events.get(trial.number, ())
         for host in hosts:
             number = len(choices)
-            panels = {panel.key: host_panel(number, host, panel, events) for panel in PANELS}
+            panels = {panel.key: host_panel(number, host, panel, happened) for panel in PANELS}
             charts |= {f"{key}/{number}": chart for key, chart in panels.items() if chart}
-            label = f"trial {trial.number}: {trial.result.trial.cell.key}"
-            choices.append(Choice(str(number), label + (f", {host.host}" if len(hosts) > 1 else "")))
+            choices.append(Choice(str(number), _named(trial) + (f", {host.host}" if len(hosts) > 1 else "")))
     return charts, choices, notes
 
 
-def _over_time(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[Choice]]:
+def _over_time(
+    record: RunRecord, trials: Sequence[TrialRecord], events: Events
+) -> tuple[dict[str, Chart], list[Choice]]:
     """The time series of the shown trials; what cannot be read is left out, its figures stand elsewhere."""
     charts: dict[str, Chart] = {}
     choices: list[Choice] = []
-    for trial in shown_trials(summary, most=MOST_TRIALS):
+    for trial in trials:
         with suppress(StoreError):
             if found := over_time(record, trial.number):
-                number, events = len(choices), happenings(record, trial.number)
-                panels = over_time_panels(number, found, dict(record.metrics), events)
+                number, happened = len(choices), events.get(trial.number, ())
+                panels = over_time_panels(number, found, dict(record.metrics), happened)
                 charts |= {f"over{position}/{number}": chart for position, chart in enumerate(panels)}
-                choices.append(Choice(str(number), f"trial {trial.number}: {trial.result.trial.cell.key}"))
+                choices.append(Choice(str(number), _named(trial)))
     return charts, choices
+
+
+def _named(trial: TrialRecord) -> str:
+    return f"trial {trial.number}: {trial.result.trial.cell.key}"
 
 
 def slots(charts: Mapping[str, Chart]) -> Iterator[str]:

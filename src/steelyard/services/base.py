@@ -22,6 +22,7 @@ from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.remote.tasks import first, tasks
 from steelyard.services._capabilities import Growable, Killable, Metered, Pausable, Shrinkable
 from steelyard.services._server import Server, run_small
 
@@ -141,15 +142,14 @@ class Service(ABC, Generic[OptionsT]):
         """
         while True:
             self._changed.clear()
-            changed = asyncio.ensure_future(self._changed.wait())
-            watches = [asyncio.ensure_future(server.ended_by_itself()) for server in self.servers]
-            try:
-                done, _ = await asyncio.wait([changed, *watches], return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for watch in (changed, *watches):
-                    watch.cancel()
-            if dead := done - {changed}:
-                return f"service {self.context.name}: {dead.pop().result()}"
+            ends = (server.ended_by_itself() for server in self.servers)
+            async with tasks(*ends, self._more()) as watches:
+                if said := (await first(watches)).result():
+                    return f"service {self.context.name}: {said}"
+
+    async def _more(self) -> None:
+        """Wait until there are other servers."""
+        await self._changed.wait()
 
     def servers_on(self, host: str) -> list[Server]:
         """Its servers on the host of this name. Raises HostError when there are none."""

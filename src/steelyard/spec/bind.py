@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import SpecError
 from steelyard.model.experiment import Experiment
@@ -21,6 +21,8 @@ from steelyard.workloads.base import Workload
 if TYPE_CHECKING:
     from steelyard.events.base import Event, Scene
     from steelyard.services.base import Service, ServiceContext
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def workload_class(name: str) -> type[Workload[Any]]:
@@ -44,13 +46,7 @@ def bound(use: WorkloadUse, cell: Cell) -> Workload[Any]:
     """The workload of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = workload_class(use.use)
     options = bound_options(use, cell.parameters)
-    try:
-        return kind(kind.options.model_validate(options), cell.parameters)
-    except ValidationError as error:
-        found = [
-            f"{use.use} with {cell.key}: {fault.message}" for fault in faults(error, options, kind.options)
-        ]
-        raise SpecError(found) from error
+    return kind(_fitting(kind.options, options, f"{use.use} with {cell.key}"), cell.parameters)
 
 
 def service_class(name: str) -> type[Service[Any]]:
@@ -70,12 +66,7 @@ def can_grow(kind: type[Service[Any]]) -> bool:
 def bound_service(use: ServiceUse, cell: Cell, context: ServiceContext) -> Service[Any]:
     """The service of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = service_class(use.use)
-    options: dict[str, Any] = substitute(use.options, cell.parameters)
-    try:
-        return kind(kind.options.model_validate(options), context)
-    except ValidationError as error:
-        found = [f"{use.use}: {fault.message}" for fault in faults(error, options, kind.options)]
-        raise SpecError(found) from error
+    return kind(_fitting(kind.options, substitute(use.options, cell.parameters), use.use), context)
 
 
 def event_class(name: str) -> type[Event[Any]]:
@@ -88,11 +79,15 @@ def event_class(name: str) -> type[Event[Any]]:
 def bound_event(entry: Entry, cell: Cell, scene: Scene) -> Event[Any]:
     """The event of an entry in a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = event_class(entry.do)
-    options: dict[str, Any] = substitute(entry.options, cell.parameters)
+    return kind(_fitting(kind.options, substitute(entry.options, cell.parameters), entry.do), scene)
+
+
+def _fitting(model: type[ModelT], options: dict[str, Any], what: str) -> ModelT:
+    """The options as the plug-in's own. Raises SpecError with a line for each that does not fit."""
     try:
-        return kind(kind.options.model_validate(options), scene)
+        return model.model_validate(options)
     except ValidationError as error:
-        found = [f"{entry.do}: {fault.message}" for fault in faults(error, options, kind.options)]
+        found = [f"{what}: {fault.message}" for fault in faults(error, options, model)]
         raise SpecError(found) from error
 
 

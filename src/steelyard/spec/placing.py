@@ -118,6 +118,13 @@ def _larger(a: Count, b: Count) -> Count:
     return "all" if "all" in (a, b) else max(int(a), int(b))
 
 
+def no_service(name: str, experiment: Experiment) -> str:
+    """A sentence for a service that an experiment does not have."""
+    hint = did_you_mean(name, experiment.services)
+    there = ", ".join(experiment.services) or "none"
+    return f"there is no service '{name}'{hint or f'; services are {there}'}"
+
+
 def option_faults(model: type[BaseModel], options: Mapping[str, Any]) -> list[Fault]:
     """What is wrong with the options of a plug-in that has no parameters in them."""
     try:
@@ -217,9 +224,7 @@ class PlacingChecker:
         if use.to in self.experiment.services:
             yield from self._talks(use, self.experiment.services[use.to].use, (*path, "to"))
             return
-        hint = did_you_mean(use.to, self.experiment.services)
-        there = ", ".join(self.experiment.services) or "none"
-        yield Fault((*path, "to"), f"to: there is no service '{use.to}'{hint or f'; services are {there}'}")
+        yield Fault((*path, "to"), f"to: {no_service(use.to, self.experiment)}")
 
     def _talks(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
         known = workload_class(use.use).talks_to

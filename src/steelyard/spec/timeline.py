@@ -12,7 +12,7 @@ from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import event_class, service_class
-from steelyard.spec.placing import hosts_picked, option_faults, service_hosts
+from steelyard.spec.placing import hosts_picked, no_service, option_faults, service_hosts
 from steelyard.spec.sentences import Fault
 
 
@@ -52,7 +52,7 @@ class TimelineChecker:
                 hint = f"; write a service and what it tells of itself, as {name}.{SETTLED}"
                 yield Fault(("when",), f"when: '{name}' is no state of a service{hint}")
             elif service not in self.experiment.services:
-                yield Fault(("when",), f"when: {self._no_service(service)}")
+                yield Fault(("when",), f"when: {no_service(service, self.experiment)}")
             elif what != SETTLED and not self._tells(service):
                 use = self.experiment.services[service].use
                 yield Fault(("when",), f"when: service {use} tells no figures of itself, only {SETTLED}")
@@ -75,7 +75,7 @@ class TimelineChecker:
     def _capable(self, event: str, capability: type, service: str) -> Iterator[Fault]:
         use = self.experiment.services.get(service)
         if use is None:
-            yield Fault(("service",), f"service: {self._no_service(service)}")
+            yield Fault(("service",), f"service: {no_service(service, self.experiment)}")
             return
         try:
             able = issubclass(service_class(use.use), capability)
@@ -111,8 +111,3 @@ class TimelineChecker:
             return issubclass(service_class(self.experiment.services[name].use), Metered)
         except (UnknownName, PlugInError):
             return True  # that has been said where it is deployed
-
-    def _no_service(self, name: str) -> str:
-        hint = did_you_mean(name, self.experiment.services)
-        there = ", ".join(self.experiment.services) or "none"
-        return f"there is no service '{name}'{hint or f'; services are {there}'}"

@@ -187,11 +187,6 @@ class RunRecord:
             with _sound(path):
                 yield [_sample(json.loads(line)) for line in path.read_text().splitlines()]
 
-    def meters(self, number: int) -> dict[str, Path]:
-        """Service to the Parquet file of its own figures during a trial."""
-        folder = self.folder.meters(number, "x", "parquet").parent
-        return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
-
     def _of(self, kind: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.journal if line["kind"] == kind)
 

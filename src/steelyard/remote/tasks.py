@@ -1,0 +1,31 @@
+"""Several things done at the same time, none of which outlives the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def tasks(*work: Coroutine[Any, Any, T]) -> AsyncIterator[tuple[asyncio.Task[T], ...]]:
+    """A task for each, in order; what still runs when the block ends is cancelled and waited for.
+
+    What one raises is raised where it is awaited in the block, and nowhere else.
+    """
+    running = tuple(asyncio.create_task(each) for each in work)
+    try:
+        yield running
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def first(running: tuple[asyncio.Task[T], ...]) -> asyncio.Task[T]:
+    """The first of them that is done, the earliest in order where several are."""
+    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    return next(task for task in running if task.done())
