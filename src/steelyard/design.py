@@ -10,6 +10,10 @@ extended one is a replay with more levels. Three orders:
 
 Where services bind cells together (`model.lifetimes`), the order holds within each group of such cells, and
 the groups follow each other, in random order unless it is `as-written`.
+
+With `find` the cells come into being as the search goes on (`model.find`). All searches of a group go step by
+step: a step is a design of its own, whose cells are the levels that the searches have come to, in the order
+above; `as-written` makes one search after the other.
 """
 
 from __future__ import annotations
@@ -18,14 +22,16 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import TypeVar
 
 from steelyard.model.experiment import Experiment
+from steelyard.model.find import Search, Sought, Walk, searches
 from steelyard.model.lifetimes import groups
 from steelyard.model.method import Until
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
-from steelyard.stats.stopping import precise_enough
+from steelyard.stats.holding import Rule, precise
 
 Item = TypeVar("Item")
 
@@ -36,6 +42,7 @@ class Results:
     def __init__(self, found: Iterable[Result] = ()) -> None:
         self._by_cell: dict[str, dict[int, Result]] = defaultdict(dict)
         self._precise: dict[str, bool] = {}
+        self._met: dict[str, bool | None] = {}
         self.seconds = 0.0
         for result in found:
             self.add(result)
@@ -45,6 +52,7 @@ class Results:
         key, repetition = result.trial.key
         self._by_cell[key][repetition] = result
         self._precise.pop(key, None)
+        self._met.pop(key, None)
         self.seconds += result.seconds
 
     def has(self, trial: Trial) -> bool:
@@ -58,12 +66,14 @@ class Results:
     def precise(self, cell: Cell, until: Until) -> bool:
         """Whether a cell's metric is known as precisely as asked; worked out once for each new result."""
         if cell.key not in self._precise:
-            found = (result for result in self.of(cell).values() if result.poolable)
-            values = [result.metrics[until.metric] for result in found if until.metric in result.metrics]
-            within, confidence = until.within, until.confidence
-            enough = values and precise_enough(values, within=within, confidence=confidence).enough
-            self._precise[cell.key] = bool(enough)
+            self._precise[cell.key] = precise(until, self.of(cell).values())
         return self._precise[cell.key]
+
+    def met(self, cell: Cell, rule: Rule) -> bool | None:
+        """Whether a level of a search holds; None while it is measured. Worked out once for each result."""
+        if cell.key not in self._met:
+            self._met[cell.key] = rule.met(self.of(cell).values())
+        return self._met[cell.key]
 
     def __iter__(self) -> Iterator[Result]:
         return (result for found in self._by_cell.values() for result in found.values())
@@ -73,21 +83,34 @@ class Results:
 
 
 class Design:
-    """The design of a run. `cells` are all cells in the order of the file, `groups` as services bind them."""
+    """The design of a run. `cells` are all cells in the order of the file, `groups` as services bind them.
+
+    With `find`, which is then `sought`, `cells` are those at the bounds of each search, and the groups are of
+    the first cells of searches.
+    """
 
     def __init__(self, experiment: Experiment, seed: int) -> None:
         self.experiment, self.seed = experiment, seed
         self.cells = cells(experiment, seed)
-        self.repeat = experiment.repeat
+        self.repeat, find = experiment.repeat, experiment.find
+        self.sought = Sought.of(find, experiment.parameters) if find else None
+        self._rule = Rule(find.requirement, self.repeat) if find else None
+        self._searching = find is not None
         self._group = ""
         self._divide()
 
     def among(self, chosen: Sequence[Cell]) -> Design:
-        """The same design for some of its cells, as if there were no others."""
+        """The same design for some of its cells, as if there were no others; a search is taken whole."""
         found = copy(self)
-        found.cells = tuple(chosen)
+        ends = [cell for search in self._searches(chosen) for cell in search.ends]
+        found.cells = tuple(ends if self._searching else chosen)
         found._divide()
         return found
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """One for each combination of the other parameters; none without `find`."""
+        return self._searches(self.cells)
 
     def next(self, results: Results) -> Sequence[Trial]:
         """The trials to be made now, in order; empty when the run is complete or its budget spent.
@@ -105,6 +128,8 @@ class Design:
 
     def expected(self, results: Results) -> tuple[int, int]:
         """How many trials the whole run has at least and at most, going by the results so far."""
+        if self._searching:
+            return self._expected_of_searches(results)
         if self.repeat.until is None:
             return (len(self.cells) * self.repeat.at_least,) * 2
         least = most = 0
@@ -115,16 +140,58 @@ class Design:
             most += self.repeat.at_most if open_ended else done
         return least, most
 
+    def _expected_of_searches(self, results: Results) -> tuple[int, int]:
+        """What was made, even where the search would not go there again; and what each search may come to.
+
+        As long as all trials count; those that say nothing of their level are made again.
+        """
+        least = most = len(results)
+        for search, walk in self._walks(results):
+            if walk.current is None:
+                continue
+            done = self._rule.counted(results.of(search.at(walk.current)).values()) if self._rule else 0
+            probes = search.bounds.probes(walk.below, walk.above)
+            least += max(self.repeat.at_least - done, 1) + (probes[0] - 1) * self.repeat.at_least
+            most += self.repeat.at_most * probes[1] - done
+        return least, most
+
     def _batch(self, results: Results) -> Sequence[Trial]:
-        batches = (part._in_order(results) for part in self._parts)
+        batches = (
+            part._next_step(results) if self._searching else part._in_order(results) for part in self._parts
+        )
         return next(filter(None, batches), ())
+
+    def _next_step(self, results: Results) -> Sequence[Trial]:
+        """The trials of the earliest step that any of the searches is at; those ahead of it wait."""
+        walks = self._walks(results)
+        step = min((len(walk.settled) for _, walk in walks if walk.current is not None), default=None)
+        if step is None:
+            return ()
+        here = copy(self)
+        here.cells = tuple(search.at(walk.levels[step]) for search, walk in walks if step < len(walk.levels))
+        here._searching, here._group = False, f"{self._group}step {step} "
+        here._divide()
+        return here._batch(results)
+
+    def _walks(self, results: Results) -> list[tuple[Search, Walk]]:
+        """How far each search has come."""
+        rule = self._rule
+        return [(one, one.walk(partial(results.met, rule=rule))) for one in self.searches] if rule else []
+
+    def _searches(self, of: Iterable[Cell]) -> tuple[Search, ...]:
+        return searches(self.sought, of) if self.sought else ()
 
     def _divide(self) -> None:
         """Find the groups, and make a design for each, in the order in which they are measured."""
-        self.groups = groups(self.experiment, self.cells)
-        at = range(len(self.groups))
-        order = at if self.experiment.order == "as-written" else self._shuffled(at, "groups")
-        self._parts = [self._part(self.groups[number]) for number in order] if len(at) > 1 else [self]
+        units = tuple(one.first for one in self.searches) if self._searching else self.cells
+        self.groups = groups(self.experiment, units)
+        in_order = self.experiment.order == "as-written"
+        parts = self.groups
+        if self._searching and in_order:
+            parts = tuple((cell,) for group in self.groups for cell in group)
+        at = range(len(parts))
+        order = at if in_order else self._shuffled(at, "groups")
+        self._parts = [self._part(parts[number]) for number in order] if len(at) > 1 else [self]
 
     def _part(self, group: tuple[Cell, ...]) -> Design:
         part = copy(self)
@@ -155,7 +222,7 @@ class Design:
         return [trial for trial in self._shuffled(every, "all") if not results.has(trial)]
 
     def _one_cell(self, results: Results) -> Sequence[Trial]:
-        if self.repeat.until is None:
+        if self.repeat.until is None and self._rule is None:
             return [trial for cell in self.cells for trial in self._missing(cell, results)]
         for cell in self.cells:
             if missing := self._missing(cell, results):
@@ -172,6 +239,8 @@ class Design:
         done = results.of(cell)
         if len(done) < self.repeat.at_least:
             return True
+        if self._rule:
+            return results.met(cell, self._rule) is None
         until = self.repeat.until
         if until is None or len(done) >= self.repeat.at_most:
             return False

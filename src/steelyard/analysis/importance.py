@@ -11,8 +11,9 @@ TELLING_QUANTILES = (0.5, 0.99)
 
 
 def named(design: Mapping[str, Any]) -> list[str]:
-    """The metrics that the experiment itself asks about: in its requirements, then in its stop rule."""
-    required = [str(entry.get("metric", "")) for entry in design.get("require", ())]
+    """The metrics that the experiment itself asks about: in its search, its requirements, its stop rule."""
+    required = [str(design["find"].get("metric", ""))] if design.get("find") else []
+    required += [str(entry.get("metric", "")) for entry in design.get("require", ())]
     until = (design.get("repeat") or {}).get("until") or {}
     return list(dict.fromkeys(name for name in (*required, str(until.get("metric", ""))) if name))
 

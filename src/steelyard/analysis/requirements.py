@@ -145,10 +145,10 @@ def _verdict(
         return (Verdict.MET if requirement.holds(value) else Verdict.NOT_MET), ""
     if interval is None:
         return Verdict.UNDECIDED, "one trial has no interval"
-    ends = {requirement.holds(interval.low), requirement.holds(interval.high)}
-    if len(ends) == 2:
+    found = requirement.holds_between(interval.low, interval.high)
+    if found is None:
         return Verdict.UNDECIDED, "the interval holds the bound"
-    return (Verdict.MET if ends.pop() else Verdict.NOT_MET), ""
+    return (Verdict.MET if found else Verdict.NOT_MET), ""
 
 
 def _left_out(cell: CellSummary) -> str:

@@ -60,16 +60,38 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
     seed = f"seed {found.seed}" if experiment.seed is not None else "seed drawn at the start"
     return [
         f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
-        f"{len(found.cells)} cells x {each} repetitions = {count} trials, {found.order} order, {seed}",
+        f"{_size(found)} x {each} repetitions = {count} trials, {found.order} order, {seed}",
         *([f"order    restricted to {found.restricted}"] if found.restricted else []),
         f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
         *_beside_lines(experiment),
-        *_cell_lines(found),
+        *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
         "commands of one trial:",
         *(f"  {name:12} {shown(command_)}" for name, command_ in found.commands),
         *_lacks(found),
+    ]
+
+
+def _size(found: Preview) -> str:
+    if not found.searches:
+        return f"{len(found.cells)} cells"
+    least, most = found.searches[0].bounds.probes()
+    count = len(found.searches)
+    return f"{count} search{'es' if count > 1 else ''} of {least} to {most} levels"
+
+
+def _search_lines(experiment: Any, found: Preview) -> list[str]:
+    """What is searched, and where each search begins."""
+    find, bounds = experiment.find, found.searches[0].bounds
+    what = f"{find.goal} {find.parameter} while {find.while_}"
+    shown_searches = [f"  from {search.first.key}" for search in found.searches[:12]]
+    more = len(found.searches) - len(shown_searches)
+    return [
+        f"find     {what}, from {bounds.low} to {bounds.high}, within {find.within}",
+        "searches:",
+        *shown_searches,
+        *([f"  … and {more} more"] if more > 0 else []),
     ]
 
 
@@ -137,6 +159,7 @@ def _document(found: Preview) -> dict[str, Any]:
     return {
         "cells": [dict(cell.parameters) for cell in found.cells],
         "trials": found.trials,
+        "levels_of_a_search": found.searches[0].bounds.probes() if found.searches else None,
         "order": found.order,
         "order_restricted": found.restricted or None,
         "seed": found.seed,

@@ -34,6 +34,7 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "tags": dict(experiment.tags),
         "metrics": [_plain(metric) for metric in metrics],
         "require": required,
+        "find": design.sought.record() if design.sought else None,
         "roles": {name: role.model_dump(mode="json") for name, role in experiment.roles.items()},
         "derive": [entry.model_dump(mode="json", exclude_none=True) for entry in experiment.derive],
         "prices": experiment.prices.model_dump(mode="json") if experiment.prices else None,

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from steelyard.design import Design, Results
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment
+from steelyard.model.find import Search
 from steelyard.model.lifetimes import restriction
 from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
@@ -28,7 +29,8 @@ class Preview:
 
     `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
     in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
-    `restricted` says how services restrict the order; empty where they do not.
+    `restricted` says how services restrict the order; empty where they do not. With `find`, `cells` are those
+    at the bounds of the `searches`.
     """
 
     cells: tuple[Cell, ...]
@@ -42,6 +44,7 @@ class Preview:
     idle: tuple[float, float] | None
     lacks: tuple[Tool, ...]
     restricted: str = ""
+    searches: tuple[Search, ...] = ()
 
 
 def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory: int) -> Preview:
@@ -64,6 +67,7 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
         _idle(experiment, sample, seconds),
         tuple(missing(needs)),
         restriction(experiment, len(design.groups)),
+        design.searches,
     )
 
 

@@ -13,11 +13,13 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BeforeValidator,
     Field,
+    StrictBool,
     StrictInt,
     field_validator,
 )
 
 from steelyard.model.derive import Derive
+from steelyard.model.find import Find
 from steelyard.model.levels import Levels, Sample
 from steelyard.model.method import (
     Repeat,
@@ -47,7 +49,6 @@ from steelyard.units import Duration
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 TITLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 RESERVED = {
-    "find": "the search for a limit",
     "limits": "quotas",
 }
 
@@ -61,7 +62,7 @@ def _widened(key: str) -> BeforeValidator:
 
 
 def _listed(value: object) -> object:
-    return [value] if isinstance(value, str | dict) else value
+    return [value] if isinstance(value, str | dict) or callable(value) else value
 
 
 class Experiment(Part):
@@ -83,7 +84,9 @@ class Experiment(Part):
     ] = Field(default_factory=dict, description="What is deployed before measuring, by a name of yours")
     timeline: Annotated[tuple[Annotated[Entry, BeforeValidator(widened)], ...], BeforeValidator(_listed)] = (
         Field(
-            (), description="Events while a phase runs: grow, kill, cut … at a time or when a condition holds"
+            (),
+            description="Events while a phase runs: grow, kill, cut … at a time or when a condition holds, or "
+            "as a generator function says",
         )
     )
     start: Start = Field(default_factory=Start)
@@ -93,6 +96,7 @@ class Experiment(Part):
     )
     zip: tuple[tuple[str, ...], ...] = Field((), description="Parameters whose levels go in step")
     sample: Sample | None = Field(None, description="How parameters given by `between` are drawn")
+    find: Find | None = Field(None, description="Search one parameter for the limit of a condition")
     where: str | bool | None = Field(None, description="Keep only cells for which this is true")
     workload: Annotated[
         tuple[Annotated[WorkloadUse, BeforeValidator(widened_workload)], ...], BeforeValidator(_one_or_many)
@@ -105,8 +109,13 @@ class Experiment(Part):
     seed: StrictInt | None = Field(
         None, ge=0, lt=2**63, description="Drawn and recorded when it is not given"
     )
-    reset: Literal["keep", "recreate"] = Field(
-        "recreate", description="What a repetition finds in its scratch"
+    reset: Literal["keep", "recreate", "snapshot"] = Field(
+        "recreate",
+        description="What a repetition finds: its old scratch, an empty one, or the data of a "
+        "snapshot in its services, too",
+    )
+    hold: StrictBool = Field(
+        False, description="After the last trial the services stay until `steelyard cluster stop`"
     )
     timeout: Duration | None = Field(None, description="How long one phase may take; none when not given")
     retry: Annotated[Retry, _widened("times")] | None = None
@@ -121,13 +130,6 @@ class Experiment(Part):
     covers: tuple[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9.]{1,31}$")], ...] = Field(
         (), description="Ids of the requirements it covers, for example SKA1"
     )
-
-    @field_validator("reset", mode="before")
-    @classmethod
-    def _reserved(cls, value: object) -> object:
-        if value == "snapshot":
-            raise ValueError("'snapshot' is reserved for data services, which this version does not have")
-        return value
 
     @field_validator("experiment")
     @classmethod
@@ -176,6 +178,8 @@ class Experiment(Part):
             tree["parameters"] = {
                 name: entry.get("levels", entry) for name, entry in tree["parameters"].items()
             }
+        if self.find:
+            tree["find"] = self.find.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         tree["workload"] = [_as_file(use) for use in self.workload]
         if self.timeline:
             tree["timeline"] = [entry.as_file() for entry in self.timeline]

@@ -38,7 +38,7 @@ class Until(Part):
 
 
 class Repeat(Part):
-    """How often each cell is measured. Without `until`, `at_most` equals `at_least`."""
+    """How often each cell is measured. Without `until` and `find`, `at_most` equals `at_least`."""
 
     at_least: StrictInt = Field(6, ge=1, le=1_000_000)
     at_most: StrictInt = Field(6, ge=1, le=1_000_000)
@@ -65,8 +65,6 @@ class Repeat(Part):
     def _ordered(self) -> Self:
         if self.at_least > self.at_most:
             raise ValueError(f"at_least: {self.at_least} is more than at_most: {self.at_most}")
-        if self.at_most > self.at_least and self.until is None:
-            raise ValueError("at_most above at_least needs 'until', which says when to stop")
         return self
 
 

@@ -60,6 +60,11 @@ class Requirement:
                 return value == bound
         return value != bound
 
+    def holds_between(self, low: float, high: float) -> bool | None:
+        """Whether it is satisfied by all values from `low` to `high`; None where one end does and one not."""
+        ends = {self.holds(low), self.holds(high)}
+        return None if len(ends) == 2 else ends.pop()
+
 
 def _path(path: str) -> tuple[str, OverCopies | None, OverRepetitions | None]:
     metric, *over = path.split(".")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from steelyard.model.experiment import NAME, Experiment
 from steelyard.model.expression import Expression
+from steelyard.model.find import Bounds
 from steelyard.model.levels import Levels, Sample
 from steelyard.model.trial import Cell, Scalar
 
@@ -24,6 +25,9 @@ class Axis(NamedTuple):
 
 def cells(experiment: Experiment, seed: int) -> tuple[Cell, ...]:
     """All cells in the order of the file: the last parameter varies fastest.
+
+    Of a parameter that `find` searches these are the cells at both its bounds; the others come into being as
+    the search goes on.
 
     The experiment must be free of `problems`. Raises ExpressionError when `where` cannot be decided for a
     cell, for example because it divides by a level that is 0.
@@ -71,6 +75,8 @@ def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...
         for name in group:
             if name not in experiment.parameters:
                 yield ("zip", index), f"zip: '{name}' is not a parameter"
+            elif name == _searched(experiment):
+                yield ("zip", index), f"zip: '{name}' is searched by 'find'; it cannot go in step with others"
             elif experiment.parameters[name].between:
                 yield ("zip", index), f"zip: '{name}' is drawn by 'sample'; it cannot go in step with others"
             elif grouped.count(name) > 1:
@@ -85,14 +91,25 @@ def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...
 
 
 def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    drawn = [name for name, levels in experiment.parameters.items() if levels.between]
+    drawn = list(_drawn_by_sample(experiment))
     if drawn and experiment.sample is None:
         yield (
             ("parameters", drawn[0]),
             f"'{drawn[0]}' has 'between' but 'sample' is missing; add 'sample: {{size: 20}}'",
         )
     if experiment.sample and not drawn:
-        yield ("sample",), "sample: no parameter has 'between', so there is nothing to draw"
+        beside = " beside the one that 'find' searches" if experiment.find else ""
+        yield ("sample",), f"sample: no parameter{beside} has 'between', so there is nothing to draw"
+
+
+def _searched(experiment: Experiment) -> str:
+    """The parameter that `find` searches; empty without a search."""
+    return experiment.find.parameter if experiment.find else ""
+
+
+def _drawn_by_sample(experiment: Experiment) -> dict[str, Levels]:
+    searched = _searched(experiment)
+    return {name: one for name, one in experiment.parameters.items() if one.between and name != searched}
 
 
 def _listed(numbers: set[int]) -> str:
@@ -110,13 +127,15 @@ def _axes(experiment: Experiment, seed: int) -> list[Axis]:
     axes: list[Axis] = []
     for name, levels in experiment.parameters.items():
         group = zipped.get(name, (name,))
+        if experiment.find and name == experiment.find.parameter:
+            bounds = Bounds.of(experiment.find, levels)
+            axes.append(Axis(group, [(bounds.low,), (bounds.high,)]))
         if levels.between or group[0] != name:
             continue
         columns = [experiment.parameters[member].values() for member in group]
         axes.append(Axis(group, list(zip(*columns, strict=True))))
     if experiment.sample:
-        drawn = {name: levels for name, levels in experiment.parameters.items() if levels.between}
-        axes.append(_drawn(experiment.sample, drawn, seed))
+        axes.append(_drawn(experiment.sample, _drawn_by_sample(experiment), seed))
     return axes
 
 

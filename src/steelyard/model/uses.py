@@ -65,6 +65,28 @@ class Start(Part):
     )
 
 
+class Recover(Part):
+    """With which data a service begins its life."""
+
+    snapshot: str = Field(
+        "latest", description="Name of a snapshot, or `latest`; `steelyard cluster snapshots` lists them"
+    )
+    place: str | None = Field(
+        None, alias="from", description="Where snapshots lie: a directory that all hosts see, or s3://bucket"
+    )
+
+
+class Save(Part):
+    """What is kept of a service's data when its life ends."""
+
+    into: str | None = Field(
+        None, description="Where snapshots lie: a directory that all hosts see, or s3://bucket/prefix"
+    )
+    when: Literal["success", "always"] = Field(
+        "success", description="Whether a snapshot is taken after a trial that failed, too"
+    )
+
+
 class ServiceUse(Part):
     """One entry of `services`: what is deployed before measuring, and where."""
 
@@ -74,18 +96,23 @@ class ServiceUse(Part):
     keep: Literal["trial", "cell", "run"] = Field(
         "run", description="How long it lives; in a run as long as its options stay the same"
     )
+    recover: Recover | None = Field(None, description="The snapshot with whose data it begins")
+    save: Save | None = Field(None, description="Take a snapshot of its data at the end of its life")
     options: dict[str, Any] = Field(default_factory=dict)
 
     def asked(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
-        return {"on": self.on, "grow_into": self.grow_into, "options": self.options}
+        recover = self.recover.model_dump(by_alias=True) if self.recover else None
+        asked = {"on": self.on, "grow_into": self.grow_into, "options": self.options}
+        return asked | ({"recover": recover} if recover else {})
 
 
 def widened_service(value: object) -> object:
     """As `widened_workload`."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    own = {key: value[key] for key in ("use", "on", "grow_into", "keep") if key in value}
+    keys = ("use", "on", "grow_into", "keep", "recover", "save")
+    own = {key: value[key] for key in keys if key in value}
     return {**own, "options": {key: item for key, item in value.items() if key not in own}}
 
 

@@ -58,6 +58,11 @@ def dump(tree: Mapping[str, Any]) -> str:
 def _more(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -> list[Scalar]:
     if parameter not in experiment.parameters:
         raise UnknownName("parameter", parameter, experiment.parameters)
+    if experiment.find and parameter == experiment.find.parameter:
+        hint = "for other bounds start a new run; `--repeat` makes the verdicts surer"
+        raise UsageError(
+            f"'{parameter}' is searched by 'find'; it has bounds, and no levels to add", hint=hint
+        )
     known = experiment.parameters[parameter].values()
     if not known:
         raise UsageError(f"'{parameter}' is drawn by 'sample'; its levels cannot be extended")

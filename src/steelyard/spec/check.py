@@ -14,11 +14,14 @@ from steelyard.errors import PlugInError, SpecError, UnknownName, did_you_mean
 from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, names_in
-from steelyard.model.metric import Metric
+from steelyard.model.metric import Metric, launch_metrics
 from steelyard.model.requirement import Requirement
+from steelyard.model.timeline import event_prefix
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import bound, bound_options, workload_class
+from steelyard.spec.bind import bound, bound_options, event_class, workload_class
+from steelyard.spec.find import repeat_faults, search_faults
+from steelyard.spec.keeping import keeping_faults
 from steelyard.spec.placing import PlacingChecker
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.spec.timeline import TimelineChecker
@@ -47,6 +50,8 @@ class Checker:
         """All faults, in no particular order."""
         found = list(self._space())
         yield from found
+        if self.broken.isdisjoint({"repeat", "find"}):
+            yield from repeat_faults(self.experiment)
         yield from self._conditions()
         if self.broken.isdisjoint({"roles", "services"}):
             yield from self.placing.roles()
@@ -57,6 +62,8 @@ class Checker:
                 yield from self._service(name)
             for index in range(len(self.experiment.timeline)):
                 yield from self._event(index)
+            if "timeline" not in self.broken:
+                yield from keeping_faults(self.experiment)
         if "workload" in self.broken:
             return
         wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
@@ -65,8 +72,11 @@ class Checker:
             yield from self._metrics()
 
     def _space(self) -> Iterator[Fault]:
-        if self.broken.isdisjoint({"parameters", "zip", "sample"}):
-            yield from (Fault(path, message) for path, message in space.problems(self.experiment))
+        if self.broken.isdisjoint({"parameters", "zip", "sample", "find"}):
+            wrong = list(search_faults(self.experiment, self.broken, self.guessed))
+            yield from wrong
+            if all(fault.path[0] != "find" for fault in wrong):  # else nobody knows which bounds are searched
+                yield from (Fault(path, message) for path, message in space.problems(self.experiment))
 
     def _conditions(self) -> Iterator[Fault]:
         if isinstance(self.experiment.where, str):
@@ -99,7 +109,7 @@ class Checker:
         return f"; parameters are {listed}" if listed else "; this experiment has no parameters"
 
     def _make_cells(self) -> Iterator[Fault]:
-        if self.guessed or not self.broken.isdisjoint({"where", "zip", "sample", "seed"}):
+        if self.guessed or not self.broken.isdisjoint({"where", "zip", "sample", "seed", "find"}):
             return
         try:
             self.cells = space.cells(self.experiment, self.experiment.seed or 0)
@@ -221,10 +231,18 @@ class Checker:
             if name := getattr(entry.asked, "metric", None):
                 yield from self._metric(("derive", index, entry.name, "metric"), "derive", name, declared)
         for index, require in enumerate(self.experiment.require):
-            requirement = Requirement.parse(require.that)
-            path: Path = ("require", index, "that")
-            wrong = list(self._metric(path, "require", requirement.metric, declared))
-            yield from wrong or _unit_fault(path, requirement, declared[requirement.metric])
+            found = Requirement.parse(require.that)
+            yield from self._requirement(("require", index, "that"), "require", found, declared)
+        if self.experiment.find:
+            yield from self._requirement(
+                ("find", "while"), "find", self.experiment.find.requirement, declared
+            )
+
+    def _requirement(
+        self, path: Path, key: str, found: Requirement, declared: dict[str, Metric]
+    ) -> Iterator[Fault]:
+        wrong = list(self._metric(path, key, found.metric, declared))
+        yield from wrong or _unit_fault(path, key, found, declared[found.metric])
 
     def _metric(self, path: Path, key: str, name: str, declared: dict[str, Metric]) -> Iterator[Fault]:
         scalars = [metric for metric in declared.values() if metric.kind == "scalar"]
@@ -243,12 +261,12 @@ def _each_once(found: Iterable[Fault]) -> Iterator[Fault]:
             yield fault
 
 
-def _unit_fault(path: Path, requirement: Requirement, metric: Metric) -> Iterator[Fault]:
+def _unit_fault(path: Path, key: str, requirement: Requirement, metric: Metric) -> Iterator[Fault]:
     unit = "1" if metric.unit == "%" else metric.unit
     bound = requirement.bound
     if bound.unit != unit and bound.value != 0:
         message = f"'{requirement.text}': {metric.name} is in {metric.unit}, the bound is in {bound.unit}"
-        yield Fault(path, f"require: {message}")
+        yield Fault(path, f"{key}: {message}")
 
 
 def declared_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Metric]:
@@ -261,7 +279,27 @@ def declared_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[st
                 found |= {
                     prefix + metric.name: _prefixed(metric, prefix) for metric in bound(use, cell).metrics()
                 }
+    for name, service in experiment.services.items():
+        if service.keep == "trial":
+            found |= {metric.name: metric for metric in launch_metrics(name)}
+    return found | _of_events(experiment)
+
+
+def _of_events(experiment: Experiment) -> dict[str, Metric]:
+    found: dict[str, Metric] = {}
+    for index, entry in enumerate(experiment.timeline):
+        if prefix := event_prefix(experiment.timeline, index):
+            took = Metric("time", "s", "lower", f"how long the event {entry.do} took")
+            metrics = (took, *_event_metrics(entry.do))
+            found |= {prefix + metric.name: _prefixed(metric, prefix) for metric in metrics}
     return found
+
+
+def _event_metrics(name: str) -> tuple[Metric, ...]:
+    try:
+        return event_class(name).metrics
+    except (UnknownName, PlugInError):
+        return ()  # that has been said of its entry
 
 
 def _prefixed(metric: Metric, prefix: str) -> Metric:

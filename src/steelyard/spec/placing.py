@@ -18,6 +18,7 @@ from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.plugins import names
 from steelyard.spec.bind import can_grow, service_class, workload_class
 from steelyard.spec.sentences import Fault, Path, faults
+from steelyard.workloads.base import ANY_SERVICE
 
 MOST_COPIES = 100_000
 Copies = int | Literal["cores"]
@@ -228,7 +229,7 @@ class PlacingChecker:
 
     def _talks(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
         known = workload_class(use.use).talks_to
-        if service not in known and service in names("services"):
+        if not known & {service, ANY_SERVICE} and service in names("services"):
             told = f"it talks to {', '.join(sorted(known))}" if known else "it talks to no service"
             yield Fault(path, f"to: workload {use.use} cannot talk to {service}; {told}")
 

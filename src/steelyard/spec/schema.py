@@ -26,6 +26,8 @@ def schema() -> dict[str, Any]:
         + [{"required": ["use"]}],
     }
     definitions["Entry"]["additionalProperties"] = True  # options of the event stand beside its own keys
+    del definitions["Entry"]["required"]
+    definitions["Entry"]["anyOf"] = [{"required": ["do"]}, {"required": ["use"]}]
     definitions["ServiceUse"]["additionalProperties"] = True
     return found
 

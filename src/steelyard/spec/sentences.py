@@ -122,7 +122,7 @@ def allowed_keys(model: type[BaseModel], loc: Iterable[str | int]) -> tuple[str,
             continue
         field = found.model_fields.get(step)
         found = _model_in(field.annotation) if field else found
-    return tuple(found.model_fields) if found else ()
+    return tuple(field.alias or name for name, field in found.model_fields.items()) if found else ()
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

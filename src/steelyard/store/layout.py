@@ -7,7 +7,9 @@
       trials/<n>/<role>-<i>/<phase>/{stdout,stderr,raw/}
       trials/<n>/telemetry/<host>.{ndjson,parquet}
       trials/<n>/meters/<service>.{ndjson,parquet}
+      functions/        files of functions that the timeline plays, as they were when the run began
       derived/          whatever analysis makes; can be deleted and rebuilt
+    <store>/snapshots/      data of services that are to outlive them, unless another place is named
     <store>/scratch/<id>/   where workloads put their data, unless a scratch directory is named; removed
 """
 
@@ -91,6 +93,11 @@ class RunFolder:
         return self.services / f"{name}-{number}"
 
     @property
+    def functions(self) -> Path:
+        """Files of functions that the timeline plays; they are run from here."""
+        return self.path / "functions"
+
+    @property
     def job_log(self) -> Path:
         """What the jobs of a batch scheduler print that go on with the run."""
         return self.path / "job.log"
@@ -132,6 +139,11 @@ class Store:
     def scratch(self) -> Path:
         """Where scratch directories lie unless another place is named."""
         return self.root / "scratch"
+
+    @property
+    def snapshots(self) -> Path:
+        """Where snapshots of services lie unless another place is named."""
+        return self.root / "snapshots"
 
     def create(self, title: str) -> RunFolder:
         """A new run folder. Its id sorts by time and is unique: `20261120-184512-ska1-7f3a`."""

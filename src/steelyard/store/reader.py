@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -98,9 +98,15 @@ class RunRecord:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells of the design, measured or not."""
+        """All cells of the design, measured or not; with `find` those that the search has come to.
+
+        These are in the order of the other parameters' levels, and then of the level that was searched.
+        """
         with _sound(self.folder.design):
-            return tuple(Cell(dict(parameters)) for parameters in self.design["cells"])
+            declared = tuple(Cell(dict(parameters)) for parameters in self.design["cells"])
+            if not (sought := self.design.get("find")):
+                return declared
+            return _probed(str(sought["parameter"]), declared, self.results)
 
     @cached_property
     def trials(self) -> tuple[TrialRecord, ...]:
@@ -266,6 +272,16 @@ def trial_record(line: Mapping[str, Any]) -> TrialRecord:
         str(line.get("message", "")),
         dict(line.get("facts", {})),
     )
+
+
+def _probed(parameter: str, declared: Iterable[Cell], results: Iterable[Result]) -> tuple[Cell, ...]:
+    def others(cell: Cell) -> str:
+        return Cell({name: level for name, level in cell.parameters.items() if name != parameter}).key
+
+    order = {key: place for place, key in enumerate(dict.fromkeys(map(others, declared)))}
+    found = {result.trial.cell.key: result.trial.cell for result in results}
+    known = (cell for cell in found.values() if others(cell) in order)
+    return tuple(sorted(known, key=lambda cell: (order[others(cell)], cell.parameters[parameter])))
 
 
 def _text(path: Path) -> str:

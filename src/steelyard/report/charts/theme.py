@@ -122,4 +122,7 @@ def _styles(palette: Palette) -> dict[str, Any]:
         "median": {"color": palette.ink, "opacity": 1},
         "quiet": {"color": palette.soft, "strokeWidth": 1, "opacity": 0.3},
         "single": {"color": palette.accent},
+        "good": {"color": palette.good},
+        "bad": {"color": palette.bad},
+        "open": {"color": palette.open},
     }
