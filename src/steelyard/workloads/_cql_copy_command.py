@@ -1,0 +1,138 @@
+"""The command lines of cqlsh, for one of several copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from steelyard.model.command import Command, Endpoint, Place
+from steelyard.model.tool import Tool
+from steelyard.workloads._cql_copy_options import CqlCopyOptions
+from steelyard.workloads._server import endpoint, failing, no_server
+
+CQLSH = Tool("cqlsh", pip="cqlsh", at_least="6.2")
+_ROWS = Path(__file__).with_name("_cql_copy_rows.py")
+_MADE = "cells.csv"
+_FAILED = "failed.csv"
+_PROGRESS = "progress"
+_CONNECT, _REQUEST = 30, 600  # seconds; emptying a large table takes a while
+
+# The caller's own files of cqlsh have no say. It makes ~/.cassandra unless its history lies elsewhere. A file
+# of credentials keeps the password off the command line, which others on the client's host can read.
+_CQLSH = """
+umask 077
+export CQL_HISTORY="$PWD/history"
+: > cqlshrc
+if [ -n "${CQL_PASSWORD:-}" ]; then
+    printf '[plain_text_auth]\\nusername = %s\\npassword = %s\\n' "$CQL_USER" "$CQL_PASSWORD" > credentials
+    unset CQL_PASSWORD
+fi
+"""
+_SCHEMA = f'{_CQLSH}exec cqlsh --cqlshrc=cqlshrc "$@"\n'
+# cqlsh's code is 2 also when a request that failed went well on its second try; the parser reads that.
+# The moment of its last line of progress gives that of all: they tell only the time since the start.
+_COPY = f"""{_CQLSH}
+code=0
+cqlsh --cqlshrc=cqlshrc "$@" || code=$?
+date -r {_PROGRESS} +%s.%N > "$OUT/last" 2>/dev/null || :
+printf '%s\\n' "$ROWS" > "$OUT/asked"
+[ ! -s {_FAILED} ] || head -n 1000 {_FAILED} > "$OUT/{_FAILED}"
+[ $code = 2 ] || exit $code
+"""
+
+
+def share(total: int, place: Place) -> tuple[int, int]:
+    """The part of a copy when rows are divided among all: where it starts, and how many they are."""
+    first = total * place.copy // place.copies
+    return first, total * (place.copy + 1) // place.copies - first
+
+
+def generate(place: Place, chosen: CqlCopyOptions) -> Command:
+    """Write this copy's part of the rows; the Python that runs cqlsh runs this, too."""
+    first, count = share(chosen.rows or 0, place)
+    words = ("-", str(place.seed), str(first), str(count), _MADE)
+    return Command(_beside("python3").argv(*words), cwd=place.scratch, stdin=_ROWS.read_text())
+
+
+def schema(place: Place, chosen: CqlCopyOptions) -> Command:
+    """Make keyspace and table, by the first copy, and empty the table."""
+    to = endpoint(place, chosen)
+    if to is None:
+        return no_server("cql_copy")
+    if place.copy:
+        return Command(("true",))
+    words = _words(to, chosen, "; ".join(_statements(to, chosen)))
+    return _cqlsh(_SCHEMA, words, to, place)
+
+
+def copy(place: Place, chosen: CqlCopyOptions) -> Command:
+    """Copy the file into the table."""
+    to = endpoint(place, chosen)
+    if to is None:
+        return no_server("cql_copy")
+    rows = share(chosen.rows, place)[1] if chosen.rows is not None else None
+    if rows == 0:
+        return failing(f"cql_copy cannot divide {chosen.rows} rows among {place.copies} copies")
+    words = _words(to, chosen, f"CONSISTENCY {chosen.consistency}; {_from(chosen)}")
+    env = {"OUT": str(place.raw), "ROWS": "" if rows is None else str(rows)}
+    return _cqlsh(_COPY, words, to, place, **env)
+
+
+def _beside(program: str) -> Tool:
+    """A program that finds cqlsh, or what belongs to it, on its PATH."""
+    return replace(CQLSH, program=program)
+
+
+def _cqlsh(script: str, words: tuple[str, ...], to: Endpoint, place: Place, **env: str) -> Command:
+    user = {"CQL_USER": to.facts["user"]} if "user" in to.facts else {}
+    secrets = {"CQL_PASSWORD": to.password} if to.password else {}
+    argv = _beside("sh").argv("-eu", "-c", script, "sh", *words)
+    return Command(argv, {**user, **env}, cwd=place.scratch, secrets=secrets)
+
+
+def _words(to: Endpoint, chosen: CqlCopyOptions, statements: str) -> tuple[str, ...]:
+    """What cqlsh is told; a service's credentials lie where the scripts put them."""
+    file = chosen.credentials or ("credentials" if to.password else None)
+    words = [f"--credentials={file}"] if file else []
+    words += [f"--connect-timeout={_CONNECT}", f"--request-timeout={_REQUEST}", f"--execute={statements}"]
+    return (*words, to.address, str(to.port))
+
+
+def _statements(to: Endpoint, chosen: CqlCopyOptions) -> Iterator[str]:
+    copies = chosen.replication or int(to.facts.get("replication", "1"))
+    where = to.facts.get("datacenter", "replication_factor")  # the latter is every data centre
+    placing = f"{{'class': 'NetworkTopologyStrategy', '{where}': {copies}}}"
+    yield f'CREATE KEYSPACE IF NOT EXISTS "{chosen.keyspace}" WITH replication = {placing}'
+    if chosen.table_columns:
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in chosen.table_columns.items())
+        key = ", ".join(f'"{name}"' for name in chosen.table_key)
+        yield f"CREATE TABLE IF NOT EXISTS {_table(chosen)} ({columns}, PRIMARY KEY ({key}))"
+    if chosen.truncate:
+        yield f"TRUNCATE {_table(chosen)}"
+
+
+def _from(chosen: CqlCopyOptions) -> str:
+    columns = ", ".join(f'"{name}"' for name in chosen.table_columns)
+    options = " AND ".join(f"{name}={value}" for name, value in _options(chosen))
+    named = f" ({columns})" if columns else ""
+    return f"COPY {_table(chosen)}{named} FROM '{chosen.file or _MADE}' WITH {options}"
+
+
+def _options(chosen: CqlCopyOptions) -> Iterator[tuple[str, object]]:
+    if chosen.ingest_rate != "default":
+        yield "INGESTRATE", chosen.ingest_rate
+    if chosen.processes is not None:
+        yield "NUMPROCESSES", chosen.processes
+    if chosen.header:
+        yield "HEADER", "true"
+    yield "CHUNKSIZE", chosen.chunk_size
+    yield "MAXBATCHSIZE", chosen.max_batch_size
+    yield "MAXPARSEERRORS", chosen.may_fail
+    yield "MAXINSERTERRORS", chosen.may_fail
+    yield "RATEFILE", f"'{_PROGRESS}'"
+    yield "ERRFILE", f"'{_FAILED}'"
+
+
+def _table(chosen: CqlCopyOptions) -> str:
+    return f'"{chosen.keyspace}"."{chosen.table}"'
