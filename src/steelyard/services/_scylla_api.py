@@ -1,0 +1,121 @@
+"""What a node of ScyllaDB says of itself, and what it is told to do: its REST API, asked on its own host.
+
+The API asks for no password, so it listens on the host's loopback and is asked there, with curl. Whether it
+lets clients in is asked as they would: by the first two messages of the native protocol, version 4, which
+bash can say. Paths are those of "API Reference" in ScyllaDB's manual.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.errors import HostError
+from steelyard.remote.base import Host
+from steelyard.services._scylla_config import USER
+
+_SECONDS = 5.0  # for an answer; a node that is frozen gives none
+_BETWEEN = "\n--\n"
+_ASK = f"""curl --silent --max-time {_SECONDS:g} --write-out '\\n--\\n' "$@" """
+_TELL = (
+    """curl --silent --show-error --max-time "$1" --request POST --write-out '\\n%{http_code}' "$2" 2>&1"""
+)
+# A message is version, flags, stream (2 bytes), kind, length (4 bytes), body. STARTUP (1) is answered with
+# AUTHENTICATE (3), AUTH_RESPONSE (0f) with AUTH_SUCCESS (10); its body is [bytes] of \\0user\\0password.
+_LOGIN = r"""
+exec 3<>"/dev/tcp/$1/$2" || exit 1
+user=$3; password=${4-$(cat client.password)}
+heard() {
+    head=$(head -c 9 <&3 | od -An -v -tx1 | tr -d ' \n')
+    head -c $((0x${head:10})) <&3 >/dev/null
+    [ "${head:8:2}" = "$1" ]
+}
+printf '\x04\x00\x00\x01\x01\x00\x00\x00\x16\x00\x01\x00\x0bCQL_VERSION\x00\x053.0.0' >&3
+heard 03 || exit 1
+length=$((${#user} + ${#password} + 2))
+printf "\\x04\\x00\\x00\\x01\\x0f\\x00\\x00\\x00\\x$(printf %02x $((length + 4)))" >&3
+printf "\\x00\\x00\\x00\\x$(printf %02x $length)\\x00%s\\x00%s" "$user" "$password" >&3
+heard 10 && echo in
+"""
+_STATE = {
+    "mode": "/storage_service/operation_mode",
+    "open": "/storage_service/native_transport",
+    "live": "/gossiper/endpoint/live",
+    "joining": "/storage_service/nodes/joining",
+    "leaving": "/storage_service/nodes/leaving",
+    "moving": "/storage_service/nodes/moving",
+    "schemas": "/storage_proxy/schema_versions",
+}
+_METERS = {
+    "load_bytes": "/storage_service/load",
+    "pending_compactions": "/compaction_manager/metrics/pending_tasks",
+}
+_VERSION = "/storage_service/scylla_release_version"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a node said: empty when it did not answer, or not all of it."""
+
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def normal(self) -> bool:
+        """Whether it is part of the ring."""
+        return bool(self.said.get("mode") == "NORMAL")
+
+    def sees(self, others: Iterable[str]) -> bool:
+        """Whether it is part of the ring, open, and takes the others to be up and none to come or go."""
+        if not self.normal or not self.said["open"]:
+            return False
+        moves = any(self.said[view] for view in ("joining", "leaving", "moving"))
+        schemas = {entry["key"] for entry in self.said["schemas"]} - {"UNREACHABLE"}
+        return not moves and len(schemas) <= 1 and set(others) <= set(self.said["live"])
+
+
+async def state(host: Host, place: str) -> State:
+    """What a node says; `place` is address and port of its API."""
+    return State(await _asked(host, place, _STATE))
+
+
+async def figures(host: Host, place: str) -> dict[str, float]:
+    """Its figures by our names; empty when it does not answer."""
+    found = await _asked(host, place, _METERS)
+    return {name: float(value) for name, value in found.items()}
+
+
+async def version(host: Host, place: str) -> str:
+    """Of ScyllaDB; `unknown` when it does not tell."""
+    return str((await _asked(host, place, {"version": _VERSION})).get("version", "unknown"))
+
+
+async def tell(host: Host, place: str, path: str, seconds: float) -> None:
+    """Have it do something, and wait until it has. Raises HostError with its reason."""
+    words = ("sh", "-c", _TELL, "sh", f"{seconds:g}", f"http://{place}{path}")
+    said = await host.capture(words, seconds=seconds + _SECONDS) or "it did not answer"
+    body, _, code = said.rpartition("\n")
+    if code != "200":
+        reason = " ".join((body or said).split())[-600:]
+        raise HostError(f"{path} failed on {host.name}: {reason} ({code})" if body else f"{path}: {reason}")
+
+
+async def lets_in(host: Host, address: str, port: int, scratch: str, *well_known: str) -> bool:
+    """Whether the run's user may log in; or the well-known one, whose name and password are given.
+
+    The run's password is read from a file in `scratch`, so that it is in no command line.
+    """
+    words = (address, str(port), *(well_known or (USER,)))
+    line = ("bash", "-c", f'cd "$0" && {_LOGIN.strip()}', scratch, *words)
+    return (await host.capture(line, seconds=_SECONDS) or "").strip() == "in"
+
+
+async def _asked(host: Host, place: str, paths: Mapping[str, str]) -> dict[str, Any]:
+    """The answers by name; none at all unless all of them could be read."""
+    words = ("sh", "-c", _ASK, "sh", *(f"http://{place}{path}" for path in paths.values()))
+    said = (await host.capture(words, seconds=_SECONDS * len(paths)) or "").split(_BETWEEN)
+    try:
+        return {name: json.loads(text) for name, text in zip(paths, said, strict=False)} if said[1:] else {}
+    except json.JSONDecodeError:
+        return {}

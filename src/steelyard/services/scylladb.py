@@ -1,0 +1,266 @@
+"""`use: scylladb` under `services`: a ring of ScyllaDB, where the hosts have it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from steelyard.errors import HostError
+from steelyard.model.command import Command, Endpoint
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host
+from steelyard.services import _scylla_api as api
+from steelyard.services._cassandra_config import rack
+from steelyard.services._cql_ring import even_tokens, more_tokens
+from steelyard.services._disturbable import Disturbable
+from steelyard.services._ports import check_free, free_ports
+from steelyard.services._scylla_config import (
+    USER,
+    Node,
+    Ports,
+    api_address,
+    scylla_yaml,
+    size,
+    words,
+)
+from steelyard.services._scylla_home import SCYLLA, found_program
+from steelyard.services._scylla_options import ScyllaOptions
+from steelyard.services._scylla_password import salted
+from steelyard.services._server import Server
+from steelyard.services.base import NodeState
+
+# A node that comes back to the ring on the same host begins with nothing.
+_WRITE = """
+umask 077; rm -rf node; mkdir -p node/conf node/data
+printf '%s' "$YAML" > node/conf/scylla.yaml; printf '%s' "$RACK" > node/conf/cassandra-rackdc.properties
+printf '%s' "$PASSWORD" > client.password
+"""
+
+
+class Scylladb(Disturbable[ScyllaOptions]):
+    """A ring of ScyllaDB, a node on each host.
+
+    **The server itself was never run where Steelyard was made**: it is in no package registry. What is told
+    to it was checked against its manual, and tried with a stand-in.
+
+    **Who may use it**: the role `steelyard` with the run's password, over the native protocol, from the first
+    moment on: it is the superuser that scylla.yaml names (`auth_superuser_name`, its password salted), so the
+    well-known one is never made; a version that makes it all the same is refused. Every node listens on its
+    host's own address. Its management (REST) has no password and listens on the host's loopback alone; hosts
+    of `local` share that. Prometheus is off. What goes over the network is not encrypted.
+
+    **How it starts**: the first node, then all others at once, as the manual says. Tokens are told, not
+    drawn; `ring_delay` is 2 s, and nodes do not wait for gossip to settle. Cores and memory are those of the
+    host that it may use. **Growing** takes in one host after the other, **shrinking** decommissions the last.
+
+    **Source**: https://docs.scylladb.com/manual, 2025.1. It is used where `SCYLLA_HOME` names it, where it is
+    on PATH, or in /opt/scylladb.
+    """
+
+    options = ScyllaOptions
+    needs = (SCYLLA, Tool("curl", "curl", "curl"), Tool("bash", "bash", "bash"))
+    within = 180.0
+    examples = ({},)
+
+    async def configure(self) -> None:
+        """Find ports and the server; choose tokens; write what the nodes read."""
+        hosts = self.context.hosts
+        everywhere = (*hosts, *self.context.spare)
+        self.ports = await self._chosen_ports(everywhere)
+        self.replication = self._replication(len(hosts))
+        self.ring = list(hosts)
+        self.version, self.salted = "unknown", salted(self.context.password)
+        tokens = even_tokens(len(hosts), self.chosen.num_tokens)
+        self.tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
+        found = await asyncio.gather(*map(found_program, everywhere))
+        self.programs = {host.name: program for host, program in zip(everywhere, found, strict=True)}
+        await asyncio.gather(*(self._prepare(host, hosts[0]) for host in hosts))
+
+    async def start(self) -> None:
+        """The first node, of which the others learn; then all others at once."""
+        first, *others = self.context.hosts
+        await self._until_it_answers(await self._start(first))
+        await asyncio.gather(*map(self._start, others))
+
+    async def ready(self) -> None:
+        """Every node sees every node, and lets the run in, and nobody by the well-known password."""
+        await super().ready()
+        self.version = await api.version(self.ring[0], self._place(self.ring[0]))
+        first, port = self.ring[0], self.ports.native
+        if await api.lets_in(first, first.address, port, str(self.scratch(first)), "cassandra", "cassandra"):
+            hint = "a newer ScyllaDB takes its superuser from scylla.yaml"
+            message = (
+                f"service {self.context.name}: ScyllaDB {self.version} lets in whoever knows the default"
+            )
+            raise HostError(message, hint=hint)
+
+    async def stop(self) -> None:
+        """End all nodes, at once: their data goes with the scratch, so they need not save it."""
+        await asyncio.gather(*(server.kill() for server in self.servers), return_exceptions=True)
+        await super().stop()
+
+    async def answers(self, server: Server) -> bool:
+        """It sees all nodes that are to be there, by its own word, and lets the run in."""
+        host = server.host
+        if not (await api.state(host, self._place(host))).sees(one.address for one in self._living()):
+            return False
+        return await api.lets_in(host, server.address, server.port, str(self.scratch(host)))
+
+    async def restart(self, host: str) -> None:
+        """After a crash, with the data that it has; the others see it again, too."""
+        await super().restart(host)
+        await self._until_whole(self.servers_on(host)[0])
+
+    async def grow(self, to: int) -> None:
+        """Take in hosts, one after the other; see `Growable`."""
+        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in self.ring]
+        if to > len(self.ring) + len(free):
+            most = len(self.ring) + len(free)
+            hint = "name more hosts under `grow_into`"
+            raise HostError(f"service {self.context.name} cannot have {to} nodes, only {most}", hint=hint)
+        old, new = list(self.ring), free[: max(0, to - len(self.ring))]
+        for host in new:
+            await self._join(host)
+        for host in old if new and self.chosen.cleanup else ():  # one at a time, as the manual asks
+            await self._tell(host, "/storage_service/cleanup_all")
+
+    async def shrink(self, to: int) -> None:
+        """Give hosts back, one after the other; see `Shrinkable`."""
+        if to < self.replication:
+            name, copies = self.context.name, self.replication
+            raise HostError(f"service {name} cannot have {to} nodes: its replication is {copies}")
+        while len(self.ring) > to:
+            await self._leave(self.ring[-1])
+
+    async def nodes(self) -> tuple[NodeState, ...]:
+        """Each by its own word; see `HasNodes`."""
+        return tuple(await asyncio.gather(*map(self._node, self.servers)))
+
+    async def meters(self) -> Mapping[str, float]:
+        """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
+        places = [(host, self._place(host)) for host in self.ring]
+        states = await asyncio.gather(*(api.state(*place) for place in places))
+        found = {"live_nodes": float(sum(state.normal for state in states))}
+        for figures in await asyncio.gather(*(api.figures(*place) for place in places)):
+            for name, value in figures.items():
+                found[name] = found.get(name, 0.0) + value
+        return found
+
+    def endpoint(self) -> Endpoint:
+        """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
+        addresses, port = [host.address for host in self.ring], str(self.ports.native)
+        facts = {
+            "protocol": "cql",
+            "user": USER,
+            "servers": ",".join(f"{address}:{port}" for address in addresses),
+            "datacenter": self.chosen.datacenter,
+            "replication": str(self.replication),
+            "version": self.version,
+            "CONTACT_NAMES": ",".join(addresses),
+            "NODE_PORT": port,
+        }
+        return Endpoint(addresses[0], self.ports.native, facts, self.context.password)
+
+    async def _node(self, server: Server) -> NodeState:
+        host, place = server.host, self._place(server.host)
+        tokens = tuple(map(str, self.tokens[host.name]))
+        mode = (await api.state(host, place)).said.get("mode")
+        if mode is None:
+            state = "paused" if server.frozen else "down"
+            return NodeState(host.name, host.address, state, None, tokens)
+        load = (await api.figures(host, place)).get("load_bytes")
+        state = "up" if mode == "NORMAL" else str(mode).lower()
+        return NodeState(host.name, host.address, state, None if load is None else int(load), tokens)
+
+    def _place(self, host: Host) -> str:
+        return f"{api_address(host.address)}:{self.ports.api}"
+
+    def _living(self) -> list[Server]:
+        """Nodes that nobody has killed or frozen: those that must see each other."""
+        return [server for server in self.servers if server.exit is None and not server.frozen]
+
+    def _replication(self, nodes: int) -> int:
+        asked = self.chosen.replication or min(3, nodes)
+        if asked > nodes:
+            name = self.context.name
+            raise HostError(f"service {name}: replication {asked} needs {asked} nodes, not {nodes}")
+        return asked
+
+    async def _chosen_ports(self, hosts: Sequence[Host]) -> Ports:
+        asked = self.chosen.port
+        if asked is not None:
+            for host in hosts:
+                await check_free(host, [asked])
+        found = [port for port in await free_ports(hosts, 4) if port != asked]
+        return Ports(asked or found[3], *found[:3])
+
+    async def _prepare(self, host: Host, seed: Host) -> None:
+        node = Node(
+            address=host.address,
+            tokens=self.tokens[host.name],
+            seed=seed.address,
+            ports=self.ports,
+            directory=self.scratch(host) / "node",
+            salted=self.salted,
+            cluster=self.context.name,
+            ring_delay=self.chosen.ring_delay,
+            settings=self.chosen.settings,
+        )
+        files = {"YAML": scylla_yaml(node), "RACK": rack(self.chosen.datacenter)}
+        await self.small(host, "configuration", _WRITE, **files, PASSWORD=self.context.password)
+
+    async def _start(self, host: Host) -> Server:
+        chosen, conf = self.chosen, self.scratch(host) / "node" / "conf"
+        argv = words(
+            self.programs[host.name],
+            conf,
+            size(self.share(host), chosen.smp, chosen.memory),
+            developer=chosen.developer_mode,
+            alone=chosen.alone,
+        )
+        command = Command((*argv, *chosen.flags), {"SCYLLA_CONF": str(conf)})
+        return await self.launch(host, "scylla", command, address=host.address, port=self.ports.native)
+
+    async def _join(self, host: Host) -> None:
+        owned = [self.tokens[other.name] for other in self.ring]
+        self.tokens[host.name] = more_tokens(owned, self.chosen.num_tokens)
+        await self._prepare(host, self.ring[0])
+        server = await self._start(host)
+        try:
+            await self._until_whole(server)
+        except BaseException:
+            await asyncio.shield(self._end(server))
+            raise
+        self.ring.append(host)
+
+    async def _leave(self, host: Host) -> None:
+        (server,) = self.servers_on(host.name)
+        await self._tell(host, "/storage_service/decommission")
+        self.ring.remove(host)
+        await self._end(server)
+        await self._until_whole(self._living()[0])
+
+    async def _end(self, server: Server) -> None:
+        """Of a node that is no part of the ring: ScyllaDB leaves its process running."""
+        await server.kill()
+        await server.stop()
+        self.servers.remove(server)
+
+    async def _tell(self, host: Host, path: str) -> None:
+        try:
+            await api.tell(host, self._place(host), path, self.chosen.join_within)
+        except HostError as error:
+            raise HostError(f"service {self.context.name}: {error.message}") from error
+
+    async def _until_whole(self, changed: Server) -> None:
+        where = f"service {self.context.name}: scylla on {changed.host.name} ({changed.address})"
+        try:
+            async with asyncio.timeout(self.chosen.join_within):
+                while changed.exit is None:
+                    if all(await asyncio.gather(*map(self.answers, self._living()))):
+                        return
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            took = f"{self.chosen.join_within:g} s"
+            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
+        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")

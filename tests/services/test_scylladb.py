@@ -1,0 +1,155 @@
+"""ScyllaDB as far as a stand-in can play it: `standins/scylla`. The server itself was never run here."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import stat
+import sys
+import types
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.errors import HostError
+from steelyard.services.scylladb import Scylladb
+
+STAND_INS = Path(__file__).with_name("standins")
+
+
+def module(path: str) -> types.ModuleType:
+    """A file of the tests: the client, and the bench of the contract's tests."""
+    place = Path(__file__).parents[1] / path
+    spec = importlib.util.spec_from_file_location(f"for_scylladb_{place.stem}", place)
+    assert spec is not None
+    assert spec.loader is not None
+    found = sys.modules[f"for_scylladb_{place.stem}"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+contract, cql = module("contract/test_services.py"), module("services/cql.py")
+Test = Callable[[Any, Scylladb], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First of all: these tests are about what only it can be made to do."""
+    monkeypatch.setenv("PATH", os.pathsep.join([str(STAND_INS), os.environ["PATH"]]))
+    monkeypatch.delenv("SCYLLA_HOME", raising=False)
+
+
+def with_ring(nodes: int, test: Test, *, spare: int = 0, within: float = 60.0, **options: Any) -> None:
+    """Deploy it and run the test beside it; nothing of it is left."""
+
+    async def run() -> None:
+        async with contract.bench(nodes + spare) as made:
+            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "within": within}
+            service = made.service("scylladb", options, **changes)
+            async with service.deployed():
+                await test(made, service)
+            assert await made.gone()
+
+    asyncio.run(run())
+
+
+async def unexpected(made: Any, service: Scylladb) -> None:
+    pytest.fail("it came up")
+
+
+def logged_in(service: Scylladb, node: int, user: str = "steelyard", password: str | None = None) -> bool:
+    address = service.servers[node].address
+    try:
+        with cql.Cql(address, service.ports.native, user, password or service.context.password):
+            return True
+    except cql.Refused:
+        return False
+
+
+def test_it_grows_and_shrinks_and_a_host_that_left_may_come_back() -> None:
+    async def test(made: Any, service: Scylladb) -> None:
+        await service.grow(3)
+        assert service.endpoint().facts["CONTACT_NAMES"] == "127.0.0.1,127.0.0.2,127.0.0.3"
+        assert (await service.meters())["live_nodes"] == 3
+        assert len({token for tokens in service.tokens.values() for token in tokens}) == 3 * 2
+        await service.shrink(2)
+        assert [server.address for server in service.servers] == ["127.0.0.1", "127.0.0.2"]
+        assert await service.settled()
+        await service.grow(3)
+        assert logged_in(service, 2)
+        assert await service.meters() == {"live_nodes": 3, "load_bytes": 3000, "pending_compactions": 0}
+        with pytest.raises(HostError, match="cannot have 4 nodes, only 3"):
+            await service.grow(4)
+        with pytest.raises(HostError, match="cannot have 1 nodes: its replication is 2"):
+            await service.shrink(1)
+
+    with_ring(2, test, spare=1, num_tokens=2, cleanup=True)
+
+
+def test_a_dead_node_unsettles_it_and_keeps_others_from_leaving() -> None:
+    async def test(made: Any, service: Scylladb) -> None:
+        await service.kill(made.hosts[0].name)
+        assert [(node.state, node.load) for node in await service.nodes()] == [("down", None), ("up", 1000)]
+        assert not await service.settled()
+        with pytest.raises(HostError, match=r"decommission failed on local-1: .*a node is down.* \(500\)"):
+            await service.shrink(1)
+        await service.restart(made.hosts[0].name)
+        assert await service.settled()
+        await service.shrink(1)
+        assert await service.settled()
+
+    with_ring(2, test, replication=1)
+
+
+def test_only_the_run_gets_in_and_its_password_is_told_to_nobody() -> None:
+    async def test(made: Any, service: Scylladb) -> None:
+        secret = service.context.password
+        assert logged_in(service, 1)
+        assert not logged_in(service, 1, password="guessed")
+        assert not logged_in(service, 0, "cassandra", "cassandra")
+        for pid in made.running():
+            assert secret not in Path(f"/proc/{pid}/cmdline").read_text()
+        for log in service.context.logs.iterdir():
+            assert secret not in log.read_text(errors="replace"), log.name
+        for host in service.context.hosts:
+            place = Path(service.scratch(host))
+            for name in ("node/conf/scylla.yaml", "client.password"):
+                assert stat.S_IMODE((place / name).stat().st_mode) == 0o600
+            assert secret not in (place / "node/conf/scylla.yaml").read_text()
+        facts = service.endpoint().facts
+        assert (facts["version"], facts["replication"]) == ("2025.1.0-standin", "2")
+
+    with_ring(2, test)
+
+
+def test_a_server_that_knows_the_default_password_is_refused() -> None:
+    with pytest.raises(HostError, match=r"ScyllaDB 2025\.1\.0-standin lets in whoever knows the default"):
+        with_ring(1, unexpected, settings={"standin_is_old": True})
+
+
+def test_what_it_says_when_it_ends_is_told() -> None:
+    with pytest.raises(HostError, match=r"(?s)scylla on local \(127\.0\.0\.1\) ended before .*no_such_thing"):
+        with_ring(1, unexpected, settings={"standin_refuses": ["no_such_thing"]})
+
+
+def test_a_flag_that_it_does_not_know_ends_it() -> None:
+    with pytest.raises(HostError, match=r"(?s)ended before it was ready.*--no-such-flag"):
+        with_ring(1, unexpected, flags=["--no-such-flag"])
+
+
+def test_more_copies_than_nodes_are_refused_before_anything_starts() -> None:
+    with pytest.raises(HostError, match="replication 2 needs 2 nodes, not 1"):
+        with_ring(1, unexpected, replication=2)
+
+
+def test_scylla_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "scylla"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho it is this one >&2; exit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("SCYLLA_HOME", str(tmp_path))
+    with pytest.raises(HostError, match="it is this one"):
+        with_ring(1, unexpected)
