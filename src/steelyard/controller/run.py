@@ -10,6 +10,7 @@ from pathlib import Path
 from steelyard.controller.choices import JOB, Choices, chosen_site, waits_for_job
 from steelyard.controller.clean import remove_scratch_of
 from steelyard.controller.described import described
+from steelyard.controller.functions import found_again, keep, looked_up, texts
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
 from steelyard.controller.sitting import Sitting
@@ -44,12 +45,14 @@ def start(
     what had finished is in the store.
     """
     site = chosen_site(choices, experiment)
+    functions, experiment = texts(experiment, origin), looked_up(experiment, origin)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     with RunWriter(folder) as writer:
         design = Design(experiment, seed)
         writer.text(folder.experiment, text.rstrip("\n"))
         writer.document(folder.design, described(experiment, design))
+        keep(functions, writer)
         sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, origin)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         complete(sitting.take_place("run-started", 1, **facts))
@@ -98,7 +101,7 @@ def _begun(folder: RunFolder) -> RunRecord:
 def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: Observer | None) -> NamedSite:
     folder = writer.folder
     record = _begun(folder)
-    experiment = checked_source(read(record.experiment_text, str(folder.experiment)))
+    experiment = found_again(checked_source(read(record.experiment_text, str(folder.experiment))), folder)
     sweep(run=folder.id)
     remove_scratch_of(folder, store)
     # A trial that failed only because its record found no room is made again.

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from steelyard.controller.script import Outcome, Script
+from steelyard.controller.stages import Stages
+from steelyard.controller.states import all_states, states
 from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
 from steelyard.events.base import Event, Scene
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Mark
-from steelyard.model.timeline import SETTLED, Entry
+from steelyard.model.timeline import SCRIPT, Entry, event_prefix
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.remote.tasks import first, tasks
-from steelyard.services.base import Metered
 from steelyard.spec.bind import bound_event
 from steelyard.spec.timeline import phase_of
 
@@ -27,52 +29,25 @@ GLANCE = 0.5  # seconds between looks at a condition
 COMPLETE_WITHIN = 600.0  # seconds for an event without `within`
 
 
-class Stages:
-    """When the phases of a trial begin and end; on the monotonic clock, in seconds."""
-
-    def __init__(self) -> None:
-        self._began: dict[str | None, asyncio.Future[float]] = {}
-        self._ended: dict[str | None, asyncio.Event] = {}
-
-    def begin(self, phase: str | None, moment: float) -> None:
-        """A phase begins at this moment, which may lie a little ahead."""
-        if not self._start(phase).done():
-            self._start(phase).set_result(moment)
-
-    def end(self, phase: str | None) -> None:
-        """It has ended, however."""
-        self._end(phase).set()
-
-    async def wait(self, phase: str | None, after: float) -> float:
-        """Wait until so long after its beginning; when it began."""
-        began = await asyncio.shield(self._start(phase))
-        await asyncio.sleep(max(0.0, began + after - time.monotonic()))
-        return began
-
-    def over(self, phase: str | None) -> bool:
-        """Whether it has ended."""
-        return self._end(phase).is_set()
-
-    async def ended(self, phase: str | None) -> None:
-        """Wait until it has ended."""
-        await self._end(phase).wait()
-
-    def _start(self, phase: str | None) -> asyncio.Future[float]:
-        loop = asyncio.get_running_loop()
-        return self._began.setdefault(phase, loop.create_future())
-
-    def _end(self, phase: str | None) -> asyncio.Event:
-        return self._ended.setdefault(phase, asyncio.Event())
-
-
 class Timeline:
-    """The events of one trial. `note` writes a line of the journal."""
+    """The events of one trial. `note` writes a line of the journal; `seed` is for functions that draw.
+
+    `figures` are metrics of the trial: how long each event took, and what it tells of itself.
+    """
 
     def __init__(
-        self, experiment: Experiment, cell: Cell, scene: Scene, stages: Stages, number: int, note: Note
+        self,
+        experiment: Experiment,
+        cell: Cell,
+        scene: Scene,
+        stages: Stages,
+        number: int,
+        note: Note,
+        seed: int = 0,
     ) -> None:
         self._experiment, self._cell, self._scene, self._stages = experiment, cell, scene, stages
-        self._number, self._note = number, note
+        self._number, self._note, self._seed = number, note, seed
+        self.figures: dict[str, float] = {}
         self._events: list[Event[Any]] = []
         self._begun: list[int] = []
         self._done: set[int] = set()
@@ -80,13 +55,14 @@ class Timeline:
     def check(self) -> None:
         """Whether all events could happen here. Raises TrialFailure that names the entry."""
         for index, entry in enumerate(self._experiment.timeline):
-            try:
-                bound_event(entry, self._cell, self._scene).check()
-            except UsageError as error:
-                hint = f" ({error.hint})" if error.hint else ""
-                raise TrialFailure(
-                    "event-failed", f"{_named(index, entry)}: {error.message}{hint}"
-                ) from error
+            self._check(index, entry)
+
+    def _check(self, index: int, entry: Entry) -> None:
+        try:
+            bound_event(entry, self._cell, self._scene).check()
+        except UsageError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            raise TrialFailure("event-failed", f"{_named(index, entry)}: {error.message}{hint}") from error
 
     @asynccontextmanager
     async def healed(self) -> AsyncIterator[None]:
@@ -128,12 +104,41 @@ class Timeline:
 
     async def _in_order(self, entries: Iterable[tuple[int, Entry]]) -> None:
         for index, entry in entries:
-            use = self._phase(entry)
-            began = await self._until_due(index, entry, use)
-            if began is None:
+            play = self._script if entry.do == SCRIPT else self._one
+            if await play(index, entry) is None:
                 return
-            asked = (entry.at or 0.0) if entry.when is None else None
-            await self._fire(index, entry, use, began, asked)
+
+    async def _one(self, index: int, entry: Entry) -> Outcome | None:
+        """Fire an entry when it is due; None when its phase ended before."""
+        use = self._phase(entry)
+        began = await self._until_due(index, entry, use)
+        if began is None:
+            return None
+        asked = (entry.at or 0.0) if entry.when is None else None
+        return await self._fire(index, entry, use, began, asked)
+
+    async def _script(self, index: int, entry: Entry) -> int | None:
+        """Fire what a function yields, one after the other; how many, or None when a phase ended before.
+
+        What it still waits for when its phase ends is not missed; what it has begun must be complete.
+        """
+        began = await self._until_due(index, entry, self._phase(entry))
+        if began is None:
+            return None
+        script, outcome, steps = Script(entry, self._experiment, self._cell, self._seed), None, 0
+        try:
+            while (
+                step := script.next(time.monotonic() - began, await all_states(self._scene.services), outcome)
+            ) is not None:
+                self._check(index, step)
+                outcome, steps = await self._one(index, step), steps + 1
+                if outcome is None:
+                    return None
+        finally:
+            script.close()
+        if not steps:
+            self._done.add(index)
+        return steps
 
     async def _again(self, index: int, entry: Entry) -> None:
         use, due = self._phase(entry), float(entry.at if entry.at is not None else entry.every or 0.0)
@@ -165,7 +170,7 @@ class Timeline:
         trouble = ""
         while True:
             try:
-                holds = bool(condition.value(await self._states(condition.names)))
+                holds = bool(condition.value(await states(self._scene.services, condition.names)))
             except HostError as error:
                 holds, trouble = False, f"; the last look at it: {error.message}"
             except ExpressionError as error:
@@ -180,23 +185,13 @@ class Timeline:
                 raise TrialFailure("event-failed", f"{_named(index, entry)}: {reason}")
             await asyncio.sleep(GLANCE)
 
-    async def _states(self, names: Iterable[str]) -> dict[str, float | bool]:
-        """What the services say of themselves, as far as it is asked for."""
-        found: dict[str, float | bool] = {}
-        for name in {each.partition(".")[0] for each in names}:
-            service = self._scene.services[name]
-            wanted = {each.partition(".")[2] for each in names if each.startswith(f"{name}.")}
-            if SETTLED in wanted:
-                found[f"{name}.{SETTLED}"] = await service.settled()
-            if wanted - {SETTLED} and isinstance(service, Metered):
-                found |= {f"{name}.{key}": value for key, value in (await service.meters()).items()}
-        return found
-
     async def _fire(
         self, index: int, entry: Entry, use: WorkloadUse, began: float, asked: float | None
-    ) -> None:
+    ) -> Outcome:
         """`began` is when its phase did; `asked`, seconds after that, is None for a condition."""
         self._begun.append(index)
+        if entry.every is None:
+            self._done.discard(index)  # a function's earlier entry may have been complete
         logs = self._scene.logs / f"{index + 1}-{len(self._begun)}"
         event = bound_event(entry, self._cell, replace(self._scene, logs=logs))
         self._events.append(event)
@@ -221,9 +216,18 @@ class Timeline:
             raise TrialFailure("event-failed", f"{_named(index, entry)} {reason}") from None
         except (HostError, UsageError) as error:
             raise TrialFailure("event-failed", f"{_named(index, entry)}: {error.message}") from error
-        self._note("event-ended", **about, took=time.monotonic() - now, facts=dict(facts))
+        took = time.monotonic() - now
+        self._count(index, event, took, facts)
+        self._note("event-ended", **about, took=took, facts=dict(facts))
         if not self._stages.over(use.phase):
             self._done.add(index)
+        return Outcome(asked, now - began, took, facts)
+
+    def _count(self, index: int, event: Event[Any], took: float, facts: Mapping[str, Any]) -> None:
+        if prefix := event_prefix(self._experiment.timeline, index):
+            names = [metric.name for metric in event.metrics if metric.name in facts]
+            self.figures |= {prefix + name: float(facts[name]) for name in names}
+            self.figures[f"{prefix}time"] = took
 
     async def _heal(self) -> None:
         for event in reversed(self._events):

@@ -3,20 +3,36 @@
 `- {during: run, at: 30s, do: grow, service: ring, to: 4}` fires half a minute after the phase `run` began.
 `- {when: ring.settled, for: 10s, within: 3min, do: grow, service: ring, to: 5}` fires once a condition has
 held for a while. Entries fire in the order of the file, each after the one before it is complete; one with
-`every` fires again and again beside the others.
+`every` fires again and again beside the others. `- {use: chaos.py:chaos}`, short for `do: script`, stands for
+entries that a generator function of the user's yields while the phase goes on.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+import inspect
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from types import CodeType
+from typing import Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.units import Duration
 
 OWN_KEYS = ("during", "at", "every", "when", "for", "within", "do")
 SETTLED = "settled"
+SCRIPT = "script"
+
+
+class Function(Protocol):
+    """A generator function: it is given what it may know of its trial, and yields entries."""
+
+    __name__: str
+    __code__: CodeType
+
+    def __call__(self, trial: Any, /) -> Generator[Any, Any, Any]:
+        """Begin."""
 
 
 class Entry(BaseModel):
@@ -38,6 +54,27 @@ class Entry(BaseModel):
         None, description="How long to wait for the condition, and for the event; then the trial fails"
     )
     options: dict[str, Any] = Field(default_factory=dict)
+    _function: Function | None = PrivateAttr(None)  # what `do: script` names, once it is there
+
+    @classmethod
+    def of(cls, function: Function) -> Self:
+        """The entry that stands for a generator function. Raises ValueError when it is none."""
+        if not inspect.isgeneratorfunction(function):
+            name = getattr(function, "__name__", repr(function))
+            raise ValueError(f"'{name}' is no generator function: it must `yield` entries")
+        file = Path(inspect.getsourcefile(function) or "unknown.py").name
+        return cls(do=SCRIPT, options={"use": f"{file}:{function.__name__}"}).calling(function)
+
+    def calling(self, function: Function) -> Self:
+        """The same entry with the function that it names."""
+        found = self.model_copy()
+        found._function = function
+        return found
+
+    @property
+    def function(self) -> Function | None:
+        """Of `do: script`: the function, where it has been looked up."""
+        return self._function
 
     @field_validator("every")
     @classmethod
@@ -60,6 +97,8 @@ class Entry(BaseModel):
     def _one_moment(self) -> Self:
         if self.when is not None and (self.at is not None or self.every is not None):
             raise ValueError("'when' waits for a condition, 'at' and 'every' for a time: give one of them")
+        if self.do == SCRIPT and self.every is not None:
+            raise ValueError("'every' makes no sense with a function, which can repeat what it likes")
         if self.when is None and self.hold:
             raise ValueError("'for' says how long the condition of 'when' must hold, and there is none")
         return self
@@ -72,7 +111,23 @@ class Entry(BaseModel):
 
 def widened(value: object) -> object:
     """Options stand beside the entry's own keys in the file; they are parted here."""
+    if inspect.isfunction(value):
+        return Entry.of(value)
     if not isinstance(value, dict) or "options" in value:
         return value
+    if "use" in value and "do" not in value:
+        value = {"do": SCRIPT, **value}
     own = {key: value[key] for key in OWN_KEYS if key in value}
     return {**own, "options": {key: item for key, item in value.items() if key not in own}}
+
+
+def event_prefix(entries: Sequence[Entry], index: int) -> str:
+    """What an entry's figures are called by: `grow_`, or `grow_2_` for the second of several.
+
+    Empty for what happens nobody knows how often: entries with `every`, and functions.
+    """
+    do = entries[index].do
+    same = [place for place, entry in enumerate(entries) if entry.do == do and entry.every is None]
+    if do == SCRIPT or index not in same:
+        return ""
+    return f"{do}_" if len(same) == 1 else f"{do}_{same.index(index) + 1}_"

@@ -1,0 +1,122 @@
+"""A function that yields the entries of a timeline: what it knows, what it is told, what it may say."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from steelyard.errors import TrialFailure
+from steelyard.model.experiment import Experiment
+from steelyard.model.timeline import SCRIPT, Entry, widened
+from steelyard.model.trial import Cell, Scalar
+from steelyard.spec.keeping import keeping_faults
+from steelyard.spec.sentences import faults
+from steelyard.spec.timeline import TimelineChecker
+from steelyard.units import Duration
+
+States = Mapping[str, float | bool]
+_SECONDS = ("at", "for", "within")
+
+
+class Outcome(NamedTuple):
+    """What came of an entry, in seconds.
+
+    `asked` and `began` count from the beginning of its phase; `asked` is None for one with `when`.
+    """
+
+    asked: float | None
+    began: float
+    took: float
+    facts: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Ongoing:
+    """What a function knows of its trial.
+
+    `random` is seeded by the run, the cell and the repetition. `elapsed` (seconds of the phase) and `states`
+    (what services tell of themselves: `ring.settled`, `ring.load_bytes`) are those of the moment at which the
+    function was last asked for an entry.
+    """
+
+    parameters: Mapping[str, Scalar]
+    random: random.Random
+    elapsed: float = 0.0
+    states: States = field(default_factory=dict)
+
+
+class Script:
+    """One play of a function, in one trial. `during` is the phase of entries that name none."""
+
+    def __init__(self, entry: Entry, experiment: Experiment, cell: Cell, seed: int) -> None:
+        self._entry, self._experiment, self._cell = entry, experiment, cell
+        self._ongoing = Ongoing(dict(cell.parameters), random.Random(seed))
+        function = entry.function
+        if function is None:
+            raise TrialFailure("event-failed", f"the function {entry.options['use']} was never looked up")
+        self._file, self._steps = function.__code__.co_filename, function(self._ongoing)
+
+    def next(self, elapsed: float, states: States, outcome: Outcome | None) -> Entry | None:
+        """What it wants now; None at its end. Raises TrialFailure with its line, or what is wrong with it."""
+        self._ongoing.elapsed, self._ongoing.states = elapsed, states
+        try:
+            given = self._steps.send(outcome)
+        except StopIteration:
+            return None
+        except (Exception, SystemExit) as error:
+            raise self._broken(error) from error
+        return self._sound(self._read(given))
+
+    def close(self) -> None:
+        """It is not asked any more: what it has under `finally` is run. Raises TrialFailure as `next`."""
+        try:
+            self._steps.close()
+        except (Exception, SystemExit) as error:
+            raise self._broken(error) from error
+
+    @property
+    def _name(self) -> str:
+        return str(self._entry.options["use"])
+
+    def _read(self, given: object) -> Entry:
+        given = _with_units(given)
+        try:
+            entry = given if isinstance(given, Entry) else Entry.model_validate(widened(given))
+        except (ValidationError, ValueError) as error:
+            wrong = faults(error, given, Entry) if isinstance(error, ValidationError) else ()
+            said = "; ".join(fault.message for fault in wrong) or str(error)
+            raise self._refused(said) from error
+        return entry if entry.during else entry.model_copy(update={"during": self._entry.during})
+
+    def _sound(self, entry: Entry) -> Entry:
+        """Checked as if it stood in the file alone."""
+        if entry.do == SCRIPT or entry.every is not None:
+            raise self._refused("another function, or 'every', which a loop says better")
+        alone = self._experiment.model_copy(update={"timeline": (entry,)})
+        kept = [fault for fault in keeping_faults(alone) if fault.path[0] == "timeline"]
+        if wrong := [*TimelineChecker(alone).entry(0, self._cell), *kept]:
+            raise self._refused("; ".join(fault.message for fault in wrong))
+        return entry
+
+    def _broken(self, error: BaseException) -> TrialFailure:
+        """A mistake of the function's own, with the line in its file that led there."""
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == self._file), None)
+        where = f", line {line}" if line else ""
+        return TrialFailure("event-failed", f"{self._name}{where}: {type(error).__name__}: {error}")
+
+    def _refused(self, reason: str) -> TrialFailure:
+        return TrialFailure("event-failed", f"{self._name} yields what cannot be: {reason}")
+
+
+def _with_units(given: object) -> object:
+    """A function reckons in seconds, so its bare numbers are seconds; in a file they would be a riddle."""
+    if not isinstance(given, dict):
+        return given
+    bare = {key: given[key] for key in _SECONDS if isinstance(given.get(key), int | float)}
+    return {**given, **{key: Duration(value) for key, value in bare.items()}}
