@@ -22,6 +22,7 @@ COMMANDS = {
     "cancel": "End a run, or the job that it is in",
     "suspend": "Suspend the job of a run",
     "continue": "Let the job of a run go on",
+    "cluster": "Run a database as a job: start, use, snapshot, recover it",
     "list": "List the runs in the store",
     "show": "Show the results of a run",
     "compare": "Compare two runs, cell by cell",

@@ -25,13 +25,14 @@ class JobChoices:
 
     `detach`: do not follow the run. `chain`: a job that ends before the run does submits the next one.
     `split`: one job after the other for each number of hosts. `options` are the scheduler's own
-    words.
+    words. `name` is what the scheduler is to call the job, by default the run's id.
     """
 
     detach: bool = False
     chain: bool = False
     split: bool = False
     options: tuple[str, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,15 @@ class Choices:
     """What the command line may decide.
 
     `scratch`: the directory for test data, by default in the store. `beside`: do not wait for another run
-    on this machine but run beside it, each trial marked as disturbed.
+    on this machine but run beside it, each trial marked as disturbed. `seconds`: how long it may last where
+    the site does not say.
     """
 
-    site: str | Site[Any] | None = None
+    site: str | Site[Any] | NamedSite | None = None
     scratch: Path | None = None
     beside: bool = False
     jobs: JobChoices = field(default_factory=JobChoices)
+    seconds: float | None = None
 
 
 def chosen_site(choices: Choices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
@@ -54,7 +57,7 @@ def chosen_site(choices: Choices | None, experiment: Experiment, before: str | N
     Raises UnknownName, and UsageError when it cannot fill the roles: before anything is started or paid for.
     """
     chosen = (choices.site if choices else None) or before or experiment.site or "local"
-    named = NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
+    named = _named(chosen)
     there = named.site.size()
     if there is not None and not splits(choices, named):
         assigned(experiment.claims, range(there))
@@ -62,6 +65,12 @@ def chosen_site(choices: Choices | None, experiment: Experiment, before: str | N
         _no_jobs(choices.jobs, named.name)
     _allows_events(named, experiment)
     return named
+
+
+def _named(chosen: str | Site[Any] | NamedSite) -> NamedSite:
+    if isinstance(chosen, NamedSite):
+        return chosen
+    return NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
 
 
 def _allows_events(named: NamedSite, experiment: Experiment) -> None:

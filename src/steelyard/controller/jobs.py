@@ -31,7 +31,7 @@ async def submit(
     site: BatchSite[Any] = named.site  # type: ignore[assignment]
     count = hosts or site.chosen.nodes or 1
     request = site.request(
-        folder.id,
+        choices.jobs.name or folder.id,
         _arguments(folder, store, named, choices),
         hosts=count,
         output=folder.job_log,

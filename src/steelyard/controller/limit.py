@@ -6,6 +6,8 @@ import time
 
 SPARE = 20.0
 """Seconds that are kept for cleaning up, and for the last lines of the record."""
+LATE = "the time limit of its hosts came near"
+"""Why a sitting ends then."""
 _LONGER = 1.25
 
 
@@ -20,6 +22,11 @@ class TimeLimit:
         self.working = None if left is None else max(0.0, left - SPARE)
         self._end = None if left is None else time.monotonic() + left
         self._longest = 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds from now until everything must stop; None when there is no end."""
+        return None if self._end is None else max(0.0, self._end - SPARE - time.monotonic())
 
     def took(self, seconds: float) -> None:
         """A trial took so long."""

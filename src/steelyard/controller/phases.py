@@ -75,7 +75,10 @@ def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:
 
 
 class PhaseRunner:
-    """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy."""
+    """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy.
+
+    `cores` are those of each host, by name, that a workload has for itself beside services.
+    """
 
     def __init__(
         self,
@@ -85,9 +88,10 @@ class PhaseRunner:
         start: Start,
         lockstep: LockStep,
         launcher: str = "mpirun",
+        cores: Mapping[str, int] | None = None,
     ) -> None:
         self._folder, self._seed, self._start, self._lockstep = folder, seed, start, lockstep
-        self.launcher = launcher
+        self.launcher, self._cores = launcher, cores or {}
 
     async def run(
         self,
@@ -156,6 +160,7 @@ class PhaseRunner:
             host.address,
             tuple(peers),
             to,
+            self._cores.get(host.name, 0),
         )
 
     def folder(self, berth: Berth, phase: str) -> Path:

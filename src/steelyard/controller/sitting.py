@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,7 +18,9 @@ from steelyard.controller.choices import Choices, splits, waits_for_job
 from steelyard.controller.crew import Crew
 from steelyard.controller.deployment import Deployment
 from steelyard.controller.environment import gather_all
-from steelyard.controller.limit import TimeLimit
+from steelyard.controller.hold import Hold
+from steelyard.controller.keeper import Origin
+from steelyard.controller.limit import LATE, TimeLimit
 from steelyard.controller.observer import Observer
 from steelyard.controller.scratch import Scratch, Scratches
 from steelyard.controller.signals import TIME_IS_SHORT, Stop, interruptible
@@ -31,9 +33,13 @@ from steelyard.errors import HostError, HostLost, Interrupted, SteelyardError
 from steelyard.model.experiment import Experiment
 from steelyard.model.roles import Claim, needed
 from steelyard.remote.base import Host
+from steelyard.remote.control import own_address
 from steelyard.remote.lease import MinderError
+from steelyard.remote.local import LocalHost
 from steelyard.remote.sweep import sweep
+from steelyard.remote.tasks import first, tasks
 from steelyard.remote.token import Token
+from steelyard.services._address import numeric
 from steelyard.spec.bind import tools_of
 from steelyard.spec.placing import claims_of, hosts_used, sizes
 from steelyard.spec.sites import NamedSite
@@ -42,6 +48,12 @@ from steelyard.store.writer import RunWriter
 
 FAR_SCRATCH = PurePosixPath("/var/tmp/steelyard")  # noqa: S108 - its directories are made 0700, and marked
 """Where test data go on a host far away that names no place: on its disk, unlike /tmp on many."""
+
+
+async def _in_numbers(host: Host) -> None:
+    """Servers tell each other and their clients where they are, and some only know addresses in numbers."""
+    with suppress(HostError):
+        host.address = await numeric(host)
 
 
 class Sitting:
@@ -62,6 +74,7 @@ class Sitting:
         self.experiment, self.design, self.results, self.writer = experiment, design, results, writer
         self.store, self.site, self.choices, self.origin = store, site, choices or Choices(), origin
         self.observer = observer or Observer()
+        self.hold = Hold(experiment, writer, self.observer)
         self._done_before, self._splits = len(results), splits(choices, site)
         self._part = self._own_part()
 
@@ -97,21 +110,35 @@ class Sitting:
         async with self._study() as study:
             stop.at(study.limit.working)
             self.observer.started(self.writer.folder, study.progress(), self.design.seed)
-            ending = await study.run(first_number)
+            ending = await self._studied(study, first_number)
+            if ending != "time-limit":
+                held = await self.hold.until_stopped()
+                ending = ending if held == "complete" else held
+            await self.hold.finish(ending != "time-limit" and self._all_well())
         if ending == "time-limit":
-            await self._pause("the time limit of its hosts came near")
+            await self._pause(LATE)
         elif ending == "complete" and self.design.next(self.results):
             self._part = self._own_part()
             await self._pause("cells with another number of hosts come next", chain=True)
         else:
             self._end("complete", ending)
 
+    async def _studied(self, study: Study, first_number: int) -> str:
+        """All trials; those that are still to be kept when they do not end in time are ended for that."""
+        if not any(use.save and use.save.when == "always" for use in self.experiment.services.values()):
+            return await study.run(first_number)
+        async with tasks(study.run(first_number), self.hold.late()) as (trials, late):
+            return "time-limit" if (await first((trials, late))) is late else trials.result()
+
+    def _all_well(self) -> bool:
+        return all(result.status == "ok" for result in self.results)
+
     async def _interrupted(self, stop: Stop) -> None:
         task = asyncio.current_task()
         if task:
             task.uncancel()  # what follows is short, and has to be said
-        if stop.signal in TIME_IS_SHORT and self.site.site.inside():
-            await self._pause("the time limit of its hosts came near")
+        if stop.signal in TIME_IS_SHORT and (self.site.site.inside() or self.choices.seconds):
+            await self._pause(LATE)
         if failure := await self.site.site.failure():
             self._end("failed", failure)
             raise HostLost(failure, hint=f"`steelyard resume {self.writer.folder.id}` goes on with it")
@@ -181,7 +208,8 @@ class Sitting:
     @asynccontextmanager
     async def _study(self) -> AsyncIterator[Study]:
         token = Token.mine(self.writer.folder.id)
-        self.writer.announce(run=token.run, pid=os.getpid(), token=str(token))
+        control = {"run": token.run, "pid": os.getpid(), "token": str(token)}
+        self.writer.announce(**control)
         async with AsyncExitStack() as scope:
             sweep()
             turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
@@ -189,14 +217,20 @@ class Sitting:
             hosts = await scope.enter_async_context(self._hosts(token, log))
             for text in self.site.site.warnings():
                 self._warn(text)
+            if self.experiment.services:
+                await asyncio.gather(*map(_in_numbers, hosts))
+            if self.hold.wanted:
+                listening = self.hold.listening(self._address(hosts), self._warn, **control)
+                await scope.enter_async_context(listening)
             crew = Crew.of(self._claims(), hosts)
             scratches = Scratches(self._scratch(host, token.run, len(hosts) == 1) for host in crew.hosts)
             scope.push_async_callback(scratches.close)
             await scratches.open()
             watch = Watch(crew.hosts, self.writer.folder, self.experiment.telemetry, turn, self._warn)
             await self._environment(crew, scratches)
+            origin = Origin(self.site.name, self.site.site.inside() or "")
             deployment = Deployment(
-                self.experiment, crew, scratches, self.writer.folder, self.writer.journal.write
+                self.experiment, crew, scratches, self.writer.folder, self.hold.note, origin
             )
             scope.push_async_callback(deployment.close)
             runner = TrialRunner(
@@ -209,8 +243,20 @@ class Sitting:
                 self.design.seed,
                 self.site.site.launcher(),
             )
-            limit = TimeLimit(await self.site.site.seconds_left())
+            limit = TimeLimit(await self._seconds_left())
+            self.hold.serve(crew, deployment, limit)
             yield Study(self.experiment, self._part, self.results, runner, self.writer, self.observer, limit)
+
+    async def _seconds_left(self) -> float | None:
+        left = await self.site.site.seconds_left()
+        return self.choices.seconds if left is None else left
+
+    def _address(self, hosts: Sequence[Host]) -> str:
+        """Where commands reach this controller: in a job from other machines, else from this one only."""
+        if not self.site.site.inside():
+            return "127.0.0.1"
+        here = next((host.address for host in hosts if isinstance(host, LocalHost)), "")
+        return own_address(here)
 
     def _hosts(self, token: Token, log: Path) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """Hosts of the site for all roles."""

@@ -64,7 +64,8 @@ class Place:
     the tool belong; they are kept. `seed`: for the tool's own random numbers, the same in each resume.
     `cores`, `memory` (bytes): of the host. `copy` counts from 0 over all hosts, `copies` is how many there
     are altogether. `host` and `address` are the host's own, `peers` the addresses of all hosts of the
-    workload in order. `to` is the service it talks to, where it talks to one.
+    workload in order. `to` is the service it talks to, where it talks to one. `share` is how many of the
+    cores are the workload's own beside the services on its host; 0 where nobody counted.
     """
 
     scratch: PurePosixPath
@@ -78,6 +79,7 @@ class Place:
     address: str = "127.0.0.1"
     peers: tuple[str, ...] = ()
     to: Endpoint | None = None
+    share: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,9 +99,13 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
             await self._change("cancel", self.cancel_argv(identity), identity)
 
     async def end(self, identity: str) -> None:
-        """Have a job's controller end in good order; cancel the job when it does not. Raises HostError."""
+        """Have a job's controller end in good order; cancel the job when it does not. Raises HostError.
+
+        One that is queued has no controller; Slurm's scancel would wait for one in vain.
+        """
         argv = self.end_argv(identity)
-        if argv and not (await self._ask(argv)).failed:
+        queued = (await self.job(identity)).state is JobState.QUEUED
+        if argv and not queued and not (await self._ask(argv)).failed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.last_pause):
                     await self.wait_until(identity, lambda job: job.state.over)

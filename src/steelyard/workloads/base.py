@@ -18,6 +18,9 @@ from steelyard.model.metric import Metric, Reading, Sample
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Scalar
 
+ANY_SERVICE = "*"
+"""In `Workload.talks_to`: whatever service there is."""
+
 
 class Options(BaseModel):
     """Typed options of a workload; they validate the file's `workload:` mapping. Unknown keys are errors.
@@ -41,7 +44,8 @@ class Workload(ABC, Generic[OptionsT]):
     - `covers`: ids of published requirements (`SKA1`);
     - `examples`: option mappings that are valid and quick, for the catalogue and the contract tests;
     - `verbatim`: options in which `${…}` is left alone, as in a shell script;
-    - `talks_to`: the services that it can be pointed at with `to:` (then `Place.to` is set), empty if none;
+    - `talks_to`: the services that it can be pointed at with `to:` (then `Place.to` is set), empty if none,
+      `ANY_SERVICE` if it does not matter which;
     - `failures`: what a copy that fails costs, where several run: the `trial`, or it is a `count`, the metric
       `failure_rate`, as long as one copy succeeds.
 

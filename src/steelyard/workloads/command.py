@@ -12,7 +12,8 @@ from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.trial import Scalar
 from steelyard.workloads._figures import Source, figure, scale, steps
-from steelyard.workloads.base import Options, Workload
+from steelyard.workloads._service_env import pointed
+from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
 _OWN = (
     Metric("wall", "s", "lower", "elapsed time of the program", over_copies="max"),
@@ -79,7 +80,17 @@ class CommandOptions(Options):
     env: dict[str, str] = Field(default_factory=dict, description="Environment variables to set")
     stdin: str | None = Field(None, description="Text to feed")
     directory: str = Field("scratch", description="Where it runs: scratch, or an absolute path")
+    cwd: str | None = Field(
+        None, description="A directory that is there on every host, to run in instead of its scratch"
+    )
     metrics: dict[str, Figure] = Field(default_factory=dict, description="Figures to find in its output")
+
+    @field_validator("cwd")
+    @classmethod
+    def _from_the_root(cls, value: str | None) -> str | None:
+        if value is not None and not PurePosixPath(value).is_absolute():
+            raise ValueError(f"'{value}' must be an absolute path")
+        return value
 
     @field_validator("run", mode="before")
     @classmethod
@@ -121,9 +132,15 @@ class CommandWorkload(Workload[CommandOptions]):
     variable RAW are kept with the record, and figures can be read from them. `peak_memory` is that of its
     largest process, as the kernel accounts it (getrusage(2), ru_maxrss); it is never below that of the minder
     that started it, about 10 MiB.
+
+    With `to:` it finds that service by its environment: STEELYARD_SERVICE_ADDRESS, _PORT, _USER and
+    _PASSWORD, what the service tells in capitals (CONTACT_NAMES and NODE_PORT of a ring of Cassandra), and
+    CQLSHRC where it speaks CQL. STEELYARD_CORES is how many cores are its own beside the service, SCRATCH its
+    scratch.
     """
 
     options = CommandOptions
+    talks_to = frozenset({ANY_SERVICE})
     verbatim: ClassVar[frozenset[str]] = frozenset({"script"})
     examples = (
         {"run": ["sleep", "0.01"]},
@@ -142,10 +159,12 @@ class CommandWorkload(Workload[CommandOptions]):
     def command(self, place: Place) -> Command:
         """The program, with RAW and (for a script) the parameters in its environment."""
         env = {"RAW": str(place.raw), **self.chosen.env}
+        cwd = PurePosixPath(self.chosen.cwd) if self.chosen.cwd else None
+        argv = self.chosen.run or ()
         if self.chosen.script is not None:
             env = {**{name: _plain(level) for name, level in self.levels.items()}, **env}
-            return Command(("sh", "-eu", "-c", self.chosen.script), env, stdin=self.chosen.stdin)
-        return Command(self.chosen.run or (), env, stdin=self.chosen.stdin)
+            argv = ("sh", "-eu", "-c", self.chosen.script)
+        return pointed(Command(argv, env, cwd, self.chosen.stdin), place)
 
     def parse(self, phase: str, output: Output) -> Reading:
         """Times and memory from the kernel, the rest from the output."""

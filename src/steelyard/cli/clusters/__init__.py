@@ -1,0 +1,1 @@
+"""The actions of `steelyard cluster`, one file each, and what they share."""

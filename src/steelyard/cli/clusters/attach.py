@@ -1,0 +1,63 @@
+"""`steelyard cluster attach`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from steelyard.cli.clusters.options import application_options, cluster_argument, job_options
+from steelyard.cli.clusters.run import application, asked_of
+from steelyard.cli.options import AfterDashes
+
+
+@click.command(cls=AfterDashes)
+@cluster_argument
+@click.option("-nA", "--app-nodes", "nodes", type=click.IntRange(1), default=1, metavar="N", help="Its nodes")
+@application_options
+@job_options
+@click.pass_context
+def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: Any) -> int:
+    """Run an application against a cluster that lives, from another job or host.
+
+    \b
+    steelyard cluster attach --appl "python count.py"
+    steelyard cluster attach brain --site slurm -nA 4 --mpi 8 --appl ./reader
+
+    It finds the database as an application of the cluster does, and its exit code is this command's. That
+    both jobs run at the same time is yours to see to.
+    """
+    from pathlib import Path
+
+    from steelyard.cli.clusters.launch import launched, ours
+    from steelyard.controller.clusters import named
+    from steelyard.errors import UsageError
+    from steelyard.model.cluster import visitor
+    from steelyard.store.layout import Store
+
+    found = named(Store.chosen(options["store"]), cluster)
+    appl = application(options)
+    if appl is None:
+        raise UsageError("what shall join the cluster?", hint="give --appl COMMAND")
+    asked = asked_of(ctx, {**options, "name": f"{found.name}-attach"})
+
+    def work() -> int:
+        ask(found.folder.control, "endpoint")
+        control = str(Path(found.folder.control).absolute())
+        return launched(visitor(found.name, control, nodes, appl), asked, nodes)
+
+    return ours(work)
+
+
+def ask(control: Any, verb: str, **facts: Any) -> Any:
+    """Ask the controller of a cluster. Raises HostError."""
+    from steelyard.controller.loop import complete
+    from steelyard.remote.control import call
+
+    told: list[Any] = []
+
+    async def asked() -> None:
+        told.append(await call(control, verb, **facts))
+
+    complete(asked())
+    return told[0]

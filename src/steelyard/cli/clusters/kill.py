@@ -1,0 +1,25 @@
+"""`steelyard cluster kill`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.clusters.options import cluster_argument
+from steelyard.cli.options import store_option
+
+
+@click.command()
+@cluster_argument
+@store_option
+def command(cluster: str | None, store: str | None) -> int:
+    """End CLUSTER now, with its application and without any snapshot, also where it still waits in a queue.
+
+    \b
+    steelyard cluster kill brain
+    """
+    from steelyard.controller.clusters import named
+    from steelyard.controller.steer import steer
+    from steelyard.store.layout import Store
+
+    click.echo(steer(named(Store.chosen(store), cluster).folder, "cancel"))
+    return 0

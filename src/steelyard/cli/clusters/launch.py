@@ -1,0 +1,123 @@
+"""Start the run that a cluster is, here or by a scheduler, and stay with it until its application ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from steelyard.cli.clusters.show import Shown, say
+from steelyard.controller.choices import Choices, JobChoices, waits_for_job
+from steelyard.controller.clusters import OUR_FAILURE, ClusterFollower, outcome
+from steelyard.controller.loop import complete
+from steelyard.controller.run import start
+from steelyard.errors import Interrupted, SteelyardError, UsageError
+from steelyard.model.cluster import DEFAULT_NODES
+from steelyard.model.experiment import Experiment
+from steelyard.sites._batch_options import BatchOptions
+from steelyard.spec.change import from_tree
+from steelyard.spec.sites import NamedSite, resolve
+from steelyard.store.layout import RunFolder, Store
+from steelyard.units import Duration
+
+FOUR_HOURS = 4 * 3600.0
+BARE = ("local", "netns")
+"""Sites that play as many hosts as they are told to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says of the job. `words` are the scheduler's own."""
+
+    name: str
+    store: str | None = None
+    site: str | None = None
+    detach: bool = False
+    seconds: float | None = None
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    logs: str | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def nodes_there(self) -> int:
+        """How many nodes the site has where it says so; else the usual number."""
+        bare = self.site is None or self.site in BARE
+        return DEFAULT_NODES if bare else resolve(self.site or "").site.size() or DEFAULT_NODES
+
+    def place(self, nodes: int) -> NamedSite:
+        """The site, with what its jobs are to ask for. Raises UsageError, UnknownName."""
+        text = self.site or "local"
+        named = resolve(f"{text}:{nodes}" if text in BARE else text)
+        asked = {"queue": self.partition, "account": self.account, "qos": self.qos}
+        given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+        if not isinstance(named.site.chosen, BatchOptions):
+            for option in ("partition", "account", "qos"):
+                if getattr(self, option) is not None:
+                    raise UsageError(f"--{option} is for batch schedulers, and site {named.name} is none")
+            return named
+        chosen = named.site.chosen
+        if self.seconds is not None or "time" not in chosen.model_fields_set:
+            given["time"] = Duration(self.seconds or FOUR_HOURS)
+        return NamedSite(named.name, type(named.site)(chosen.model_copy(update=given)))
+
+
+def launched(tree: Mapping[str, Any], asked: Asked, nodes: int) -> int:
+    """Run it; the exit code: the application's, 125 where we failed. Raises UsageError, Interrupted."""
+    experiment, text = from_tree(tree)
+    site, store = asked.place(nodes), Store.chosen(asked.store)
+    queued = waits_for_job(site)
+    if asked.detach and not queued:
+        from steelyard.cli.clusters.background import in_background
+
+        return in_background(lambda told: _started(experiment, text, store, site, asked, told), asked)
+    shown = Shown(asked.name, logs=Path(asked.logs) if asked.logs else None)
+
+    def work() -> int:
+        folder = _started(experiment, text, store, site, asked, shown)
+        if queued:
+            shown.begins(folder)
+        if asked.detach:
+            click.echo(folder.id)
+            return 0
+        if queued:
+            complete(ClusterFollower(folder, shown).follow())
+        return outcome(folder)
+
+    try:
+        return ours(work)
+    finally:
+        shown.close()
+
+
+def _started(
+    experiment: Experiment, text: str, store: Store, site: NamedSite, asked: Asked, shown: Shown
+) -> RunFolder:
+    queued = waits_for_job(site)
+    jobs = JobChoices(detach=queued, options=asked.words, name=asked.name)
+    seconds = None if site.site.by_job else asked.seconds or FOUR_HOURS
+    # A database stays for hours, and shares its machine by intention: nobody waits for its turn.
+    choices = Choices(site, beside=True, jobs=jobs, seconds=seconds)
+    return start(experiment, text, store, choices=choices, observer=shown)
+
+
+def ours(work: Callable[[], int]) -> int:
+    """Do it; failures of ours are told, and end with 125. Raises UsageError, Interrupted."""
+    try:
+        return work()
+    except (UsageError, Interrupted):
+        raise
+    except SteelyardError as error:
+        say(str(error))
+        return OUR_FAILURE
+
+
+def warn_of_idle(total: int, idle: int) -> None:
+    """Nodes that cost and do nothing."""
+    if idle:
+        stays = "nodes stay" if idle > 1 else "node stays"
+        say(f"warning: {idle} of {total} {stays} unused; lower -nT, or raise -nC or -nA")

@@ -1,0 +1,191 @@
+"""Options that several actions of `steelyard cluster` share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from steelyard.cli.options import site_option, store_option
+from steelyard.errors import SteelyardError, UsageError
+from steelyard.store.layout import Store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_CLOCK = re.compile(r"(\d{1,4}):([0-5]?\d)(?::([0-5]?\d))?")
+
+
+class Clock(click.ParamType[float]):
+    """A span as schedulers write it, `HH:MM:SS` or `HH:MM`, or with a unit: `90min`. In seconds."""
+
+    name = "HH:MM:SS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it; an error names an example."""
+        if isinstance(value, float):
+            return value
+        from steelyard.errors import UnitError
+        from steelyard.units import Duration
+
+        if match := _CLOCK.fullmatch(value.strip()):
+            hours, minutes, seconds = (int(part or 0) for part in match.groups())
+            found = float(hours * 3600 + minutes * 60 + seconds)
+        else:
+            try:
+                found = float(Duration.parse(value))
+            except UnitError:
+                self.fail(f"'{value}' is no time; for example 04:00:00, 0:30 or 90min", param, ctx)
+        return found if found > 0 else self.fail("no time at all", param, ctx)
+
+
+class ClusterName(click.ParamType[str]):
+    """A cluster: the name of its job, or the id of its run. Completes from the store."""
+
+    name = "cluster"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Those that live."""
+        from steelyard.controller.clusters import living
+
+        every = living(Store.chosen(ctx.params.get("store")))
+        names = dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class SnapshotName(click.ParamType[str]):
+    """A snapshot. Completes from the place where they lie."""
+
+    name = "snapshot"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Those that are there."""
+        from steelyard.cli.clusters.shelf import Shelf
+
+        place = snapshot_place(ctx.params.get("store"), ctx.params.get("place"))
+        try:
+            names = Shelf(place).names()
+        except SteelyardError:
+            return []
+        return [CompletionItem(name) for name in reversed(names) if name.startswith(incomplete)]
+
+
+def cluster_argument(function: Function) -> Function:
+    """The name of a cluster; nothing where only one lives. `-c` is what some are used to."""
+    return click.argument("cluster", type=ClusterName(), required=False)(function)
+
+
+def place_option(function: Function) -> Function:
+    """`--snapshots PLACE`."""
+    text = "Where snapshots lie: a directory that all hosts see, or s3://bucket  [default: STORE/snapshots]"
+    return click.option("--snapshots", "place", metavar="PLACE", help=text)(function)
+
+
+_NODES = (
+    (("-nT", "--nodes", "total"), "Nodes in all  [default: what the others need, else 4]"),
+    (("-nC", "--db-nodes", "database_nodes"), "Nodes of the database  [default: all, or all others]"),
+    (("-nA", "--app-nodes", "application"), "Nodes of the application  [default: all, or all others]"),
+)
+
+
+def node_options(function: Function) -> Function:
+    """`-nT`, `-nC`, `-nA`, `--disjoint`."""
+    text = "Database and application on different nodes"
+    function = click.option("-d", "--disjoint", is_flag=True, help=text)(function)
+    for names, text in reversed(_NODES):
+        function = click.option(*names, type=click.IntRange(1), metavar="N", help=text)(function)
+    return function
+
+
+def application_options(function: Function) -> Function:
+    """`--appl` and how it is started."""
+    texts = (
+        (
+            ("--pycompss", "pycompss"),
+            "FLAGS",
+            None,
+            "It is a PyCOMPSs application; flags for runcompss, or ''",
+        ),
+        (
+            ("--mpi", "ranks"),
+            "N",
+            click.IntRange(1),
+            "It is an MPI program with N ranks on each of its nodes",
+        ),
+        (("-a", "--appl", "line"), "COMMAND", None, "The application, as you would type it here"),
+    )
+    for names, metavar, kind, text in texts:
+        function = click.option(*names, metavar=metavar, type=kind, help=text)(function)
+    return function
+
+
+def job_options(function: Function) -> Function:
+    """What the job is called and asks its scheduler for."""
+    function = store_option(
+        site_option("Where: slurm, local:4, an entry of sites.yaml  [default: local]")(function)
+    )
+    texts = (
+        (
+            ("--detach",),
+            {"is_flag": True, "help": "Start it and return; `cluster status` tells how it stands"},
+        ),
+        (("--account",), {"metavar": "NAME", "help": "Batch sites: who is charged"}),
+        (("--partition",), {"metavar": "NAME", "help": "Batch sites: the queue or partition"}),
+        (("-q", "--qos"), {"metavar": "NAME", "help": "Batch sites: the quality of service"}),
+        (
+            ("-l", "--logs"),
+            {"metavar": "DIR", "type": click.Path(file_okay=False), "help": "Link its logs there"},
+        ),
+        (("-t", "--time", "seconds"), {"type": Clock(), "help": "Time limit of the job  [default: 4 hours]"}),
+    )
+    for names, how in texts:
+        function = click.option(*names, **how)(function)
+    return function
+
+
+def database_options(function: Function) -> Function:
+    """What is run, what is kept of it, and for how long it stays."""
+    own = "An option of the database, as heap=2GiB or settings.concurrent_reads=64; again for more"
+    texts: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+        (("--set", "settings"), {"multiple": True, "metavar": "KEY=VALUE", "help": own}),
+        (("--database",), {"default": "cassandra", "show_default": True, "help": "The service that is run"}),
+        (("-f", "--finish"), {"is_flag": True, "help": "End when the application has ended"}),
+        (("--snapshot-always", "always"), {"is_flag": True, "help": "Also when the application fails"}),
+        (("-s", "--snapshot"), {"is_flag": True, "help": "Take a snapshot at the end, where all went well"}),
+        (("-j", "--jobname", "name"), {"default": "cluster", "show_default": True, "help": "Its name"}),
+    )
+    for names, how in texts:
+        function = click.option(*names, **how)(function)
+    return place_option(function)
+
+
+def snapshot_place(store: str | None, place: str | None) -> str:
+    """Where snapshots lie, absolute, since hosts are asked for it, too."""
+    if place and place.startswith("s3://"):
+        return place
+    return str(Path(place or Store.chosen(store).snapshots).absolute())
+
+
+def settings_of(pairs: Sequence[str]) -> Mapping[str, Any]:
+    """The tree of `--set a.b=1 --set heap=2GiB`; values are read as in a file. Raises UsageError."""
+    from steelyard.spec.source import read
+
+    tree: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        path = key.strip().split(".")
+        if not equals or not all(path):
+            raise UsageError(f"--set {pair:.60}: write KEY=VALUE, as heap=2GiB")
+        found = tree
+        for part in path[:-1]:
+            found = found.setdefault(part, {})
+            if not isinstance(found, dict):
+                raise UsageError(f"--set {pair:.60}: '{part}' was given a value before")
+        found[path[-1]] = read(f"value: {text}", f"--set {key}").value["value"]
+    return tree

@@ -1,0 +1,96 @@
+"""`steelyard cluster recover`"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from steelyard.cli.clusters.options import (
+    SnapshotName,
+    application_options,
+    database_options,
+    job_options,
+    node_options,
+    snapshot_place,
+)
+from steelyard.cli.clusters.run import application, asked_of, cluster_of
+from steelyard.cli.options import AfterDashes
+
+
+@click.command(cls=AfterDashes)
+@click.option("--id", "chosen", metavar="NAME", type=SnapshotName(), help="Which snapshot")
+@click.option("--latest", is_flag=True, help="The newest snapshot")
+@node_options
+@application_options
+@database_options
+@job_options
+@click.pass_context
+def command(ctx: click.Context, /, chosen: str | None, latest: bool, **options: Any) -> int:
+    """Start a database that has the data of a snapshot, and an application beside it.
+
+    \b
+    steelyard cluster recover                              lists the snapshots
+    steelyard cluster recover --latest --appl "python count.py" --finish
+    steelyard cluster recover --id 20261120-184512-17 -nC 6 --snapshot
+
+    It may have more or fewer nodes than the snapshot; by default it has as many, on the site where that was
+    taken. All other options are those of `steelyard cluster run`.
+    """
+    from steelyard.cli.clusters.launch import launched, ours, warn_of_idle
+
+    place = snapshot_place(options["store"], options["place"])
+    if not (chosen or latest):
+        return ours(lambda: _list(place))
+    asked, appl = asked_of(ctx, options), application(options)
+
+    def work() -> int:
+        snapshot = _found(place, chosen)
+        own = replace(asked, site=asked.site or _site_of(snapshot.site))
+        nodes = {**options, **_nodes(options, len(snapshot.nodes), appl is not None)}
+        recover = {"snapshot": snapshot.name, "from": place}
+        cluster = cluster_of(nodes, appl, default=own.nodes_there, recover=recover)
+        warn_of_idle(cluster.sizes.total, cluster.sizes.idle)
+        return launched(cluster.tree(), own, cluster.sizes.total)
+
+    return ours(work)
+
+
+def _list(place: str) -> int:
+    """What there is, in place of a prompt; as nothing was done, the code is that of a wrong command."""
+    from steelyard.cli.clusters.shelf import Shelf, table
+
+    snapshots = Shelf(place).all()
+    if not snapshots:
+        click.echo(f"no snapshots in {place}; `cluster run --snapshot` takes one", err=True)
+        return 2
+    click.echo("\n".join(table(snapshots)))
+    click.echo("choose one with --id NAME, or the newest with --latest", err=True)
+    return 2
+
+
+def _found(place: str, name: str | None) -> Any:
+    from steelyard.cli.clusters.shelf import Shelf
+    from steelyard.errors import UsageError
+
+    shelf = Shelf(place)
+    names = shelf.names()
+    if not names:
+        raise UsageError(f"no snapshots in {place}", hint="--snapshots names another place")
+    return shelf.read(name or names[-1])
+
+
+def _nodes(options: dict[str, Any], kept: int, runs_application: bool) -> dict[str, Any]:
+    """As many nodes of the database as the snapshot has, where no number says otherwise."""
+    given = options["total"], options["database_nodes"]
+    if given != (None, None):
+        return {}
+    apart = runs_application and options["disjoint"]
+    return {"database_nodes": kept, "application": options["application"] or (1 if apart else None)}
+
+
+def _site_of(recorded: str) -> str | None:
+    """The site of the snapshot, for as many nodes as are asked for now; a file of hosts stays as it is."""
+    name, _, argument = recorded.partition(":")
+    return (name if argument.isdecimal() else recorded) or None

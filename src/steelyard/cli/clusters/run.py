@@ -1,0 +1,92 @@
+"""`steelyard cluster run`"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from steelyard.cli.clusters.options import (
+    application_options,
+    database_options,
+    job_options,
+    node_options,
+    settings_of,
+    snapshot_place,
+)
+from steelyard.cli.options import AfterDashes
+
+
+@click.command(cls=AfterDashes)
+@node_options
+@application_options
+@database_options
+@job_options
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Start a database as a job, and an application beside it.
+
+    \b
+    steelyard cluster run                                  4 nodes on this machine, until it is stopped
+    steelyard cluster run --site slurm -nT 8 -t 02:00:00 --appl "python load.py cells.csv"
+    steelyard cluster run --site slurm -nC 4 -nA 2 --disjoint --mpi 16 --appl ./solver --snapshot --finish
+    steelyard cluster run -nT 2 --set heap=512MiB --set settings.concurrent_reads=64 -- --constraint=ib
+
+    Without --finish it stays up when the application has ended, until `steelyard cluster stop` or its time
+    limit. What the application prints comes on standard output, and its exit code is this command's. What
+    follows `--` goes to the scheduler's submit command.
+    """
+    from steelyard.cli.clusters.launch import launched, warn_of_idle
+
+    asked = asked_of(ctx, options)
+    appl = application(options)
+    cluster = cluster_of(options, appl, default=asked.nodes_there)
+    warn_of_idle(cluster.sizes.total, cluster.sizes.idle)
+    return launched(cluster.tree(), asked, cluster.sizes.total)
+
+
+def asked_of(ctx: click.Context, options: dict[str, Any]) -> Any:
+    """What the options say of the job."""
+    from steelyard.cli.clusters.launch import Asked
+
+    keys = ("name", "store", "site", "detach", "seconds", "partition", "account", "qos", "logs")
+    return Asked(**{key: options[key] for key in keys}, words=ctx.meta.get("words", ()))
+
+
+def application(options: dict[str, Any]) -> Any:
+    """What runs beside the database, in the directory in which we are; None without --appl."""
+    from steelyard.errors import UsageError
+    from steelyard.model.cluster import Application
+
+    if options["line"] is not None:
+        return Application(options["line"], os.getcwd(), options["ranks"], options["pycompss"])  # noqa: PTH109
+    for option in ("ranks", "pycompss"):
+        if options[option] is not None:
+            name = "mpi" if option == "ranks" else option
+            raise UsageError(
+                f"--{name} says how the application starts, and there is none", hint="give --appl"
+            )
+    return None
+
+
+def cluster_of(options: dict[str, Any], appl: Any, *, default: int, **more: Any) -> Any:
+    """The cluster that the options describe. Raises UsageError."""
+    from steelyard.model.cluster import Cluster, sizes
+
+    numbers = (options["total"], options["database_nodes"], options["application"])
+    found = sizes(*numbers, disjoint=options["disjoint"], runs_application=appl is not None, default=default)
+    save = None
+    if options["snapshot"] or options["always"]:
+        place = snapshot_place(options["store"], options["place"])
+        save = {"into": place, "when": "always" if options["always"] else "success"}
+    return Cluster(
+        name=options["name"],
+        sizes=found,
+        application=appl,
+        database=options["database"],
+        options=settings_of(options["settings"]),
+        save=save,
+        hold=not options["finish"],
+        **more,
+    )

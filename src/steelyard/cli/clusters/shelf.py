@@ -1,0 +1,79 @@
+"""The snapshots of one place, asked from this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from steelyard.cli.clusters.show import columns
+from steelyard.model.snapshot import Snapshot
+from steelyard.units import show, show_span
+
+T = TypeVar("T")
+DAY = 86400.0
+
+
+class Shelf:
+    """Where snapshots lie. All methods raise HostError or StoreError that names the place."""
+
+    def __init__(self, place: str) -> None:
+        import os
+
+        from steelyard.remote.vault import Vault, here
+
+        self.place, self._vault, self._run = place, Vault.at(place, os.environ), here()
+
+    def names(self) -> list[str]:
+        """Of all complete ones, oldest first."""
+        return _done(lambda: self._vault.names(self._run))
+
+    def all(self) -> list[Snapshot]:
+        """All of them, oldest first."""
+
+        async def read() -> list[Snapshot]:
+            return [await self._vault.read(self._run, name) for name in await self._vault.names(self._run)]
+
+        return _done(read)
+
+    def read(self, name: str) -> Snapshot:
+        """One of them. Raises UnknownName."""
+        return _done(lambda: self._vault.read(self._run, name))
+
+    def remove(self, names: Sequence[str]) -> int:
+        """Remove some, and the files that no other one has; how many bytes are free now."""
+        return _done(lambda: self._vault.remove(self._run, names))
+
+
+def table(snapshots: Sequence[Snapshot], now: float | None = None) -> list[str]:
+    """A line for each, newest first, below a heading."""
+    moment = time.time() if now is None else now
+    rows = [("name", "size", "nodes", "rows", "age", "job", "from")]
+    for one in sorted(snapshots, key=lambda one: one.taken, reverse=True):
+        about = show(one.size, "B"), str(len(one.nodes)), f"~{one.rows}", _age(moment - one.taken)
+        rows.append((one.name, *about, one.job or "-", one.site))
+    return columns(rows)
+
+
+def plain(one: Snapshot) -> dict[str, Any]:
+    """For machines."""
+    about = one.model_dump(
+        mode="json", include={"name", "service", "version", "taken", "origin", "job", "site"}
+    )
+    return {**about, "bytes": one.size, "nodes": len(one.nodes), "rows": one.rows, "spread": one.spread}
+
+
+def _age(seconds: float) -> str:
+    return show_span(seconds) if seconds < DAY else f"{seconds / DAY:.0f} d"
+
+
+def _done(work: Callable[[], Awaitable[T]]) -> T:
+    from steelyard.controller.loop import complete
+
+    found: list[T] = []
+
+    async def keep() -> None:
+        found.append(await work())
+
+    complete(keep())
+    return found[0]

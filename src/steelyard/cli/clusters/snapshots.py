@@ -1,0 +1,54 @@
+"""`steelyard cluster snapshots`"""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.clusters.options import SnapshotName, place_option, snapshot_place
+from steelyard.cli.options import json_option, print_json, store_option
+
+
+@click.command()
+@place_option
+@click.option(
+    "--remove", multiple=True, metavar="NAME", type=SnapshotName(), help="Remove it; again for more"
+)
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Remove all but the N newest")
+@store_option
+@json_option
+def command(
+    place: str | None, remove: tuple[str, ...], keep: int | None, store: str | None, as_json: bool
+) -> int:
+    """List snapshots, newest first; remove some.
+
+    \b
+    steelyard cluster snapshots
+    steelyard cluster snapshots --remove 20261120-184512-17
+    steelyard cluster snapshots --keep 3
+
+    Files that a snapshot shares with others stay as long as one of them needs them. Files that are only
+    minutes old stay, too, until the next removal: a snapshot of them may be in the making.
+    """
+    from steelyard.cli.clusters.shelf import Shelf, plain, table
+    from steelyard.units import show
+
+    shelf = Shelf(snapshot_place(store, place))
+    doomed = list(remove)
+    if keep is not None:
+        names = shelf.names()
+        doomed += [name for name in names[: max(0, len(names) - keep)] if name not in doomed]
+    if doomed:
+        freed = show(shelf.remove(doomed), "B")
+        click.echo(f"removed {', '.join(doomed)}; {freed} freed")
+        return 0
+    if keep is not None:
+        click.echo("nothing to remove", err=True)
+        return 0
+    snapshots = shelf.all()
+    if as_json:
+        print_json([plain(one) for one in snapshots])
+    elif snapshots:
+        click.echo("\n".join(table(snapshots)))
+    else:
+        click.echo(f"no snapshots in {shelf.place}; `cluster run --snapshot` takes one", err=True)
+    return 0

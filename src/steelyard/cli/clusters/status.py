@@ -1,0 +1,99 @@
+"""`steelyard cluster status`"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from steelyard.cli.clusters.attach import ask
+from steelyard.cli.clusters.options import cluster_argument
+from steelyard.cli.clusters.show import columns
+from steelyard.cli.options import json_option, print_json, store_option
+
+
+@click.command()
+@cluster_argument
+@store_option
+@json_option
+def command(cluster: str | None, store: str | None, as_json: bool) -> int:
+    """Say what CLUSTER does, and how each of its nodes is; without a name and with several, list them.
+
+    \b
+    steelyard cluster status
+    steelyard cluster status brain --json
+    """
+    from steelyard.controller.clusters import listed, living, named
+    from steelyard.store.layout import Store
+
+    where = Store.chosen(store)
+    every = living(where)
+    if cluster is None and len(every) != 1:
+        if as_json:
+            print_json([_plain(one) for one in every])
+        else:
+            click.echo(listed(every) if every else f"no cluster of the store {where.root} lives")
+        return 0
+    told = _asked(named(where, cluster))
+    if as_json:
+        print_json(told)
+    else:
+        click.echo("\n".join(lines(told, time.time())))
+    return 0
+
+
+def _plain(one: Any) -> dict[str, Any]:
+    now = one.doing
+    return {"cluster": one.name, "run": one.folder.id, "doing": now.what, "since": now.since}
+
+
+def _asked(one: Any) -> dict[str, Any]:
+    """What its controller says; what its journal and its scheduler say where that cannot be asked."""
+    from steelyard.controller.clusters import job_of
+    from steelyard.errors import HostError
+
+    found = _plain(one)
+    if one.state == "running":
+        try:
+            found |= ask(one.folder.control, "status")
+        except HostError as error:
+            found["unasked"] = error.message
+    job = job_of(one.folder).sentence
+    return found | ({"job": job} if job else {})
+
+
+def lines(told: Mapping[str, Any], now: float) -> list[str]:
+    """For people: a sentence, its address, a table of its nodes."""
+    from steelyard.units import show_span
+
+    since = f" since {show_span(now - told['since'])}" if told["since"] else ""
+    stopping = ", and ends after that" if told.get("stopping") else ""
+    found = [f"cluster {told['cluster']} (run {told['run']}) is {told['doing']}{since}{stopping}"]
+    found += [str(told["job"])] if told.get("job") else []
+    if told.get("left") is not None:
+        found.append(f"time left: {show_span(told['left'])}")
+    found += [_address(name, one) for name, one in told.get("services", {}).items()]
+    nodes = [node for of in told.get("nodes", {}).values() for node in of]
+    found += columns([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
+    found += [f"its nodes are not known: {told['unasked']}"] if told.get("unasked") else []
+    return found
+
+
+_HEADING = ("node", "address", "state", "load", "tokens")
+
+
+def _address(name: str, service: Mapping[str, Any]) -> str:
+    facts = service.get("facts", {})
+    own = "  ".join(f"{key}={value}" for key, value in facts.items() if key.isupper())
+    return f"{name} is at {service['address']} port {service['port']}  {own}".rstrip()
+
+
+def _row(node: Mapping[str, Any]) -> tuple[str, ...]:
+    from steelyard.units import show
+
+    load, tokens = node.get("load"), list(node.get("tokens") or [])
+    held = str(tokens[0]) if len(tokens) == 1 else str(len(tokens)) if tokens else "-"
+    size = "-" if load is None else show(load, "B")
+    return str(node["host"]), str(node["address"]), str(node["state"]), size, held

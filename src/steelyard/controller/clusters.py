@@ -1,0 +1,169 @@
+"""The clusters of a store: which live, by which names, and what came of the application of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from steelyard.controller.doing import Doing, doing, sentence
+from steelyard.controller.follow import Follower
+from steelyard.controller.jobs import JobOfRun
+from steelyard.controller.loop import complete
+from steelyard.errors import HostError, SteelyardError, UsageError, did_you_mean
+from steelyard.model.cluster import TAG
+from steelyard.spec.source import read
+from steelyard.store.layout import RunFolder, Store
+from steelyard.store.reader import RunRecord, glance
+
+OUR_FAILURE = 125
+NOT_FOUND = 127
+"""Exit codes as timeout(1) has them: we failed, the program is not there. 128 and more: a signal ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cluster that lives, or whose job is still to begin. `state`: `running` or `submitted`."""
+
+    folder: RunFolder
+    name: str
+    state: str
+
+    @property
+    def doing(self) -> Doing:
+        """What its journal says."""
+        recovers = "recover" in _service(_tree(self.folder))
+        return doing(RunRecord(self.folder).journal, recovers=recovers)
+
+
+def living(store: Store) -> list[Found]:
+    """All clusters of a store that are not over, oldest first."""
+    found = []
+    for folder in store.all():
+        state = glance(folder).state
+        if state in ("running", "submitted") and (name := cluster_name(folder)):
+            found.append(Found(folder, name, state))
+    return [one for one in found if one.state == "running" or not job_of(one.folder).over]
+
+
+def cluster_name(folder: RunFolder) -> str:
+    """What the cluster is called that a run holds; empty when it is none.
+
+    An experiment of one's own that says `hold: true` is one, too, by its name.
+    """
+    tree = _tree(folder)
+    tags = tree.get("tags")
+    tagged = str(tags.get(TAG, "")) if isinstance(tags, Mapping) else ""
+    return tagged or (str(tree.get("experiment", "")) if tree.get("hold") is True else "")
+
+
+def named(store: Store, name: str | None) -> Found:
+    """The cluster of that name, or of that run; without a name the only one that lives. Raises UsageError."""
+    every = living(store)
+    if name is None:
+        return _only(every, store)
+    found = [one for one in every if name in (one.name, one.folder.id)]
+    found = found or [one for one in every if one.folder.id.startswith(name) or one.folder.id.endswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"'{name}' may be any of several clusters", hint=listed(found))
+    raise _unknown(name, every, store)
+
+
+def _only(every: list[Found], store: Store) -> Found:
+    if len(every) == 1:
+        return every[0]
+    if every:
+        raise UsageError(f"{len(every)} clusters live; name one of them", hint=listed(every))
+    raise _none(store)
+
+
+def _unknown(name: str, every: list[Found], store: Store) -> UsageError:
+    with suppress(SteelyardError):
+        folder = store.find(name)
+        over = RunRecord(folder).glance().state
+        return UsageError(f"cluster '{name}' does not live: run {folder.id} is {over}")
+    if not every:
+        return _none(store)
+    hint = did_you_mean(name, [one.name for one in every])
+    return UsageError(f"no cluster '{name}' lives{hint}", hint=listed(every))
+
+
+def _none(store: Store) -> UsageError:
+    hint = "`steelyard cluster run` starts one; --store names another store"
+    return UsageError(f"no cluster of the store {store.root} lives", hint=hint)
+
+
+def listed(every: list[Found]) -> str:
+    """A line for each."""
+    width = max(len(one.name) for one in every)
+    return "\n".join(f"{one.name:{width}}  {one.folder.id}  {one.doing.what}" for one in every)
+
+
+def outcome(folder: RunFolder) -> int:
+    """The exit code of a run's application, as a shell would have it; 125 where it could not be run."""
+    record = RunRecord(folder)
+    if not record.trials:
+        return OUR_FAILURE
+    trial = record.trials[-1]
+    if trial.result.status == "ok":
+        return 0
+    if trial.result.category == "tool-missing":
+        return NOT_FOUND
+    exits = [phase.get("exit", {}) for phase in record.trial_document(trial.number).get("phases", ())]
+    codes = [exit_code(found) for found in exits]
+    return next((code for code in codes if code), OUR_FAILURE)
+
+
+def exit_code(found: Mapping[str, Any]) -> int:
+    """Of an exit as the record has it."""
+    signal, code = found.get("signal"), found.get("code")
+    return 128 + int(signal) if signal else int(code or 0)
+
+
+class ClusterFollower(Follower):
+    """Follows a cluster in its job until its application has ended: it may stay up for others after that."""
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        super()._tell(line)
+        if text := sentence(line):
+            self.observer.waiting(text)
+        if line["kind"] == "run-held":
+            self._ended, self._state, self._reason = True, "complete", "held"
+
+
+class JobSaid(NamedTuple):
+    """What the scheduler says of a job; nothing where the run is in none, or nobody answers."""
+
+    sentence: str = ""
+    over: bool = False
+
+
+def job_of(folder: RunFolder) -> JobSaid:
+    """How the job of a run stands. One that was cancelled in the queue leaves no word in the journal."""
+    said: list[JobSaid] = []
+
+    async def ask() -> None:
+        with suppress(UsageError, HostError):
+            job = await JobOfRun(RunRecord(folder)).look()
+            said.append(JobSaid(job.sentence, job.state.over))
+
+    complete(ask())
+    return said[0] if said else JobSaid()
+
+
+def _tree(folder: RunFolder) -> Mapping[str, Any]:
+    """The experiment, as far as it can be read: names must be found beside runs that are damaged."""
+    try:
+        tree = read(RunRecord(folder).experiment_text, str(folder.experiment)).value
+    except SteelyardError:
+        return {}
+    return tree if isinstance(tree, Mapping) else {}
+
+
+def _service(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    services = tree.get("services")
+    first: Any = next(iter(services.values()), {}) if isinstance(services, Mapping) else {}
+    return first if isinstance(first, Mapping) else {}

@@ -1,0 +1,73 @@
+"""`use: attached` under `services`: a service that another run holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from steelyard.errors import HostError
+from steelyard.model.command import Endpoint
+from steelyard.services._server import Server
+from steelyard.services.base import Service, ServiceOptions
+
+
+class AttachedOptions(ServiceOptions):
+    """Where the other run says how its service is reached."""
+
+    control: str = Field(
+        description="The `control.json` of the run that holds it, on a file system that the host sees."
+    )
+
+    @field_validator("control")
+    @classmethod
+    def _from_the_root(cls, value: str) -> str:
+        if not PurePosixPath(value).is_absolute():
+            raise ValueError(f"'{value}' must be an absolute path")
+        return value
+
+
+class Attached(Service[AttachedOptions]):
+    """A service of another run, such as a database that `steelyard cluster run` holds: it starts nothing.
+
+    Where it is, and its password, stand in the `control.json` of that run, which its user alone may read; the
+    password comes into no record. It is not watched: whoever uses it learns from it that it has gone.
+    """
+
+    options = AttachedOptions
+    examples = ({"control": "/shared/runs/20261120-184512-ring-7f3a/control.json"},)
+
+    async def configure(self) -> None:
+        """Read what the other run says. Raises HostError when it does not live, or has no service yet."""
+        path = self.chosen.control
+        text = (await self.context.hosts[0].read([path])).get(path, "")
+        self._endpoint = found_endpoint(text, f"service {self.context.name}: {path}")
+
+    async def start(self) -> None:
+        """It runs already."""
+
+    async def answers(self, server: Server) -> bool:
+        """There is no server of ours."""
+        return True
+
+    def endpoint(self) -> Endpoint:
+        """As the other run has it."""
+        return self._endpoint
+
+
+def found_endpoint(text: str, where: str) -> Endpoint:
+    """The service that a `control.json` tells of. Raises HostError."""
+    try:
+        told: Mapping[str, Any] = json.loads(text)["service"]
+        facts = {str(key): str(value) for key, value in told["facts"].items()}
+        password = told.get("password")
+        return Endpoint(
+            str(told["address"]), int(told["port"]), facts, str(password) if password is not None else None
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        what = "is not there or cannot be read" if not text else "tells of no service"
+        hint = "`steelyard cluster status` says which clusters live, and what they are doing"
+        raise HostError(f"{where} {what}", hint=hint) from error
