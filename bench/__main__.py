@@ -19,7 +19,19 @@ from bench.row import Row
 from bench.setting import Setting, changed
 from bench.table import print_table
 
-NAMES = ("trial", "start", "planning", "reading", "sampling", "listing", "lockstep", "sessions", "jobs")
+NAMES = (
+    "trial",
+    "start",
+    "planning",
+    "reading",
+    "sampling",
+    "listing",
+    "lockstep",
+    "sessions",
+    "jobs",
+    "launch",
+)
+SLOW = ("growth", "recovery")  # takes minutes: only where it is named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,12 +66,13 @@ def measured(name: str, benchmark: Callable[[Setting], Iterator[Row]], setting: 
 
 def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Steelyard itself.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; all by default")
+    each = f"any of {', '.join(NAMES)}, all of these by default; or {', '.join(SLOW)}, which take minutes"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=each)
     parser.add_argument("--quick", action="store_true", help="fewer turns and trials, for a first impression")
     parser.add_argument("--strict", action="store_true", help="exit code 1 when a limit is not kept")
     asked = parser.parse_args(arguments)
-    if unknown := [name for name in asked.names if name not in NAMES]:
-        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    if unknown := [name for name in asked.names if name not in NAMES + SLOW]:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES + SLOW)}")
     return asked
 
 

@@ -1,4 +1,4 @@
-"""Public stand-ins for tests: a site and host that start nothing, and a workload that only sleeps.
+"""Public stand-ins for tests: a site and host that start nothing; a workload and a service that only sleep.
 
 A plug-in of your own can be tested in milliseconds, through the real run, store and report::
 
@@ -12,6 +12,7 @@ A plug-in of your own can be tested in milliseconds, through the real run, store
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -22,10 +23,13 @@ from pathlib import Path, PurePosixPath
 from pydantic import Field
 
 from steelyard.errors import TrialFailure
-from steelyard.model.command import Command, Exit, Output, Place
+from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.remote.base import Host, Process, Streams
 from steelyard.remote.token import Token
+from steelyard.services._disturbable import Disturbable
+from steelyard.services._server import Server
+from steelyard.services.base import ServiceOptions
 from steelyard.sites.base import Site, SiteOptions
 from steelyard.workloads.base import Options, Workload
 
@@ -210,3 +214,31 @@ class SleepWorkload(Workload[SleepOptions]):
     def seconds(self) -> float:
         """As asked."""
         return self.chosen.seconds
+
+
+class NullService(Disturbable[ServiceOptions]):
+    """Nothing, on each host: a process that sleeps and is ready at once. What is left is Steelyard's part.
+
+    It is no plug-in by itself; name it in the entry points of a package, in the group `steelyard.services`:
+    `null = "steelyard.testing:NullService"`.
+    """
+
+    examples = ({},)
+
+    async def start(self) -> None:
+        """One process on each host, at once."""
+        await asyncio.gather(
+            *(
+                self.launch(host, "null", Command(("sleep", "infinity")), address=host.address, port=0)
+                for host in self.context.hosts
+            )
+        )
+
+    async def answers(self, server: Server) -> bool:
+        """As long as its process lives."""
+        return server.exit is None
+
+    def endpoint(self) -> Endpoint:
+        """An address at which nobody listens."""
+        facts = {"protocol": "null", "servers": self.all_servers(), "unauthenticated": "nobody listens"}
+        return Endpoint(self.context.hosts[0].address, 0, facts)

@@ -1,0 +1,108 @@
+"""What Steelyard adds to launching a service, and how long a ring of Cassandra takes to be ready.
+
+The way is a run's own: `Deployment.for_trial` on the hosts of `local:N`. Each launch takes place in a process
+of its own, as the first and mostly only one of a run does, so that loading the service's code counts, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from bench.process import NotMeasured, in_turns, run
+from bench.row import Row
+from bench.setting import Setting
+from steelyard.services._cassandra_home import CASSANDRA, JAVA
+from steelyard.tools.find import missing
+from steelyard.units import show
+
+LIMITS = {2: 0.15, 16: 0.25}  # seconds, by the number of hosts
+MOST_OWN = 0.01  # of a launch
+MOST_OF_ONE = 2.0  # three nodes at once against one
+SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # the flags of the tests
+
+Parts = dict[str, float]
+
+
+def rows(setting: Setting) -> Iterator[Row]:
+    """Services that are ready at once; then real rings, where there is Cassandra."""
+    for hosts, limit in LIMITS.items():
+        sides: dict[str, Callable[[], float]] = {
+            "ours": partial(seconds, setting, "null", hosts),
+            "bare": partial(bare, hosts),
+        }
+        found = in_turns(setting.turns, sides)
+        what = f"launching a service on {hosts} hosts that is ready at once"
+        yield Row("launch", what, "s", found["ours"], f"{hosts} bare processes", found["bare"], limit)
+    if lacking := missing((JAVA, CASSANDRA)):
+        raise NotMeasured(f"not installed: {', '.join(tool.name for tool in lacking)}")
+    turns = 1 if setting.quick else 3
+    yield from share([launched(setting, "timed", 2) for _ in range(turns)])
+    yield _together(setting, turns)
+
+
+def share(launches: Sequence[Parts]) -> Iterator[Row]:
+    """What of a ring's launch is ours: all that is neither a node coming up nor a look at it."""
+    middle = {name: statistics.median(each[name] for each in launches) for name in launches[0]}
+    note = (
+        f"{show(middle['own'], 's')} of {show(middle['seconds'], 's')}: before the first node's process and "
+        "after the last one answers. Not in it: looks at the ring are up to 0.15 s apart, and the Java that "
+        f"looks took {show(middle['watch'], 's')} of CPU beside the nodes"
+    )
+    shares = tuple(each["own"] / each["seconds"] for each in launches)
+    what = "Steelyard's part of launching 2 nodes of Cassandra"
+    yield Row("launch", what, "%", shares, limit=MOST_OWN, note=note)
+    steps = {"context": "scratch and roles", "configure": "look for ports and jars, write files"}
+    for name, words in steps.items():
+        yield Row("launch", f"of that, {words}", "s", tuple(each[name] for each in launches))
+
+
+def _together(setting: Setting, turns: int) -> Row:
+    """Nodes that start take all the CPU there is, so the note says what the cores allow at best."""
+    spent: list[float] = []
+
+    def three() -> float:
+        before = os.times()
+        took = seconds(setting, "timed", 3)
+        after = os.times()
+        spent.append(after.children_user + after.children_system)
+        spent[-1] -= before.children_user + before.children_system
+        return took
+
+    found = in_turns(turns, {"three": three, "one": partial(seconds, setting, "timed", 1)})
+    cpu, cores = statistics.median(spent), os.cpu_count() or 1
+    note = f"three take {show(cpu, 's')} of CPU, so {show(cpu / cores, 's')} or more on {cores} cores"
+    what = "3 nodes of Cassandra ready, all started at once"
+    return Row("launch", what, "s", found["three"], "one node", found["one"], most=MOST_OF_ONE, note=note)
+
+
+def seconds(setting: Setting, use: str, hosts: int) -> float:
+    """Of one launch, in all."""
+    return launched(setting, use, hosts)["seconds"]
+
+
+def launched(setting: Setting, use: str, hosts: int) -> Parts:
+    """What a launch took, in a process of its own. Raises NotMeasured."""
+    place = setting.fresh("launch")
+    argv = (sys.executable, "-m", "bench.launching", use, str(hosts), str(place), json.dumps(SMALL))
+    done = run(argv, cwd=Path(__file__).parent.parent, env=setting.environment)
+    found: Parts = json.loads(done.output.splitlines()[-1])
+    return found
+
+
+def bare(count: int) -> float:
+    """Seconds to start as many processes as Python alone takes."""
+    began = time.perf_counter()
+    started = [subprocess.Popen(("sleep", "infinity"), stdin=subprocess.DEVNULL) for _ in range(count)]
+    took = time.perf_counter() - began
+    for process in started:
+        process.kill()
+        process.wait()
+    return took

@@ -1,0 +1,98 @@
+"""One launch of a service on hosts of this machine, for `bench.launch`: prints what it took, as JSON.
+
+`python -m bench.launching null|timed HOSTS PLACE OPTIONS`. The services are handed over as plug-ins of others
+are: by entry points, in a directory of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from bench.timed_cassandra import TimedCassandra
+from steelyard.controller.crew import Crew
+from steelyard.controller.deployment import Deployment
+from steelyard.controller.scratch import Scratch, Scratches
+from steelyard.model.experiment import Experiment
+from steelyard.model.roles import Claim
+from steelyard.model.trial import Cell
+from steelyard.remote.token import Token
+from steelyard.sites.local import Local, LocalOptions
+from steelyard.store.layout import RunFolder
+
+RUN = "bench"
+LONGEST = 300.0  # seconds
+_POINTS = (
+    "[steelyard.services]\n"
+    "null = steelyard.testing:NullService\n"
+    "timed = bench.timed_cassandra:TimedCassandra\n"
+)
+_METADATA = "Metadata-Version: 2.1\nName: bench-services\nVersion: 0\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch, in a directory of its own."""
+
+    use: str
+    hosts: int
+    place: Path
+    options: Mapping[str, Any]
+
+    async def measured(self) -> dict[str, float]:
+        """Seconds of it, and of its parts where the service tells them. Raises SteelyardError."""
+        experiment = Experiment(
+            experiment=RUN,
+            roles={"db": self.hosts},
+            services={"ring": {"use": self.use, "on": "db", **self.options}},
+            workload={"use": "command", "run": ["true"]},
+        )
+        log, site = self.place / "log", Local(LocalOptions(hosts=self.hosts))
+        async with site.lease(Token.mine(RUN), log, self.hosts) as leased:
+            crew = Crew.of({"db": Claim(self.hosts)}, leased)
+            base = PurePosixPath(self.place / "scratch")
+            each = (Scratch(host, base, RUN, experiment, _quiet, alone=False) for host in crew.hosts)
+            scratches = Scratches(each)
+            await scratches.open()
+            try:
+                deployment = Deployment(experiment, crew, scratches, RunFolder(self.place), _quiet)
+                return await _deployed(deployment)
+            finally:
+                await scratches.close()
+
+
+async def _deployed(deployment: Deployment) -> dict[str, float]:
+    try:
+        began = time.monotonic()
+        async with asyncio.timeout(LONGEST), deployment.for_trial(Cell({}), 1) as deployed:
+            ended = time.monotonic()
+            (service,) = deployed.services
+            parts = service.parts(began, ended) if isinstance(service, TimedCassandra) else {}
+            return {"seconds": ended - began, **parts}
+    finally:
+        await deployment.close()
+
+
+def _quiet(*_: Any, **__: Any) -> None:
+    """Nobody reads a journal here."""
+
+
+def main(use: str, hosts: str, place: str, options: str) -> None:
+    """Launch once."""
+    plugins = Path(place) / "bench_services-0.dist-info"
+    plugins.mkdir()
+    (plugins / "entry_points.txt").write_text(_POINTS)
+    (plugins / "METADATA").write_text(_METADATA)
+    sys.path.append(place)
+    chosen = json.loads(options) if use == "timed" else {}
+    print(json.dumps(asyncio.run(Launch(use, int(hosts), Path(place), chosen).measured())))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,62 @@
+"""Cassandra that knows when it was done with what: what of its launch is Steelyard's own part."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from steelyard.remote.base import Host
+from steelyard.remote.sweep import bearers
+from steelyard.services._server import Server
+from steelyard.services.cassandra import Cassandra
+
+_WATCH = b"steelyard.cassandra.Watch"
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class TimedCassandra(Cassandra):
+    """As `cassandra`. `moments` are on the monotonic clock, in seconds."""
+
+    moments: dict[str, float]
+    watched: float
+
+    async def configure(self) -> None:
+        """Before it, and after it."""
+        self.moments = {"context": time.monotonic()}
+        await super().configure()
+        self.moments["configure"] = time.monotonic()
+
+    async def _start(self, host: Host) -> Server:
+        server = await super()._start(host)
+        self.moments.setdefault("first", time.monotonic())
+        return server
+
+    async def _until_it_answers(self, server: Server) -> None:
+        await super()._until_it_answers(server)
+        self.moments["whole"] = time.monotonic()
+
+    async def ready(self) -> None:
+        """What the program that watches took until now, too."""
+        await super().ready()
+        self.watched = _watch_seconds()
+
+    def parts(self, began: float, ended: float) -> dict[str, float]:
+        """Seconds of our own part of a launch, and of its steps; `watch` is CPU time."""
+        moments = self.moments
+        return {
+            "context": moments["context"] - began,
+            "configure": moments["configure"] - moments["context"],
+            "own": (moments["first"] - began) + (ended - moments["whole"]),
+            "watch": self.watched,
+        }
+
+
+def _watch_seconds() -> float:
+    """CPU seconds of the Java that watches the ring: see proc_pid_stat(5), utime and stime."""
+    for bearer in bearers(lambda token: token.run == "bench"):
+        place = Path(f"/proc/{bearer.pid}")
+        if _WATCH in (place / "cmdline").read_bytes():
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / _TICK
+    return 0.0
