@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ import pytest
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.tools.find import environment
-from steelyard.workloads.base import Workload
+from steelyard.workloads.base import ANY_SERVICE, Workload
 
 HOST = "127.0.0.1"
 PASSWORD = "only-for-tests"  # of servers that last as long as a test, on the loopback
@@ -34,8 +36,8 @@ def place_of_server(workload: Workload[Any]) -> Endpoint | None:
 
 def kind(workload: Workload[Any]) -> str:
     """The service that an example is meant for; empty when for none."""
-    names = workload.talks_to
-    return getattr(workload.chosen, "protocol", None) if len(names) > 1 else next(iter(names), "")
+    names = workload.talks_to - {ANY_SERVICE}
+    return getattr(workload.chosen, "protocol", min(names)) if len(names) > 1 else next(iter(names), "")
 
 
 @contextmanager
@@ -120,6 +122,15 @@ def gridftp(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     return {"path": str(folder)}
 
 
+def cassandra(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    """By its service: a file of a hundred settings of our own would be no less Steelyard's."""
+    spec = importlib.util.spec_from_file_location("serving_ring", Path(__file__).with_name("ring.py"))
+    module = sys.modules["serving_ring"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    to = scope.enter_context(module.ring(port=port))
+    return {**to.facts, "password": to.password}
+
+
 def redis(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     lines = [f"bind {HOST}", f"port {port}", f"dir {folder}", 'save ""', f"requirepass {PASSWORD}"]
     (folder / "redis.conf").write_text("\n".join(lines) + "\n")
@@ -160,6 +171,7 @@ def postgresql_program(name: str) -> str:
 
 FLAG = {"tcp": ("--tcp",), "udp": ()}
 SERVERS: dict[str, Server] = {
+    "cassandra": cassandra,
     "redis": redis,
     "memcached": memcached,
     "postgresql": postgresql,

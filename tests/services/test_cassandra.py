@@ -105,12 +105,12 @@ def test_only_the_run_gets_in_and_only_where_it_should():
     with_ring(2, test, keyspaces=["scores"], num_tokens=4)
 
 
-async def known_to_all(found: Any, statement: str) -> None:
+async def known_to_all(found: Any, statement: str, consistency: int = ALL) -> None:
     """A new table spreads in a moment, which drivers wait for."""
     async with asyncio.timeout(30):
         while True:
             try:
-                found.run(statement, ALL)
+                found.run(statement, consistency)
                 return
             except cql.Refused as error:
                 if "INCOMPATIBLE_SCHEMA" not in str(error):

@@ -13,11 +13,13 @@ from steelyard.analysis.failures import failure_rates
 from steelyard.analysis.knee import KneeCurve, KneeStudy, knee_study
 from steelyard.analysis.machines import hosts, machine_of
 from steelyard.analysis.published import Kind, Published, Shape
+from steelyard.analysis.quotient import quotient
 from steelyard.analysis.scaling import Scaling, scalable, scaling
 from steelyard.analysis.series import chosen_metric
 from steelyard.analysis.setters import basis, copies_setter, hosts_setter
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import UsageError
+from steelyard.model.trial import show_level
 from steelyard.stats.correlation import SMALLEST, RankCorrelation, spearman
 from steelyard.stats.estimate import Estimate
 from steelyard.stats.interval import Interval
@@ -170,7 +172,9 @@ def _efficiencies(record: RunRecord, summary: RunSummary, shape: Shape) -> Itera
     over = hosts_setter(summary) if shape.about == "hosts" else _parameter(summary, shape)
     if over is None:
         raise UsageError("no parameter of the run sets how many hosts there are")
-    found: Scaling = scaling(record, summary, over=over, by=basis(summary, over), question="speedup")
+    found: Scaling = scaling(
+        record, summary, over=over, by=basis(summary, over), question="speedup", metric=shape.metric
+    )
     for curve in found.curves:
         last = curve.points[-1]
         if last.efficiency is not None:
@@ -210,6 +214,20 @@ def _failure(_: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[Beside
     yield _beside(shape, what, worst.share, shape.low, shape.high)
 
 
+def _quotients(_: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[Beside]:
+    """One sum of metrics against another, cell by cell."""
+    sums = [" + ".join(side) for side in (shape.dividend, shape.divisor)]
+    named = " / ".join(f"({one})" if " + " in one else one for one in sums)
+    found = [(cell.cell, quotient(cell, shape.dividend, shape.divisor)) for cell in summary.cells]
+    if not any(ours for _, ours in found):
+        raise UsageError(f"no trial of the run has all figures of {named}")
+    for cell, ours in found:
+        if ours is not None:
+            level = show_level(cell.parameters.get(shape.about, ""))
+            what = f"{named} at {cell.key}" if cell.parameters else named
+            yield _beside(shape, what, ours, *shape.ranges.get(level, (shape.low, shape.high)))
+
+
 def _beside(shape: Shape, what: str, ours: Estimate, low: float, high: float) -> Beside:
     ends = (ours.interval.low, ours.interval.high) if ours.interval else (ours.value, ours.value)
     stands = Stands.INSIDE
@@ -227,4 +245,6 @@ _MAKERS: Mapping[Kind, Callable[[RunRecord, RunSummary, Shape], Iterator[Beside]
     "efficiency": _efficiencies,
     "headroom": _headroom,
     "failure_rate": _failure,
+    "share": _quotients,
+    "ratio": _quotients,
 }

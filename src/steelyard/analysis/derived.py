@@ -24,10 +24,11 @@ if TYPE_CHECKING:  # these load numpy, which showing most runs does not need
     from steelyard.analysis.cost import CostTable
     from steelyard.analysis.failures import FailureTable
     from steelyard.analysis.knee import KneeStudy
+    from steelyard.analysis.limit import LimitStudy
     from steelyard.analysis.ranking import RankingTable
     from steelyard.analysis.scaling import Scaling
 
-    Finding: TypeAlias = Scaling | KneeStudy | CostTable | RankingTable | FailureTable
+    Finding: TypeAlias = Scaling | KneeStudy | LimitStudy | CostTable | RankingTable | FailureTable
     Findings: TypeAlias = tuple[Finding, ...]
 
 MANY = 2000
@@ -47,13 +48,15 @@ class Derived(NamedTuple):
 def derive(record: RunRecord, summary: RunSummary) -> Derived:
     """Derive what the experiment's `derive` asks for, in its order; without it, what the data support.
 
+    The limit that `find` searched for comes first in any case.
+
     What cannot be derived is a note and never an error: the run's own figures are worth showing all the
     same. Raises StoreError when the record is damaged.
     """
     with readable(record.id):
         wanted = record.design.get("derive")
         entries = [_entry(one) for one in wanted] if wanted else _supported(record, summary)
-        findings: list[Finding] = []
+        findings: list[Finding] = list(_limits(record, summary))
         notes: list[str] = []
         for name, asked in entries:
             title = name.replace("_", " ")
@@ -91,6 +94,14 @@ def _supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, Asked]
         ),
     }
     return [(name, {}) for name, there in found.items() if there]
+
+
+def _limits(record: RunRecord, summary: RunSummary) -> Findings:
+    if not record.design.get("find") or not summary.cells:
+        return ()
+    from steelyard.analysis.limit import limit_study
+
+    return (limit_study(record, summary),)
 
 
 def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from steelyard.errors import UnknownName
 
 FOLDER = Path(__file__).parents[1] / "published"
 PREFIX = "published:"
-Kind = Literal["efficiency_loss", "order", "knee", "efficiency", "headroom", "failure_rate"]
+Kind = Literal["efficiency_loss", "order", "knee", "efficiency", "headroom", "failure_rate", "share", "ratio"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,9 @@ class Shape:
 
     `values` are by machine for `efficiency_loss` and `order`; for the others `low` and `high` bound a figure:
     where the knee lies, how efficient more hosts are, how many times a need is met, which share failed.
-    `about` is the parameter, or the figure that was ordered by, or under which circumstances.
+    `about` is the parameter, or the figure that was ordered by, or under which circumstances. An `efficiency`
+    may be that of one `metric`. A `share` and a `ratio` are sums of metrics, `dividend` / `divisor`, where
+    `${name}` is the level of a parameter; `ranges` are theirs by level of `about`, where it has some.
     """
 
     kind: Kind
@@ -29,6 +31,10 @@ class Shape:
     values: Mapping[str, float]
     low: float
     high: float
+    metric: str | None = None
+    dividend: tuple[str, ...] = ()
+    divisor: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,17 @@ def published(name: str) -> Published:
 def _shape(found: Mapping[str, Any]) -> Shape:
     values = found["values"]
     by_name = values if isinstance(values, dict) else {}
-    figures = list(by_name.values()) or values
+    levels = {name: one for name, one in by_name.items() if isinstance(one, list)}
+    figures = [one for ends in levels.values() for one in ends] or list(by_name.values()) or values
     about = next((str(found[key]) for key in ("parameter", "over", "by", "where") if key in found), "")
-    return Shape(found["kind"], about, by_name, float(min(figures)), float(max(figures)))
+    return Shape(
+        kind=found["kind"],
+        about=about,
+        values={} if levels else by_name,
+        low=float(min(figures)),
+        high=float(max(figures)),
+        metric=found.get("metric"),
+        dividend=tuple(found.get("dividend", ())),
+        divisor=tuple(found.get("divisor", ())),
+        ranges={name: (float(min(ends)), float(max(ends))) for name, ends in levels.items()},
+    )

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Crew
+from steelyard.controller.keeper import Keeper, Origin
 from steelyard.controller.scratch import Scratches
 from steelyard.errors import HostError, HostLost, TrialFailure
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
-from steelyard.model.lifetimes import deployment
+from steelyard.model.lifetimes import deployment, recovered
+from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
 from steelyard.remote.base import Host
 from steelyard.remote.tasks import first, tasks
-from steelyard.services.base import Metered, Service, ServiceContext, Share
+from steelyard.services.base import Metered, Mirrored, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class
 from steelyard.spec.placing import placing, service_hosts
 from steelyard.store.layout import RunFolder
@@ -30,11 +32,19 @@ Note = Callable[..., None]
 
 
 class Deployed:
-    """Services that are ready. `endpoints` are by the name that the experiment gives each."""
+    """Services that are ready. `endpoints` are by the name that the experiment gives each; `fresh` are the
+    names of those that live for this trial only.
+    """
 
     def __init__(self) -> None:
         self.endpoints: dict[str, Endpoint] = {}
         self.services: list[Service[Any]] = []
+        self.fresh: set[str] = set()
+
+    def times(self) -> dict[str, float]:
+        """Figures of the trial: how long those took that were deployed for it."""
+        own = (service for service in self.services if service.context.name in self.fresh)
+        return {f"{each.context.name}_{step}_time": took for each in own for step, took in each.took.items()}
 
     def metered(self) -> dict[str, Metered]:
         """Those that tell figures of themselves, by name."""
@@ -63,22 +73,60 @@ class Deployment:
     """Deploys what an experiment asks for. `note` writes a line of the journal."""
 
     def __init__(
-        self, experiment: Experiment, crew: Crew, scratches: Scratches, folder: RunFolder, note: Note
+        self,
+        experiment: Experiment,
+        crew: Crew,
+        scratches: Scratches,
+        folder: RunFolder,
+        note: Note,
+        origin: Origin | None = None,
     ) -> None:
         self._experiment, self._crew, self._scratches = experiment, crew, scratches
         self._folder, self._note = folder, note
+        self.keeper = Keeper(folder, scratches, note, origin or Origin())
         self._password = secrets.token_urlsafe(24)
         self._kept: dict[str, Kept] = {}
+        self._sound = True
 
     @property
     def any(self) -> bool:
         """Whether there is anything to deploy at all."""
         return bool(self._experiment.services)
 
+    @property
+    def living(self) -> dict[str, Service[Any]]:
+        """Services that outlive a trial and are there now, by name."""
+        return {name: kept.service for name, kept in self._kept.items()}
+
     async def close(self) -> None:
         """Tear down what outlives a trial, the last first."""
         for name in reversed(list(self._kept)):
             await self._kept.pop(name).scope.aclose()
+        await self.keeper.close()
+
+    async def snapshot(self, name: str, place: str | None = None) -> Snapshot:
+        """Keep the data of a service that outlives its trial now, where its `save` says unless told.
+
+        Raises HostError.
+        """
+        save = self._experiment.services[name].save
+        if name not in self._kept:
+            raise HostError(f"service {name} does not live any more, so it has no data to keep")
+        return await self.keeper.keep(self._kept[name].service, place or (save.into if save else None))
+
+    async def prove(self) -> None:
+        """Have services that mirror their data prove that the mirror has everything. Raises HostError."""
+        for name, service in self.living.items():
+            if isinstance(service, Mirrored) and (found := await service.proven()):
+                self._note("mirror-proven", service=name, **found)
+
+    async def finish(self, success: bool = True) -> list[Snapshot]:
+        """Take the snapshots that `save` plans: of all services, or of those that want it after a failure,
+        too. Raises HostError.
+        """
+        sound = success and self._sound
+        plans = {name: use.save for name, use in self._experiment.services.items() if use.save}
+        return [await self.snapshot(name) for name, save in plans.items() if sound or save.when == "always"]
 
     @asynccontextmanager
     async def for_trial(self, cell: Cell, number: int) -> AsyncIterator[Deployed]:
@@ -87,13 +135,19 @@ class Deployment:
         One that outlives its trial is deployed again when one of its servers has died.
         """
         found = Deployed()
-        async with AsyncExitStack() as scope:
-            await self._end_stale(cell)
-            for name, use in self._experiment.services.items():
-                service = await self._service(name, use, cell, number, scope)
-                found.endpoints[name] = service.endpoint()
-                found.services.append(service)
-            yield found
+        try:
+            async with AsyncExitStack() as scope:
+                await self._end_stale(cell)
+                for name, use in self._experiment.services.items():
+                    service = await self._service(name, use, cell, number, scope)
+                    found.endpoints[name] = service.endpoint()
+                    found.services.append(service)
+                    if use.keep == "trial":
+                        found.fresh.add(name)
+                yield found
+        except BaseException:
+            self._sound = False
+            raise
 
     async def _end_stale(self, cell: Cell) -> None:
         """Those that serve this cell no more go first, so that their hosts are free for what comes."""
@@ -123,10 +177,10 @@ class Deployment:
     async def _deploy(
         self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
     ) -> Service[Any]:
-        context = await self._context(name, use, cell, logs, scope)
-        service = bound_service(use, cell, context)
         began = time.monotonic()
         try:
+            context = await self._context(name, use, cell, logs, scope)
+            service = bound_service(use, cell, context)
             endpoint = await scope.enter_async_context(service.deployed())
         except HostLost:
             raise
@@ -140,7 +194,20 @@ class Deployment:
             seconds=round(time.monotonic() - began, 3),
             **{"address": endpoint.address, "port": endpoint.port, **endpoint.facts},
         )
+        await self._recover(service, use, cell)
         return service
+
+    async def _recover(self, service: Service[Any], use: ServiceUse, cell: Cell) -> None:
+        """Give a service that has just begun the data with which it is to begin."""
+        snapshot, wanted = service.context.recovering, recovered(use, cell)
+        if snapshot is None or wanted is None:
+            return
+        try:
+            await self.keeper.bring(service, snapshot, wanted.place)
+        except HostLost:
+            raise
+        except HostError as error:
+            raise TrialFailure("service-failed", error.message) from error
 
     async def _context(
         self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
@@ -152,6 +219,8 @@ class Deployment:
             host.name: await scope.enter_async_context(self._scratches.of(host).directory(f"service-{name}"))
             for host in (*hosts, *more)
         }
+        wanted = recovered(use, cell)
+        first = hosts[0]
         return ServiceContext(
             name,
             hosts,
@@ -162,6 +231,7 @@ class Deployment:
             service_class(use.use).within,
             more,
             shares((*hosts, *more), parties(self._experiment, self._crew, cell)),
+            await self.keeper.find(wanted, first, scratch[first.name], logs) if wanted else None,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -13,19 +13,23 @@ from typing import Any
 
 from steelyard.controller.account import Account
 from steelyard.controller.crew import Berth, Crew
-from steelyard.controller.deployment import Deployed, Deployment, unless_one_dies
+from steelyard.controller.deployment import Deployed, Deployment, parties, shares, unless_one_dies
 from steelyard.controller.lockstep import LockStep
 from steelyard.controller.phases import PhaseEnded, PhaseRunner
 from steelyard.controller.prepare import Preparation
+from steelyard.controller.resets import Resets
 from steelyard.controller.scratch import Scratches
-from steelyard.controller.timeline import Stages, Timeline
+from steelyard.controller.stages import Stages
+from steelyard.controller.timeline import Timeline
 from steelyard.controller.watch import Watch
 from steelyard.errors import HostError, StoreFull, TrialFailure
 from steelyard.events.base import Scene
 from steelyard.model.experiment import Experiment
+from steelyard.model.lifetimes import preparing
 from steelyard.model.metric import Mark
 from steelyard.model.roles import Selection
-from steelyard.model.trial import Result, Trial
+from steelyard.model.timeline import SCRIPT
+from steelyard.model.trial import Cell, Result, Trial
 from steelyard.model.uses import WorkloadUse
 from steelyard.remote.lease import MinderError
 from steelyard.spec.bind import bound_all
@@ -54,6 +58,7 @@ class TrialRunner:
         self.scratches, self.watch, self.seed = scratches, watch, seed
         self.deployment, self.launcher = deployment, launcher
         self._lockstep = LockStep()
+        self._resets = Resets(experiment, deployment.keeper)
 
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, Account]:
         """Run a trial and record it. A failure of the trial is a result, never raised.
@@ -95,19 +100,24 @@ class TrialRunner:
             ]
             self._count(account, berths)
             deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
+            account.metrics |= deployed.times()
             runner = PhaseRunner(
                 self._folder(number),
                 seed=self._seed_of(trial),
                 start=self.experiment.start,
                 lockstep=self._lockstep,
                 launcher=self.launcher,
+                cores=self._own_cores(trial.cell),
             )
 
             stages = Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
 
-            async def all_phases(prefix: str) -> None:
-                for (use, workload), places in zip(workloads, berths, strict=True):
+            first = len(preparing(self.experiment)) if self.experiment.reset == "snapshot" else 0
+            every = list(zip(workloads, berths, strict=True))
+
+            async def phases(prefix: str, entries: Sequence[Any]) -> None:
+                for (use, workload), places in entries:
                     limit = self.experiment.timeout
                     name = prefix + (f"{use.phase}-" if use.phase else "")
                     tell = _no_account if prefix else self._taker(use, account)
@@ -119,9 +129,14 @@ class TrialRunner:
                     if not prefix:
                         stages.end(use.phase)
 
+            async def measured(prefix: str) -> None:
+                await phases(prefix, every[first:])
+
             async def prepared_and_measured() -> None:
-                await self._prepare([b for places in berths for b in places], number, account, all_phases)
-                told = [workload.seconds() for _, workload in workloads]
+                if self.experiment.reset == "snapshot":
+                    await self._resets.prepared(trial.cell, deployed, lambda: phases("", every[:first]))
+                await self._prepare([b for places in berths for b in places], number, account, measured)
+                told = [workload.seconds() for _, workload in workloads[first:]]
                 expected = None if None in told else sum(seconds or 0.0 for seconds in told)
                 watch = self.watch.over(
                     number,
@@ -131,8 +146,9 @@ class TrialRunner:
                     metered=deployed.metered(),
                 )
                 async with watch as watched, timeline.healed():
-                    await timeline.beside(all_phases(""))
+                    await timeline.beside(measured(""))
                     account.marks += timeline.marks()
+                    account.metrics |= timeline.figures
                     self._judge(account, await watched.marks(account.user_time))
 
             await unless_one_dies(deployed, prepared_and_measured(), self.writer.journal.write)
@@ -141,7 +157,8 @@ class TrialRunner:
         self, trial: Trial, number: int, deployed: Deployed, stages: Stages, scope: AsyncExitStack
     ) -> Timeline:
         """The events of the trial, each of which could happen here. Raises TrialFailure."""
-        hosts = self.crew.hosts if any(entry.do == "run" for entry in self.experiment.timeline) else ()
+        runs = any(entry.do in ("run", SCRIPT) for entry in self.experiment.timeline)
+        hosts = self.crew.hosts if runs else ()
         scene = Scene(
             {service.context.name: service for service in deployed.services},
             lambda text: tuple(seat.host for seat in self.crew.seats(Selection.parse(text))),
@@ -151,11 +168,19 @@ class TrialRunner:
             },
             self.writer.folder.trial(number) / "events",
             frozenset(name for name, use in self.experiment.services.items() if use.keep != "trial"),
+            self.deployment.keeper.keep_in,
+            self.deployment.keeper.bring_last,
         )
         note = self.writer.journal.write
-        timeline = Timeline(self.experiment, trial.cell, scene, stages, number, note)
+        seed = self._seed_of(trial)
+        timeline = Timeline(self.experiment, trial.cell, scene, stages, number, note, seed)
         timeline.check()
         return timeline
+
+    def _own_cores(self, cell: Cell) -> dict[str, int]:
+        """Of each host, for workloads beside the services that are there."""
+        found = shares(self.crew.hosts, parties(self.experiment, self.crew, cell))
+        return {name: share.cores for name, share in found.items()}
 
     def _berths(
         self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int
@@ -185,10 +210,16 @@ class TrialRunner:
         prefix = self.experiment.metric_prefix(use)
         return lambda ended: account.take(ended, prefix, self.experiment.start)
 
-    async def _prepare(self, berths: Sequence[Berth], number: int, account: Account, all_phases: Any) -> None:
+    async def _prepare(
+        self,
+        berths: Sequence[Berth],
+        number: int,
+        account: Account,
+        measured: Callable[[str], Awaitable[None]],
+    ) -> None:
         async def warm_up(times: int) -> None:
             for turn in range(1, times + 1):
-                await all_phases(f"warm-up-{turn}-")
+                await measured(f"warm-up-{turn}-")
 
         if self.experiment.before_each:
             steps = Preparation(berths, warm_up=warm_up, folder=self._folder(number))

@@ -9,16 +9,28 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard.errors import UsageError
+from steelyard.errors import HostError, UsageError
+from steelyard.model.metric import Metric
+from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
 from steelyard.services.base import Service
+
+
+def seconds(name: str, about: str) -> Metric:
+    """How long a step of an event took: its fact `<name>_time`."""
+    return Metric(f"{name}_time", "s", "lower", about)
+
+
+async def no_keeper(service: Service[Any], place: str | None = None) -> Any:  # noqa: ARG001
+    """What keeps snapshots, and brings them back, where nobody does."""
+    raise HostError(f"service {service.context.name}: there is nobody who keeps snapshots")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +39,8 @@ class Scene:
 
     `services` by the names of the file; `hosts` finds those of a selection such as `db[2]` (raises
     UsageError); `scratch` is a directory on each host, by its name; `logs` is where its output belongs.
-    `lasting` names the services that outlive the trial.
+    `lasting` names the services that outlive the trial. `keep` takes a snapshot of a service into a place, or
+    with None into the run's scratch on its hosts; `bring` has a service hold again what `keep` took last.
     """
 
     services: Mapping[str, Service[Any]]
@@ -35,6 +48,8 @@ class Scene:
     scratch: Mapping[str, PurePosixPath]
     logs: Path
     lasting: frozenset[str] = frozenset()
+    keep: Callable[[Service[Any], str | None], Awaitable[Snapshot]] = no_keeper
+    bring: Callable[[Service[Any]], Awaitable[Mapping[str, float]]] = no_keeper
 
 
 class EventOptions(BaseModel):
@@ -50,13 +65,15 @@ class Event(ABC, Generic[OptionsT]):
     """Base of all events. The subclass's docstring says what happens, and what heals it.
 
     It sets `options`, its `EventOptions` class; `capability`, the protocol that its service must have;
-    `site_must`, what its site must be capable of (`sites.base.Capability`); `examples`, option mappings for
-    the catalogue and the contract tests. Methods raise HostError.
+    `site_must`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its facts
+    that are figures of the trial, beside the time it took; `examples`, option mappings for the catalogue and
+    the contract tests. Methods raise HostError.
     """
 
     options: ClassVar[type[EventOptions]] = EventOptions
     capability: ClassVar[type[Any] | None] = None
     site_must: ClassVar[frozenset[str]] = frozenset()
+    metrics: ClassVar[tuple[Metric, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __init__(self, chosen: OptionsT, scene: Scene) -> None:

@@ -85,8 +85,8 @@ class Experiment(Part):
     timeline: Annotated[tuple[Annotated[Entry, BeforeValidator(widened)], ...], BeforeValidator(_listed)] = (
         Field(
             (),
-            description="Events while a phase runs: grow, kill, cut … at a time, when a condition holds, or as "
-            "a generator function says",
+            description="Events while a phase runs: grow, kill, cut … at a time, when a condition holds, or "
+            "as a generator function says",
         )
     )
     start: Start = Field(default_factory=Start)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import takewhile
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.trial import Cell
-from steelyard.model.uses import ServiceUse
+from steelyard.model.uses import Recover, ServiceUse, WorkloadUse
 
 
 def deployment(use: ServiceUse, cell: Cell) -> str | None:
@@ -26,6 +27,19 @@ def deployment(use: ServiceUse, cell: Cell) -> str | None:
         return None
     asked = substitute(use.asked(), cell.parameters)
     return json.dumps([cell.key if use.keep == "cell" else "", asked], sort_keys=True, default=str)
+
+
+def preparing(experiment: Experiment) -> tuple[WorkloadUse, ...]:
+    """The entries of `workload` before the first measured one: with `reset: snapshot` they make the data."""
+    return tuple(takewhile(lambda use: not use.measured, experiment.workload))
+
+
+def recovered(use: ServiceUse, cell: Cell) -> Recover | None:
+    """The snapshot with whose data a service begins in a cell. Raises ExpressionError."""
+    if use.recover is None:
+        return None
+    told = substitute(use.recover.model_dump(by_alias=True, exclude_none=True), cell.parameters)
+    return Recover.model_validate({key: str(value) for key, value in told.items()})
 
 
 def groups(experiment: Experiment, cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:

@@ -54,6 +54,16 @@ def latency_metrics(name: str, about: str) -> tuple[Metric, ...]:
     return (whole, *parts)
 
 
+def launch_metrics(service: str) -> tuple[Metric, ...]:
+    """What a service that is deployed for every trial tells of that, by its name in the experiment."""
+    return (
+        Metric(f"{service}_launch_time", "s", "lower", "from nothing until it is ready"),
+        Metric(
+            f"{service}_configure_time", "s", "lower", "of that: ports, files, settings, before it starts"
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Why a trial must not be pooled with the others.

@@ -7,7 +7,7 @@ from steelyard.report.columns import aligned, printable
 from steelyard.report.sections.finding import estimate_text
 
 HEAD = ("shape", "theirs", "ours [95 %]", "ours is")
-_SHARES = ("efficiency_loss", "efficiency", "failure_rate")
+_SHARES = ("efficiency_loss", "efficiency", "failure_rate", "share")
 
 
 def beside_lines(found: SetBeside) -> list[str]:

@@ -5,8 +5,15 @@ That its servers' logs are kept is no capability: the base sees to it for all of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from steelyard.model.snapshot import Snapshot
+from steelyard.remote.base import Host
+from steelyard.remote.vault import Vault
+
+Vaults = Callable[[Host], Vault]
+"""Where the files of a snapshot lie, for each host: one place for all, or one of its own."""
 
 
 @runtime_checkable
@@ -53,3 +60,54 @@ class Metered(Protocol):
 
     async def meters(self) -> Mapping[str, float]:
         """Figures by name, which ends with the unit if there is one: `pending_compactions`, `used_bytes`."""
+
+
+@runtime_checkable
+class Mirrored(Protocol):
+    """A service that may keep a second copy of its data, where it outlives the service."""
+
+    async def proven(self) -> Mapping[str, Any]:
+        """Wait until the mirror has everything, and prove it; call it when nobody writes any more.
+
+        Found: `seconds` by step, `waited` (seconds until nothing was on its way), `keyspaces`, `in_sync`.
+        Empty where there is no mirror. Raises HostError that names what differs, or which node has what left
+        to hand on.
+        """
+
+
+class NodeState(NamedTuple):
+    """A node as the others see it: `up`, `joining`, `leaving`, `paused` or `down`. `load`: bytes of data."""
+
+    host: str
+    address: str
+    state: str
+    load: int | None = None
+    tokens: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class HasNodes(Protocol):
+    """A service that tells how its nodes are."""
+
+    async def nodes(self) -> tuple[NodeState, ...]:
+        """All that should be there, in their order. Raises HostError when nobody can tell."""
+
+
+@runtime_checkable
+class Snapshottable(Protocol):
+    """A service whose data can be kept and brought back.
+
+    Where it is to be brought back, `ServiceContext.recovering` says so before the servers start.
+    """
+
+    async def snapshot(self, vaults: Vaults, name: str) -> Snapshot:
+        """Keep the data of all nodes as they are at one moment: the files are in the vaults, its manifest is
+        for the caller to publish. The service goes on meanwhile. Raises HostError.
+        """
+
+    async def recover(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+        """Have the data of a snapshot and no other; seconds by step, when clients may use it.
+
+        All files are there and checked before anything is changed. Raises HostError that names what is
+        wrong.
+        """

@@ -41,13 +41,18 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own."""
+    """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own.
+
+    `data`: where its data lie, where that is not in its directory. `mirrored`: the ring has two data centres.
+    """
 
     address: str
     tokens: tuple[int, ...]
     seeds: tuple[str, ...]
     ports: Ports
     directory: PurePosixPath
+    data: PurePosixPath | None = None
+    mirrored: bool = False
     bootstrap: bool = False
     cluster: str = "ring"
     commitlog_sync: str = "periodic"
@@ -64,7 +69,7 @@ def cassandra_yaml(node: Node) -> str:
 
     Clients are let in later, by management, when the ring is whole and nobody knows a password of it.
     A role is read from the nearest replica, so that one dead node keeps nobody out. A node whose disk fails
-    ends, so that it is noticed.
+    ends, so that it is noticed. What is dropped is gone: the ring is a copy, or its snapshot was asked for.
     """
     found = {
         "cluster_name": node.cluster,
@@ -85,11 +90,13 @@ def cassandra_yaml(node: Node) -> str:
         "disk_failure_policy": "die",
         "commit_failure_policy": "die",
         "internode_compression": "dc",
+        "auto_snapshot": False,
         "auth_read_consistency_level": "LOCAL_ONE",
         "roles_validity": "60s",
         "credentials_validity": "60s",
         "permissions_validity": "60s",
-        **_directories(node.directory / "data"),
+        **({"auth_write_consistency_level": "LOCAL_QUORUM"} if node.mirrored else {}),
+        **_directories(node.data or node.directory / "data"),
         **_commit_log(node.commitlog_sync),
         **node.settings,
     }

@@ -82,6 +82,11 @@ def behaviour(address: str, directory: PurePosixPath, replicas: int, ring_delay:
     ]
 
 
+def mirror() -> list[str]:
+    """Flags of a node of a mirror: what was streamed to it once is streamed again when it is asked for."""
+    return ["-Dcassandra.reset_bootstrap_progress=true"]
+
+
 def arguments(flags: Iterable[str]) -> str:
     """A file of arguments for `java @FILE`, a flag a line."""
     quoted = (flag.replace("\\", "\\\\").replace('"', '\\"') for flag in flags)

@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from pathlib import PurePosixPath
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from steelyard.services._cassandra_config import refused
 from steelyard.services.base import ServiceOptions
 from steelyard.units import Duration, Size
 
 _NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
+
+
+class MirrorOptions(BaseModel):
+    """A second data centre that keeps a copy of everything on a file system that outlives the ring."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: int = Field(1, ge=1, le=256, description="How many of the last hosts of `on` it has.")
+    directory: str = Field(
+        description="Where its nodes keep their data, in a directory each by its host's name; it stays."
+    )
+    datacenter: str = Field("mirror", pattern=_NAME, description="Its name.")
+    replication: int = Field(1, ge=1, le=16, description="Copies of each row in it.")
+    repair: bool = Field(
+        False, description="Before it is said that copies differ, repair them once; the facts tell which."
+    )
+    within: Duration = Field(
+        Duration(3600), description="Longest time to bring it everything and to prove that it has it."
+    )
+
+    @field_validator("directory")
+    @classmethod
+    def _whole_path(cls, directory: str) -> str:
+        path = PurePosixPath(directory)
+        if not path.is_absolute() or len(path.parts) < 2 or ".." in path.parts or not directory.isprintable():
+            raise ValueError(f"{directory!r} is no absolute path of a directory")
+        return str(path)
+
+    @model_validator(mode="after")
+    def _enough_nodes(self) -> Self:
+        if self.replication > self.nodes:
+            raise ValueError(
+                f"replication {self.replication} needs {self.replication} nodes, not {self.nodes}"
+            )
+        return self
 
 
 class CassandraOptions(ServiceOptions):
@@ -43,12 +79,20 @@ class CassandraOptions(ServiceOptions):
     )
     jvm: tuple[str, ...] = Field((), description="Further flags for Java; they come last.")
     datacenter: str = Field("datacenter1", pattern=_NAME, description="Name of the data centre.")
+    mirror: MirrorOptions | None = Field(
+        None,
+        description="A second data centre of the last hosts, with its data on a shared file system. "
+        "Default: none.",
+    )
     ring_delay: Duration = Field(
         Duration(2),
         description="How long a node that joins or leaves waits for the news to spread; Cassandra's is 30s.",
     )
     join_within: Duration = Field(
         Duration(3600), description="Longest time for one node to join with its data, or to hand it over."
+    )
+    snapshot_within: Duration = Field(
+        Duration(3600), description="Longest time for a step of a snapshot, or of a recovery."
     )
     cleanup: bool = Field(
         False,
@@ -62,6 +106,12 @@ class CassandraOptions(ServiceOptions):
         if name := refused(settings):
             raise ValueError(f"'{name}' is set by the service itself; leave it out")
         return settings
+
+    @model_validator(mode="after")
+    def _two_names(self) -> Self:
+        if self.mirror and self.mirror.datacenter == self.datacenter:
+            raise ValueError(f"the mirror cannot be called '{self.datacenter}', as the other data centre is")
+        return self
 
     @field_validator("keyspaces")
     @classmethod

@@ -20,7 +20,8 @@ from typing import Any
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command
-from steelyard.remote.base import Host, Streams, finish
+from steelyard.remote.base import Host
+from steelyard.remote.small import run_small
 from steelyard.services._cassandra_config import Ports
 from steelyard.services._cassandra_home import Home
 from steelyard.services._server import Server
@@ -35,6 +36,8 @@ _ANSWERS = (
     "-Dsun.rmi.transport.tcp.responseTimeout=5000"  # a node that is frozen does not hold it up for ever
 )
 _KEEP = 'umask 077; printf "%s" "$SECRETS" > secrets'
+_DEFINE = "umask 077; cat > definitions"
+_END = "\x1e"  # of a definition: the record separator of ASCII
 _TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo told'
 
 
@@ -95,7 +98,8 @@ class Watch:
     async def configure(self, passwords: Secrets, schema: Mapping[str, str]) -> None:
         """Write the passwords, and which keyspaces are to be there."""
         self._schema = schema
-        await self._run(("sh", "-eu", "-c", _KEEP), "secrets", 60.0, SECRETS=passwords.properties())
+        keep = Command(("sh", "-eu", "-c", _KEEP), secrets={"SECRETS": passwords.properties()})
+        await self._run(keep, "secrets")
 
     async def expect(self, addresses: Iterable[str]) -> None:
         """The ring has these nodes from now on; what was found before holds no more."""
@@ -110,7 +114,9 @@ class Watch:
 
     async def start(self) -> None:
         """Begin to ask."""
-        command = Command((*self._java(), _ANSWERS, "steelyard.cassandra.Watch", str(self._directory)))
+        command = Command(
+            (*self._java(self._home.classes), _ANSWERS, "steelyard.cassandra.Watch", str(self._directory))
+        )
         self._server = await Server.start(
             self._host,
             "ring",
@@ -142,11 +148,44 @@ class Watch:
 
     async def operate(self, operation: str, address: str, seconds: float) -> None:
         """Have one node do something, and wait until it has. Raises HostError with the node's reason."""
-        words = ("steelyard.cassandra.Operate", str(self._directory), operation, address)
-        await self._run((*self._java(), *words), f"{operation}-{address}", seconds)
+        await self._ask("Operate", (operation, address), f"{operation}-{address}", seconds)
 
-    def _java(self) -> tuple[str, ...]:
-        return (self._home.java, *_FLAGS.split(), "-cp", self._home.classes)
+    async def freeze(self, name: str, targets: Mapping[str, str], seconds: float) -> Mapping[str, Any]:
+        """Have all nodes keep their files as at one moment, each in a target, by its address.
+
+        Found: `rows` by address and table, `definitions`, `seconds` by step, `spread`. Raises HostError.
+        """
+        places = (f"{address}={target}" for address, target in targets.items())
+        return _document(await self._ask("Snapshot", (name, *places), f"snapshot-{name}", seconds))
+
+    async def impose(
+        self, definitions: Iterable[str], sources: Mapping[str, str], seconds: float, *, own: bool
+    ) -> Mapping[str, Any]:
+        """Have the nodes hold what is in the files of their sources, and nothing else; the files are moved.
+
+        `own`: each node's files hold only what is its own. Found: `rows` by address and table, `seconds` by
+        step. Raises HostError.
+        """
+        define = Command(("sh", "-eu", "-c", _DEFINE), stdin=_END.join(definitions))
+        await self._run(define, "definitions")
+        places = (f"{address}={source}" for address, source in sources.items())
+        words = (str(self._directory / "definitions"), "own" if own else "any", *places)
+        return _document(await self._ask("Recover", words, "recover", seconds))
+
+    async def mirror(self, action: str, words: Iterable[str], seconds: float) -> Mapping[str, Any]:
+        """Have a second data centre brought or compared what it lacks; see `_cassandra_mirror`."""
+        return _document(
+            await self._ask("Mirror", (action, str(float(seconds)), *words), action, seconds + 60)
+        )
+
+    async def _ask(self, program: str, words: tuple[str, ...], label: str, seconds: float) -> str:
+        # A node answers some questions with values of classes that come with Cassandra.
+        classes = f"{self._home.classes}:{self._home.lib}/*" if program == "Mirror" else self._home.classes
+        argv = (*self._java(classes), f"steelyard.cassandra.{program}", str(self._directory), *words)
+        return await self._run(Command(argv), label, seconds)
+
+    def _java(self, classes: str) -> tuple[str, ...]:
+        return (self._home.java, *_FLAGS.split(), "-cp", classes)
 
     async def _state(self) -> Picture:
         path = str(self._directory / "state.json")
@@ -169,13 +208,12 @@ class Watch:
         if not await self._host.capture(("sh", "-c", _TELL, "sh", str(self._directory), text)):
             raise HostError(f"{self._host.name}: cannot write to {self._directory}")
 
-    async def _run(self, argv: tuple[str, ...], label: str, seconds: float, **env: str) -> None:
-        self._logs.mkdir(parents=True, exist_ok=True)
-        base = f"{self._host.name}-{label}"
-        streams = Streams(self._logs / f"{base}.log", self._logs / f"{base}.err")
-        process = await self._host.start(Command(argv, env), streams, cwd=self._directory)
-        ended, timed_out = await finish(process, seconds)
-        if ended.code != 0 or timed_out:
-            said = streams.stderr.read_text(errors="replace").strip()[-600:]
-            why = f"it took longer than {seconds:g} s" if timed_out else said or "it said nothing"
-            raise HostError(f"{label} failed on {self._host.name}: {why}")
+    async def _run(self, command: Command, label: str, seconds: float = 60.0) -> str:
+        return await run_small(
+            self._host, command, cwd=self._directory, logs=self._logs, label=label, seconds=seconds
+        )
+
+
+def _document(text: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(text)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+Tokens = tuple[int, ...]
 _LOWEST = -(2**63)
 _RING = 2**64  # Murmur3Partitioner hashes into [-2^63, 2^63 - 1]
 
@@ -36,8 +37,44 @@ def more_tokens(owned: Sequence[Sequence[int]], count: int) -> tuple[int, ...]:
     return tuple(sorted(new))
 
 
+def apart(tokens: Iterable[int], taken: Iterable[int]) -> Tokens:
+    """The same tokens, each moved to the next that nobody has: a token may be in a ring once only."""
+    used, found = set(taken), []
+    for wanted in tokens:
+        token = wanted
+        while token in used:
+            token = (token + 1 - _LOWEST) % _RING + _LOWEST
+        used.add(token)
+        found.append(token)
+    return tuple(found)
+
+
 def range_widths(tokens: Iterable[int]) -> dict[int, int]:
     """How much of the ring belongs to each token: from the one before it to itself."""
     ordered = sorted(tokens)
     before = [ordered[-1], *ordered]
     return {token: (token - last) % _RING or _RING for token, last in zip(ordered, before, strict=False)}
+
+
+def sources(before: Sequence[Tokens], now: Sequence[Tokens], copies: int) -> list[list[int]]:
+    """Which nodes of a former ring may hold what belongs to each node of this one; places in `before`.
+
+    `copies`: on how many nodes a row is kept, on the owner of its range and on those that follow it on the
+    ring, as SimpleStrategy and NetworkTopologyStrategy in one rack place them.
+    """
+    held, owned = _held(before, before, now, copies), _held(now, before, now, copies)
+    return [[place for place, ranges in enumerate(held) if ranges & mine] for mine in owned]
+
+
+def _held(
+    ring: Sequence[Tokens], before: Sequence[Tokens], now: Sequence[Tokens], copies: int
+) -> list[set[int]]:
+    """What each node of a ring holds: the ranges of both rings' tokens, each named by where it ends."""
+    owners = sorted((token, node) for node, tokens in enumerate(ring) for token in tokens)
+    held: list[set[int]] = [set() for _ in ring]
+    for end in {token for tokens in (*before, *now) for token in tokens}:
+        first = next((place for place, (token, _) in enumerate(owners) if token >= end), 0)
+        following = dict.fromkeys(node for _, node in (*owners[first:], *owners[:first]))
+        for node in list(following)[:copies]:
+            held[node].add(end)
+    return held

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from steelyard.errors import HostError, SteelyardError
+from steelyard.errors import SteelyardError
 from steelyard.model.command import Command, Exit
-from steelyard.remote.base import Host, Process, Streams, finish
+from steelyard.remote.base import Host, Process, Streams
+from steelyard.remote.small import tail
 
-_LAST_WORDS = 1200  # characters of a log that go into a message
 _GRACE = 2.0  # seconds to end in good order
 # A program may give its children sessions of their own, so the tree is walked: first a parent, which then
 # starts no more, and what is below it afterwards.
@@ -132,31 +132,5 @@ class Server:
 
     def last_words(self) -> str:
         """The end of what it printed, for a message."""
-        said = [_tail(path) for path in (self.streams.stderr, self.streams.stdout)]
+        said = [tail(path) for path in (self.streams.stderr, self.streams.stdout)]
         return f"its log ends: {said[0] or said[1]}" if any(said) else "its log is empty"
-
-
-async def run_small(host: Host, command: Command, *, cwd: PurePosixPath, logs: Path, label: str) -> str:
-    """What a short program prints. Raises HostError with what it said when it fails or takes a minute."""
-    logs.mkdir(parents=True, exist_ok=True)
-    base = f"{host.name}-{label}"
-    streams = Streams(logs / f"{base}.log", logs / f"{base}.err", _stdin(command, logs / f"{base}.in"))
-    ended, timed_out = await finish(await host.start(command, streams, cwd=cwd), 60.0)
-    if ended.code != 0 or timed_out:
-        said = _tail(streams.stderr) or ("it took too long" if timed_out else "it said nothing")
-        raise HostError(f"{label} failed on {host.name}: {said}")
-    return streams.stdout.read_text(errors="replace")
-
-
-def _stdin(command: Command, path: Path) -> Path | None:
-    if command.stdin is None:
-        return None
-    path.write_text(command.stdin)
-    return path
-
-
-def _tail(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()[-_LAST_WORDS:]
-    except OSError:
-        return ""

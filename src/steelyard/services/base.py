@@ -8,6 +8,7 @@ service can do is a capability (`services/_capabilities.py`): a small protocol, 
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -20,22 +21,41 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
+from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.remote.small import runner
 from steelyard.remote.tasks import first, tasks
-from steelyard.services._capabilities import Growable, Killable, Metered, Pausable, Shrinkable
-from steelyard.services._server import Server, run_small
+from steelyard.remote.vault import Runner
+from steelyard.services._capabilities import (
+    Growable,
+    HasNodes,
+    Killable,
+    Metered,
+    Mirrored,
+    NodeState,
+    Pausable,
+    Shrinkable,
+    Snapshottable,
+    Vaults,
+)
+from steelyard.services._server import Server
 
 __all__ = [
     "Growable",
+    "HasNodes",
     "Killable",
     "Metered",
+    "Mirrored",
+    "NodeState",
     "Pausable",
     "Service",
     "ServiceContext",
     "ServiceOptions",
     "Share",
     "Shrinkable",
+    "Snapshottable",
+    "Vaults",
 ]
 
 
@@ -64,7 +84,8 @@ class ServiceContext:
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
     `clients` are the addresses that will talk to it. `password` is random, one a run, never recorded.
     `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
-    too. `shares` are by the host's name; a host without an entry is the service's alone.
+    too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
+    snapshot whose data it is to have.
     """
 
     name: str
@@ -76,6 +97,7 @@ class ServiceContext:
     within: float = 30.0
     spare: tuple[Host, ...] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
+    recovering: Snapshot | None = None
 
 
 class Service(ABC, Generic[OptionsT]):
@@ -95,6 +117,7 @@ class Service(ABC, Generic[OptionsT]):
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
         self.chosen, self.context = chosen, context
         self.servers: list[Server] = []
+        self.took: dict[str, float] = {}  # seconds: `configure` before anything ran, `launch` until ready
         self._changed = asyncio.Event()
 
     @classmethod
@@ -161,10 +184,13 @@ class Service(ABC, Generic[OptionsT]):
     @asynccontextmanager
     async def deployed(self) -> AsyncIterator[Endpoint]:
         """The service, ready, for as long as the block lasts; its servers are gone after it."""
+        began = time.monotonic()
         await self.configure()
+        self.took["configure"] = time.monotonic() - began
         try:
             await self.start()
             await self.ready()
+            self.took["launch"] = time.monotonic() - began
             yield self.endpoint()
         finally:
             await asyncio.shield(self.stop())
@@ -187,11 +213,20 @@ class Service(ABC, Generic[OptionsT]):
 
     async def small(self, host: Host, label: str, script: str, **env: str) -> str:
         """What a short shell script prints, run in the scratch on a host. Raises HostError when it fails."""
-        command = Command(("sh", "-eu", "-c", script), env)
-        try:
-            return await run_small(host, command, cwd=self.scratch(host), logs=self.context.logs, label=label)
-        except HostError as error:
-            raise HostError(f"service {self.context.name}: {error.message}", hint=error.hint) from error
+        return await self.runner(host, label)(Command(("sh", "-eu", "-c", script), env))
+
+    def runner(self, host: Host, label: str, seconds: float = 60.0) -> Runner:
+        """Runs commands in the scratch on a host. Raises HostError when one fails or takes so long."""
+
+        plain = runner(host, self.scratch(host), self.context.logs, label, seconds)
+
+        async def run(command: Command) -> str:
+            try:
+                return await plain(command)
+            except HostError as error:
+                raise HostError(f"service {self.context.name}: {error.message}", hint=error.hint) from error
+
+        return run
 
     def scratch(self, host: Host) -> PurePosixPath:
         """Its directory on a host."""

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from steelyard.errors import HostError
-from steelyard.model.command import Command, Endpoint
+from steelyard.model.command import Endpoint
+from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
-from steelyard.services import _cassandra_jvm as jvm
-from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
-from steelyard.services._cassandra_home import CASSANDRA, JAVA, Home, found_home, verify
+from steelyard.services._cassandra_home import CASSANDRA, JAVA, verify
+from steelyard.services._cassandra_mirrored import MirroredNodes
 from steelyard.services._cassandra_options import CassandraOptions
-from steelyard.services._cassandra_watch import Secrets, Watch
-from steelyard.services._cql_ring import even_tokens, more_tokens
-from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import check_free, free_ports
+from steelyard.services._cassandra_snapshots import Ring, kept, recovered
+from steelyard.services._cql_ring import apart, more_tokens
 from steelyard.services._server import Server
+from steelyard.services.base import Vaults
 
 _USER = "steelyard"
-# A node that comes back to the ring on the same host begins with nothing.
-_WRITE = """
-umask 077; rm -rf node; mkdir -p node/conf node/files node/logs; cd node/conf
-printf '%s' "$YAML" > cassandra.yaml; printf '%s' "$RACK" > cassandra-rackdc.properties
-printf '%s' "$LOGBACK" > logback.xml; printf '%s' "$ARGUMENTS" > java.arguments
-printf '%s\\n' "$PASSWORD" > jmx.password
-"""
 
 
-class Cassandra(Disturbable[CassandraOptions]):
+class Cassandra(MirroredNodes):
     """A ring of Apache Cassandra 5.0: a node on each host. All start at once, each with its own tokens.
 
     **Who may use it**: the role `steelyard` with the run's password, over the native protocol. Every node
@@ -46,6 +37,10 @@ class Cassandra(Disturbable[CassandraOptions]):
     decommissions the last ones. The nodes are asked over JMX by a small program on the first host; see
     `_cassandra_watch`.
 
+    **A mirror** (`mirror:`) is a second data centre of the last hosts, whose data lie on a shared file system
+    and stay. Clients use the first one, with LOCAL_QUORUM; before the ring goes it is proven that the mirror
+    has everything.
+
     **Source**: https://cassandra.apache.org/doc/5.0. An installed one (`CASSANDRA_HOME`) is used where there
     is one; else what `steelyard install cassandra` fetched, which is copied to hosts that have none.
     """
@@ -55,23 +50,10 @@ class Cassandra(Disturbable[CassandraOptions]):
     within = 180.0
     examples = ({},)
 
-    async def configure(self) -> None:
-        """Find ports, Java and Cassandra; choose tokens; write what the nodes read."""
-        hosts = self.context.hosts
-        everywhere = (*hosts, *self.context.spare)
-        self.ports = await self._chosen_ports(everywhere)
-        self.replication = self._replication(len(hosts))
-        self.ring = list(hosts)
-        tokens = even_tokens(len(hosts), self.chosen.num_tokens)
-        self.tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
-        self.secrets = Secrets.drawn(self.context.password)
-        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in everywhere))
-        self.homes = {host.name: home for host, home in zip(everywhere, found, strict=True)}
-        await asyncio.gather(self._prepare_watch(), *(self._prepare(host) for host in hosts))
-
-    async def start(self) -> None:
-        """All nodes at once."""
-        await asyncio.gather(*(self._start(host) for host in self.context.hosts))
+    @classmethod
+    def least_hosts(cls, chosen: CassandraOptions) -> int:
+        """One more than its mirror has."""
+        return 1 + (chosen.mirror.nodes if chosen.mirror else 0)
 
     async def ready(self) -> None:
         """Every node sees every node, and lets clients in; the jars are compared meanwhile."""
@@ -82,15 +64,16 @@ class Cassandra(Disturbable[CassandraOptions]):
         await self.watch.calm()
 
     async def stop(self) -> None:
-        """End all nodes, at once: their data goes with the scratch, so they need not save it."""
+        """End all nodes, at once: their data goes with the scratch, so they need not save it.
+
+        Those of a mirror do save it: what they have stays.
+        """
+        await self._save_mirror()
         await asyncio.gather(
             self.watch.stop(), *(server.kill() for server in self.servers), return_exceptions=True
         )
         await super().stop()
-
-    async def answers(self, server: Server) -> bool:
-        """It sees all nodes that are to be there, by its own word, and lets clients in."""
-        return await self.watch.whole(server.address, self._alive())
+        await self._leave_mirror()
 
     async def restart(self, host: str) -> None:
         """After a crash, with the data that it has; the others see it again, too."""
@@ -101,12 +84,13 @@ class Cassandra(Disturbable[CassandraOptions]):
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""
-        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in self.ring]
-        if to > len(self.ring) + len(free):
-            most = len(self.ring) + len(free)
+        there = self._everywhere()
+        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in there]
+        if to > len(there) + len(free):
+            most = len(there) + len(free)
             hint = "name more hosts under `grow_into`"
             raise HostError(f"service {self.context.name} cannot have {to} nodes, only {most}", hint=hint)
-        old, new = list(self.ring), free[: max(0, to - len(self.ring))]
+        old, new = list(self.ring), free[: max(0, to - len(there))]
         for host in new:
             await self._join(host)
         if new and self.chosen.cleanup:
@@ -114,13 +98,30 @@ class Cassandra(Disturbable[CassandraOptions]):
 
     async def shrink(self, to: int) -> None:
         """Give hosts back, one after the other; see `Shrinkable`."""
-        if to < self.replication:
+        kept = len(self._mirrored())
+        if to < self.replication + kept:
             message = (
                 f"service {self.context.name} cannot have {to} nodes: its replication is {self.replication}"
             )
-            raise HostError(message)
-        while len(self.ring) > to:
+            raise HostError(message + (f", and {kept} are its mirror, which stays" if kept else ""))
+        while len(self._everywhere()) > to:
             await self._leave(self.ring[-1])
+
+    async def snapshot(self, vaults: Vaults, name: str) -> Snapshot:
+        """All nodes at one moment; see `Snapshottable`. Those of a mirror have nothing that others lack."""
+        await self._extend_mirror()
+        return await kept(self._whole_ring(), vaults, name)
+
+    async def recover(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+        """Also of a ring of another size, and of an older version; see `Snapshottable`."""
+        here, there = (_version(text) for text in (self._version(), snapshot.version))
+        if snapshot.service != "cassandra" or there > here:
+            raise HostError(
+                f"service {self.context.name}: snapshot {snapshot.name} is of {snapshot.service} "
+                f"{snapshot.version}, which Cassandra {self._version()} cannot read"
+            )
+        took = await recovered(self._whole_ring(), vaults, snapshot)
+        return {**took, **await self._fill_mirror()}
 
     async def meters(self) -> Mapping[str, float]:
         """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
@@ -133,7 +134,7 @@ class Cassandra(Disturbable[CassandraOptions]):
 
     def endpoint(self) -> Endpoint:
         """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
-        addresses = self._addresses()
+        addresses = [host.address for host in self.ring]
         port = str(self.ports.native)
         facts = {
             "protocol": "cql",
@@ -141,108 +142,17 @@ class Cassandra(Disturbable[CassandraOptions]):
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.chosen.datacenter,
             "replication": str(self.replication),
-            "version": self.homes[self.ring[0].name].version,
+            "version": self._version(),
             "CONTACT_NAMES": ",".join(addresses),
             "NODE_PORT": port,
+            **(self.mirror.facts() if self.mirror else {}),
         }
         return Endpoint(addresses[0], self.ports.native, facts, self.context.password)
 
-    def _addresses(self) -> list[str]:
-        return [host.address for host in self.ring]
-
-    def _machines(self) -> list[Host]:
-        """A host of each; copies of the jars lie in a host's scratch, so these are all looked at."""
-        return list({(host.machine, self.homes[host.name].lib): host for host in self.ring}.values())
-
-    def _alive(self) -> list[str]:
-        """Addresses of nodes that nobody has killed or frozen: those that the others must see."""
-        return [server.address for server in self.servers if server.exit is None and not server.frozen]
-
-    def _replication(self, nodes: int) -> int:
-        asked = self.chosen.replication or min(3, nodes)
-        if asked > nodes:
-            raise HostError(
-                f"service {self.context.name}: replication {asked} needs {asked} nodes, not {nodes}"
-            )
-        return asked
-
-    async def _chosen_ports(self, hosts: tuple[Host, ...]) -> Ports:
-        asked = self.chosen.port
-        if asked is not None:
-            for host in hosts:
-                await check_free(host, [asked])
-        found = [port for port in await free_ports(hosts, 3) if port != asked]
-        return Ports(asked or found[2], found[0], found[1])
-
-    async def _prepare_watch(self) -> None:
-        first = self.context.hosts[0]
-        directory = self.scratch(first) / "ring"
-        await first.make_directory(directory)
-        self.watch = Watch(first, directory, self.context.logs, self.homes[first.name], self.ports)
-        placing = f"{{'class': 'NetworkTopologyStrategy', '{self.chosen.datacenter}': {self.replication}}}"
-        await self.watch.configure(
-            self.secrets, {"keyspaces": ",".join(self.chosen.keyspaces), "replication": placing}
-        )
-        await self.watch.expect(self._addresses())
-
-    async def _prepare(self, host: Host, *, bootstrap: bool = False) -> None:
-        directory = self.scratch(host) / "node"
-        node = Node(
-            address=host.address,
-            tokens=self.tokens[host.name],
-            seeds=self._seeds(host, bootstrap),
-            ports=self.ports,
-            directory=directory,
-            bootstrap=bootstrap,
-            cluster=self.context.name,
-            commitlog_sync=self.chosen.commitlog_sync,
-            settings=self.chosen.settings,
-        )
-        await self.small(
-            host,
-            "configuration",
-            _WRITE,
-            YAML=cassandra_yaml(node),
-            RACK=rack(self.chosen.datacenter),
-            LOGBACK=LOGBACK,
-            ARGUMENTS=self._arguments(host, self.homes[host.name], directory),
-            PASSWORD=self.secrets.jmx,
-        )
-
-    def _seeds(self, host: Host, bootstrap: bool) -> tuple[str, ...]:
-        """A node that is a seed itself starts although no other is there yet; one that joins may be none.
-
-        All ask the first for the ring, which asks nobody: were all of them seeds of all, each would wait for
-        the others until `ring_delay` is over.
-        """
-        if bootstrap:
-            return tuple(self._addresses()[:3])
-        return tuple(dict.fromkeys((self.context.hosts[0].address, host.address)))
-
-    def _arguments(self, host: Host, home: Home, directory: PurePosixPath) -> str:
-        share = self.share(host)
-        size = self.chosen.heap or jvm.heap(share)
-        conf = directory / "conf"
-        flags = [
-            *jvm.modules(),
-            *jvm.memory(size, share.cores),
-            *jvm.behaviour(host.address, directory, self.replication, self.chosen.ring_delay),
-            f"-javaagent:{home.lib}/jamm-0.4.0.jar",
-            *self.chosen.jvm,
-            "-cp",
-            f"{home.lib}/*:{home.classes}",
-        ]
-        node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), f"{conf}/jmx.password")
-        return jvm.arguments([*flags, *node])
-
-    async def _start(self, host: Host) -> Server:
-        command = Command((self.homes[host.name].java, f"@{self.scratch(host)}/node/conf/java.arguments"))
-        return await self.launch(host, "cassandra", command, address=host.address, port=self.ports.native)
-
     async def _join(self, host: Host) -> None:
-        self.tokens[host.name] = more_tokens(
-            [self.tokens[other.name] for other in self.ring], self.chosen.num_tokens
-        )
+        owned = [self.tokens[other.name] for other in self.ring]
+        beside = [token for other in self._mirrored() for token in self.tokens[other.name]]
+        self.tokens[host.name] = apart(more_tokens(owned, self.chosen.num_tokens), beside)
         await self._prepare(host, bootstrap=True)
         self.ring.append(host)
         await self.watch.expect(self._addresses())
@@ -274,15 +184,24 @@ class Cassandra(Disturbable[CassandraOptions]):
     async def _operate(self, operation: str, host: Host) -> None:
         await self.watch.operate(operation, host.address, self.chosen.join_within)
 
-    async def _until_whole(self, changed: Server) -> None:
-        where = f"service {self.context.name}: cassandra on {changed.host.name} ({changed.address})"
-        try:
-            async with asyncio.timeout(self.chosen.join_within):
-                while changed.exit is None:
-                    if all([await self.watch.whole(one, self._alive()) for one in self._alive()]):
-                        return
-                    await asyncio.sleep(0.05)
-        except TimeoutError:
-            took = f"{self.chosen.join_within:g} s"
-            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
-        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")
+    def _version(self) -> str:
+        return self.homes[self.ring[0].name].version
+
+    def _whole_ring(self) -> Ring:
+        tokens = {host.name: self.tokens[host.name] for host in self.ring}
+        return Ring(
+            tuple(self.ring),
+            tokens,
+            self.chosen.datacenter,
+            self._version(),
+            self.watch,
+            self.scratch,
+            self.runner,
+            self.chosen.snapshot_within,
+            self.mirror.beside if self.mirror else {},
+        )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Major and minor: files are the same within."""
+    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
+from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._address import numeric
@@ -18,10 +19,12 @@ from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._private import ask, write_private
+from steelyard.services._redis_snapshots import Primaries
 from steelyard.services._server import Server
-from steelyard.services.base import ServiceOptions
+from steelyard.services.base import ServiceOptions, Vaults
 from steelyard.units import Size
 
+_DUMP_WITHIN = 3600.0
 _CLUSTER_LEAST = 3  # primaries; redis-cli makes no cluster of fewer
 _CLI = 'REDISCLI_AUTH=$(cat password) redis-cli --no-auth-warning -h "$1" -p "$2"'
 _CREATE = f"{_CLI.partition(' -h ')[0]} --cluster create $NODES --cluster-yes"
@@ -155,6 +158,35 @@ class Redis(Disturbable[RedisOptions]):
         """Sums over the servers that answer; see `Metered`."""
         said = await asyncio.gather(*(self._cli(server, "info") for server in self.servers))
         return summed(said, _METERS)
+
+    async def snapshot(self, vaults: Vaults, name: str) -> Snapshot:
+        """All primaries at one moment; see `Snapshottable`."""
+        return await self._primaries().kept(vaults, name)
+
+    async def recover(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+        """Into as many servers as there were; see `Snapshottable`."""
+        if snapshot.service != "redis" or self.chosen.appendonly:
+            why = (
+                "appends to a log, which it would read instead"
+                if self.chosen.appendonly
+                else "cannot read it"
+            )
+            what = f"service {self.context.name}: snapshot {snapshot.name} is of {snapshot.service}"
+            raise HostError(f"{what}; redis here {why}")
+        steps = await self._primaries().recovered(vaults, snapshot)
+        await super().ready()  # replicas have what their primary has, and a cluster is whole
+        return steps
+
+    def _primaries(self) -> Primaries:
+        servers = self.servers[:1] if self.chosen.replicas else list(self.servers)
+        return Primaries(
+            servers,
+            self.data,
+            lambda host, label: self.runner(host, label, _DUMP_WITHIN),
+            self._cli,
+            self.start_again,
+            _DUMP_WITHIN,
+        )
 
     def endpoint(self) -> Endpoint:
         """The first server, which is the primary where there are replicas; `arrangement` tells."""

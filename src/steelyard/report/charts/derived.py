@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from steelyard.analysis.cost import CostTable
 from steelyard.analysis.failures import FailureTable
 from steelyard.analysis.knee import KneeStudy
+from steelyard.analysis.limit import LimitStudy
 from steelyard.analysis.ranking import RankingTable
 from steelyard.analysis.scaling import Scaling
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.curves import Dot, Look, curves
 from steelyard.report.charts.estimates import Row, estimates
+from steelyard.report.charts.limit import limit_chart
 from steelyard.stats.estimate import Estimate
 from steelyard.stats.interval import Interval
 from steelyard.stats.summary import Summary
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 def derived_chart(number: int, finding: Finding) -> Chart | None:
     """The chart of the run's derived result of that number; None when there is nothing to draw."""
     match finding:
-        case Scaling(question="loss"):
-            return _loss(number, finding)
         case Scaling():
-            return _speedup(number, finding)
+            return _loss(number, finding) if finding.question == "loss" else _speedup(number, finding)
         case KneeStudy():
             return _knee(number, finding)
+        case LimitStudy():
+            return limit_chart(number, finding)
         case CostTable():
             return _cost(number, finding)
         case RankingTable():

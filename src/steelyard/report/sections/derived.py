@@ -1,4 +1,4 @@
-"""Derived results as tables and sentences: efficiency loss, speed-up, knees, cost, ranking, failures."""
+"""Derived results as tables and sentences: limits, losses, speed-up, knees, cost, ranking, failures."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from steelyard.analysis.cost import CostTable
 from steelyard.analysis.failures import FailureTable
 from steelyard.analysis.knee import KneeStudy
+from steelyard.analysis.limit import LimitStudy
 from steelyard.analysis.ranking import RankingTable
 from steelyard.analysis.scaling import Point, Scaling
 from steelyard.report.sections.cost import cost_section
 from steelyard.report.sections.finding import NO_INTERVAL, Section, estimate_text, summary_text
+from steelyard.report.sections.limit import limit_section
 from steelyard.report.wording import listed
 
 if TYPE_CHECKING:
@@ -32,12 +34,12 @@ def _cut(section: Section) -> Section:
 
 def _section(finding: Finding) -> Section:
     match finding:
-        case Scaling(question="loss"):
-            return _loss(finding)
         case Scaling():
-            return _speedup(finding)
+            return _loss(finding) if finding.question == "loss" else _speedup(finding)
         case KneeStudy():
             return _knees(finding)
+        case LimitStudy():
+            return limit_section(finding)
         case CostTable():
             return cost_section(finding)
         case RankingTable():

@@ -1,5 +1,6 @@
 package steelyard.cassandra;
 
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
@@ -7,6 +8,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * A connection for a few statements: CQL binary protocol, version 4, as its specification says
@@ -16,16 +19,19 @@ import java.nio.charset.StandardCharsets;
 final class Cql implements AutoCloseable {
   private static final int PROTOCOL = 4;
   private static final int TIMEOUT_MS = 10_000;
+  private static final int PATIENCE_MS = 120_000;
   private static final int ERROR = 0x00;
   private static final int STARTUP = 0x01;
   private static final int AUTHENTICATE = 0x03;
   private static final int QUERY = 0x07;
   private static final int AUTH_RESPONSE = 0x0F;
+  private static final int ONE_TABLE = 0x01;
   private static final int QUORUM = 0x0004;
 
   private final Socket socket = new Socket();
   private final DataInputStream in;
   private final DataOutputStream out;
+  private byte[] answer = new byte[0];
 
   Cql(String address, int port, String user, String password) throws IOException {
     try {
@@ -40,7 +46,50 @@ final class Cql implements AutoCloseable {
     }
   }
 
+  /** For statements that take their time, as those that change tables on all nodes. */
+  Cql patient() throws IOException {
+    socket.setSoTimeout(PATIENCE_MS);
+    return this;
+  }
+
   void run(String statement) throws IOException {
+    query(statement);
+  }
+
+  /** The last column of all rows that a statement answers with; all of its columns are texts. */
+  List<String> texts(String statement) throws IOException {
+    DataInputStream answer = new DataInputStream(new ByteArrayInputStream(query(statement)));
+    answer.readInt();
+    boolean oneTable = (answer.readInt() & ONE_TABLE) != 0;
+    int columns = answer.readInt();
+    for (int names = 0; names < (oneTable ? 2 : 0); names++) {
+      skip(answer);
+    }
+    for (int column = 0; column < columns; column++) {
+      for (int names = 0; names < (oneTable ? 1 : 3); names++) {
+        skip(answer);
+      }
+      answer.readShort();
+    }
+    return values(answer, columns);
+  }
+
+  private static void skip(DataInputStream answer) throws IOException {
+    answer.skipNBytes(answer.readUnsignedShort());
+  }
+
+  private static List<String> values(DataInputStream answer, int columns) throws IOException {
+    List<String> found = new ArrayList<>();
+    for (int left = answer.readInt() * columns; left > 0; left--) {
+      byte[] value = answer.readNBytes(Math.max(0, answer.readInt()));
+      if (left % columns == 1 || columns == 1) {
+        found.add(new String(value, StandardCharsets.UTF_8));
+      }
+    }
+    return found;
+  }
+
+  private byte[] query(String statement) throws IOException {
     Body body = new Body();
     byte[] text = statement.getBytes(StandardCharsets.UTF_8);
     body.data.writeInt(text.length);
@@ -48,6 +97,7 @@ final class Cql implements AutoCloseable {
     body.data.writeShort(QUORUM);
     body.data.writeByte(0);
     ask(QUERY, body);
+    return answer;
   }
 
   @Override
@@ -80,7 +130,7 @@ final class Cql implements AutoCloseable {
     out.flush();
     in.readFully(new byte[4]);
     int kind = in.readUnsignedByte();
-    byte[] answer = new byte[in.readInt()];
+    answer = new byte[in.readInt()];
     in.readFully(answer);
     if (kind == ERROR) {
       throw new IOException(new String(answer, 6, answer.length - 6, StandardCharsets.UTF_8));

@@ -1,9 +1,11 @@
 package steelyard.cassandra;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import javax.management.MBeanServerConnection;
+import javax.management.NotificationListener;
 import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
@@ -11,6 +13,9 @@ import javax.management.remote.JMXServiceURL;
 
 /** One node's management interface. Its names are those of Cassandra 5.0's MBeans. */
 final class Management implements AutoCloseable {
+  static final String TEXT = "java.lang.String";
+  static final String TEXTS = "[Ljava.lang.String;";
+  private static final List<String> OWN = List.of("system_auth", "system_distributed", "system_traces");
   private static final String STORAGE = "org.apache.cassandra.db:type=StorageService";
 
   private final JMXConnector connector;
@@ -32,7 +37,34 @@ final class Management implements AutoCloseable {
   }
 
   Object invoke(String operation, Object[] values, String... types) throws Exception {
-    return server.invoke(new ObjectName(STORAGE), operation, values, types);
+    return call(STORAGE, operation, values, types);
+  }
+
+  Object call(String bean, String operation, Object[] values, String... types) throws Exception {
+    return server.invoke(new ObjectName(bean), operation, values, types);
+  }
+
+  /** An operation on each of these keyspaces, with all of their tables. */
+  void onKeyspaces(String operation, Iterable<String> keyspaces) throws Exception {
+    for (String keyspace : keyspaces) {
+      invoke(operation, new Object[] {keyspace, new String[0]}, TEXT, TEXTS);
+    }
+  }
+
+  /** Those of users: what Cassandra keeps for itself is not theirs. */
+  List<String> keyspaces() throws Exception {
+    List<String> found = new ArrayList<>();
+    for (Object name : (Iterable<?>) storage("NonSystemKeyspaces")) {
+      if (!OWN.contains(name)) {
+        found.add(String.valueOf(name));
+      }
+    }
+    return found;
+  }
+
+  /** Hear what the node says of what it does, until this is closed. */
+  void listen(NotificationListener listener) throws Exception {
+    server.addNotificationListener(new ObjectName(STORAGE), listener, null, null);
   }
 
   /** Or a node takes a password to be right for as long as it remembers it. */

@@ -38,6 +38,8 @@ public final class Node {
 
   public static void main(String[] words) throws Exception {
     manage(InetAddress.getByName(words[0]), Integer.parseInt(words[1]), Files.readString(Path.of(words[2])).strip());
+    Tables.register();
+    Writes.register();
     CassandraDaemon.main(new String[0]);
   }
 

@@ -10,19 +10,14 @@ public final class Operate {
     try (Management node = new Management(words[2], Settings.read(Path.of(words[0])))) {
       switch (words[1]) {
         case "decommission" -> node.invoke("decommission", new Object[] {false}, "boolean");
-        case "cleanup" -> cleanup(node);
+        case "drain" -> node.invoke("drain", new Object[0]);
+        case "cleanup" -> node.onKeyspaces("forceKeyspaceCleanup", node.keyspaces());
         default -> throw new IllegalArgumentException("unknown operation " + words[1]);
       }
     } catch (Exception error) {
       Throwable reason = error.getCause() == null ? error : error.getCause();
       System.err.println(reason.getMessage());
       System.exit(1);
-    }
-  }
-
-  private static void cleanup(Management node) throws Exception {
-    for (Object keyspace : (Iterable<?>) node.storage("NonLocalStrategyKeyspaces")) {
-      node.invoke("forceKeyspaceCleanup", new Object[] {keyspace, new String[0]}, "java.lang.String", "[Ljava.lang.String;");
     }
   }
 }

@@ -43,10 +43,10 @@ record Report(
         && List.of("joining", "leaving", "moving").stream().allMatch(view -> views.get(view).isEmpty());
   }
 
-  private static Map<String, Double> meters(Management node) throws Exception {
+  static Map<String, Double> meters(Management node) throws Exception {
     Map<String, Double> found = new LinkedHashMap<>();
     found.put("pending_compactions", number(node.get(METRICS + "Compaction,name=PendingTasks", "Value")));
-    found.put("pending_hints", hints(node));
+    found.put("pending_hints", number(node.call(Writes.NAME, "hints", new Object[0])));
     found.put("hints_in_progress", number(node.get(METRICS + "Storage,name=TotalHintsInProgress", "Count")));
     found.put(
         "pending_mutations", orNone(node, METRICS + "ThreadPools,path=request,scope=MutationStage,name=PendingTasks"));
@@ -58,17 +58,8 @@ record Report(
     return found;
   }
 
-  /** Files of hints that wait for nodes to come back. */
-  private static double hints(Management node) throws Exception {
-    double files = 0;
-    for (Object one : (Collection<?>) node.get("org.apache.cassandra.hints:type=HintsService", "PendingHints")) {
-      files += Double.parseDouble(String.valueOf(((Map<?, ?>) one).get("totalFiles")));
-    }
-    return files;
-  }
-
   /** A stage is there from its first use on. */
-  private static double orNone(Management node, String metric) throws Exception {
+  static double orNone(Management node, String metric) throws Exception {
     try {
       return number(node.get(metric, "Value"));
     } catch (InstanceNotFoundException error) {
@@ -76,7 +67,7 @@ record Report(
     }
   }
 
-  private static double number(Object value) {
+  static double number(Object value) {
     return ((Number) value).doubleValue();
   }
 

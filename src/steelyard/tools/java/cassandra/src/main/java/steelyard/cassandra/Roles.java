@@ -45,6 +45,9 @@ final class Roles {
 
   private void create() throws IOException {
     try (Cql standard = new Cql(address, settings.nativePort(), DEFAULT, DEFAULT)) {
+      if (!settings.auth().isEmpty()) {  // first, as a role is written where each data centre is known
+        standard.run("ALTER KEYSPACE system_auth WITH replication = " + settings.auth());
+      }
       standard.run("CREATE ROLE IF NOT EXISTS " + Settings.USER + with("client") + " AND SUPERUSER = true AND LOGIN = true");
     }
   }

@@ -15,6 +15,7 @@ import java.util.Properties;
  * @param generation counts the changes, so that an answer can be told from one that is out of date
  * @param interval milliseconds between two looks at a node
  * @param keyspaces that are to be there when clients are let in, with this {@code replication}
+ * @param auth how roles are kept where that must be said, because there are two data centres
  */
 record Settings(
     long generation,
@@ -24,6 +25,7 @@ record Settings(
     int nativePort,
     List<String> keyspaces,
     String replication,
+    String auth,
     Properties secrets) {
   static final String USER = "steelyard";
 
@@ -37,6 +39,7 @@ record Settings(
         Integer.parseInt(ring.getProperty("native_port")),
         Arrays.stream(ring.getProperty("keyspaces").split(",")).filter(name -> !name.isEmpty()).toList(),
         ring.getProperty("replication"),
+        ring.getProperty("auth", ""),
         properties(directory.resolve("secrets")));
   }
 

@@ -1,0 +1,79 @@
+"""`reset: snapshot`: every repetition of a cell begins with the same data in its services.
+
+The entries of `workload` that stand before the first measured one prepare the data. They run once for all
+trials that prepare the same in the same way; then the data are kept. Each trial, that one too, begins with
+what was kept, brought back: so all repetitions begin alike, and none waits for a load that was done before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+
+from steelyard.controller.deployment import Deployed
+from steelyard.controller.keeper import Keeper
+from steelyard.errors import HostError, HostLost, TrialFailure
+from steelyard.model.experiment import Experiment
+from steelyard.model.expression import substitute
+from steelyard.model.lifetimes import preparing
+from steelyard.model.snapshot import Snapshot
+from steelyard.model.trial import Cell
+from steelyard.services.base import Snapshottable
+from steelyard.spec.bind import workload_class
+
+
+class Resets:
+    """What the trials of a run begin with."""
+
+    def __init__(self, experiment: Experiment, keeper: Keeper) -> None:
+        self._experiment, self._keeper = experiment, keeper
+        self._known: dict[str, dict[str, Snapshot]] = {}
+        self._first: dict[str, Snapshot] | None = None
+
+    async def prepared(self, cell: Cell, deployed: Deployed, prepare: Callable[[], Awaitable[None]]) -> None:
+        """Have the services of a trial hold what it begins with; `prepare` makes that where it is not kept.
+
+        Raises TrialFailure, HostLost, and what `prepare` raises.
+        """
+        key = self._key(cell)
+        try:
+            if key not in self._known:
+                await self._blank(deployed)
+                await prepare()
+                self._known[key] = await self._kept(deployed)
+            await self._brought(deployed, self._known[key])
+        except HostLost:
+            raise
+        except HostError as error:
+            self._known.pop(key, None)  # whatever is wrong with it, the next trial makes it anew
+            raise TrialFailure("service-failed", error.message) from error
+
+    async def _blank(self, deployed: Deployed) -> None:
+        """What outlives its trial may have the data of other cells: it becomes what it was at first."""
+        lasting = [name for name, use in self._experiment.services.items() if use.keep != "trial"]
+        if not lasting or not self._experiment.parameters:
+            return
+        if self._first is None:
+            self._first = await self._kept(deployed)
+        else:
+            first = self._first
+            await self._brought(deployed, {name: first[name] for name in lasting if name in first})
+
+    async def _kept(self, deployed: Deployed) -> dict[str, Snapshot]:
+        able = [service for service in deployed.services if isinstance(service, Snapshottable)]
+        return {service.context.name: await self._keeper.keep_near(service) for service in able}
+
+    async def _brought(self, deployed: Deployed, snapshots: Mapping[str, Snapshot]) -> None:
+        for service in deployed.services:
+            if snapshot := snapshots.get(service.context.name):
+                await self._keeper.bring_near(service, snapshot)
+
+    def _key(self, cell: Cell) -> str:
+        """What the data depend on: the services as they are deployed, and all that prepares them."""
+        services = {name: use.asked() for name, use in self._experiment.services.items()}
+        uses = preparing(self._experiment)
+        entries = [use.settings() | {"use": use.use, "options": use.options} for use in uses]
+        told = substitute({"services": services, "by": entries}, cell.parameters)
+        # A script sees all parameters.
+        verbatim = any(workload_class(use.use).verbatim & use.options.keys() for use in uses)
+        return json.dumps([cell.key if verbatim else "", told], sort_keys=True, default=str)

@@ -1,0 +1,26 @@
+"""`do: recover`: a service has again the data that it kept before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steelyard.events.base import ServiceEvent, ServiceOptions, seconds
+from steelyard.services.base import Snapshottable
+
+
+class BringBack(ServiceEvent[ServiceOptions]):
+    """A service goes back to the last snapshot that an event `snapshot` took of it in the same trial.
+
+    Complete when its data are what they were then; clients may use it meanwhile, and see them change.
+    Together with `snapshot` it tells what not loading again saves. **Source**: C4S 2018, chapter 6.3.
+    """
+
+    options = ServiceOptions
+    capability = Snapshottable
+    metrics = (seconds("copy", "bringing the files to the nodes"), seconds("import", "taking the files in"))
+    examples = ({"service": "ring"},)
+
+    async def happen(self) -> Mapping[str, Any]:
+        """Bring it back."""
+        return {f"{step}_time": took for step, took in (await self.scene.bring(self.service)).items()}

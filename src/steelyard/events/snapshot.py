@@ -1,0 +1,55 @@
+"""`do: snapshot`: a service keeps a snapshot of its data while it is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.events.base import ServiceEvent, ServiceOptions, seconds
+from steelyard.model.metric import Metric
+from steelyard.services.base import Snapshottable
+
+
+class SnapshotOptions(ServiceOptions):
+    """Of which service, and where it goes."""
+
+    into: str | None = Field(
+        None,
+        description="Where snapshots lie: a directory that all hosts see, or s3://bucket/prefix. "
+        "Default: the scratch of each host, where it is gone after the run",
+    )
+
+
+class TakeSnapshot(ServiceEvent[SnapshotOptions]):
+    """A service keeps the data of all its nodes at one moment, and copies them, while it is in use.
+
+    Complete when all files are copied. The facts tell how long each step took, and how far the nodes' moments
+    lie apart. **Source**: Cassandra4Slurm (C4S) 2018, chapter 5.1.2 and table 6.1.
+    """
+
+    options = SnapshotOptions
+    capability = Snapshottable
+    metrics = (
+        Metric("size", "B", "none", "files of all nodes"),
+        Metric("copied", "B", "lower", "files that the place did not have"),
+        Metric("spread", "s", "lower", "at most so far lie the nodes' moments apart"),
+        seconds("flush", "writing what is in memory, before the moment"),
+        seconds("freeze", "the moment: all nodes keep what they have"),
+        seconds("describe", "asking what the tables are"),
+        seconds("copy", "copying the files, on all nodes at once"),
+    )
+    examples = ({"service": "ring"},)
+
+    async def happen(self) -> Mapping[str, Any]:
+        """Keep it."""
+        found = await self.scene.keep(self.service, self.chosen.into)
+        return {
+            "snapshot": found.name,
+            "size": found.size,
+            "copied": found.copied,
+            "rows": found.rows,
+            "spread": found.spread,
+            **{f"{step}_time": took for step, took in found.steps.items()},
+        }

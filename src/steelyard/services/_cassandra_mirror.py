@@ -1,0 +1,126 @@
+"""A second data centre of a ring of Cassandra, whose data lie where they outlive the ring.
+
+Its nodes are the last hosts of the ring. Clients use the others, and a write counts there (LOCAL_QUORUM); the
+mirror hears of it at the same time, and nobody waits for it. So before the ring goes it is proven that the
+mirror has everything: when no node has anything left to hand on, all copies are compared by a repair that
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from steelyard.errors import HostError
+from steelyard.remote.base import Host
+from steelyard.services._cassandra_options import MirrorOptions
+from steelyard.services._cassandra_schema import placement
+from steelyard.services._cql_ring import Tokens, apart, even_tokens
+
+# The mark `in-use` is there from a node's start until it ended in good order. What a former ring left is set
+# aside, never removed; one that did not end in good order may still live, elsewhere.
+PREPARE = """
+umask 077; place=$PLACE
+mkdir -p "$(dirname "$place")"
+fail() { echo "$place $1" >&2; exit 1; }
+if [ -L "$place" ] || { [ -e "$place" ] && ! { [ -d "$place" ] && [ -O "$place" ]; }; }; then
+    fail "is no directory of yours"
+elif [ -e "$place/in-use" ]; then
+    fail "belongs to a ring that lives, or that was cut off; move it away, or name another directory"
+elif [ -e "$place/mirror.json" ] && [ -e "$place/data" ]; then
+    aside=$place.$(date -u -r "$place/mirror.json" +%Y%m%d-%H%M%S)
+    [ ! -e "$aside" ] || fail "cannot be set aside: $aside is there already"
+    mv "$place" "$aside"
+elif [ -e "$place" ] && [ ! -e "$place/mirror.json" ] && [ -n "$(ls -A "$place")" ]; then
+    fail "has files that are not of a mirror; name another directory"
+fi
+mkdir -p "$place"; chmod 700 "$place"
+printf '%s' "$FACTS" > "$place/mirror.json"
+"""
+BEGIN = 'set -C; umask 077; : > "$PLACE/in-use"'
+END = 'rm -f "$PLACE/in-use"'
+NOTE = 'umask 077; printf "%s" "$FACTS" > "$PLACE/proof.new"; mv "$PLACE/proof.new" "$PLACE/proof.json"'
+_SHOWN = 1500  # characters of what differs that go into a message
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A mirror of a ring, on these hosts."""
+
+    chosen: MirrorOptions
+    hosts: tuple[Host, ...]
+
+    @property
+    def beside(self) -> Mapping[str, int]:
+        """Copies of each row, by its data centre."""
+        return {self.chosen.datacenter: self.chosen.replication}
+
+    def place(self, host: Host) -> PurePosixPath:
+        """What a host keeps of it."""
+        return PurePosixPath(self.chosen.directory) / host.name
+
+    def tokens(self, taken: Sequence[Tokens], each: int) -> dict[str, Tokens]:
+        """Of its nodes: even ones, beside those of the others."""
+        used = [token for own in taken for token in own]
+        even = even_tokens(len(self.hosts), each)
+        return {host.name: apart(own, used) for host, own in zip(self.hosts, even, strict=True)}
+
+    def everywhere(self, datacenter: str, nodes: int) -> str:
+        """How roles are kept: by every node of both data centres."""
+        return placement({datacenter: nodes, self.chosen.datacenter: len(self.hosts)})
+
+    def words(self, datacenter: str, nodes: int) -> tuple[str, ...]:
+        """What the program that sees to it is told: see Java's `Centres`."""
+        addresses = (host.address for host in self.hosts)
+        copies = f"{self.chosen.datacenter}={self.chosen.replication}"
+        return (f"{datacenter}={nodes}", copies, *addresses)
+
+    def facts(self) -> dict[str, str]:
+        """For the endpoint, and so for the record: where the data stay."""
+        return {
+            "mirror": ",".join(f"{host.name}:{self.place(host)}" for host in self.hosts),
+            "mirror_datacenter": self.chosen.datacenter,
+        }
+
+
+def split(
+    hosts: tuple[Host, ...], chosen: MirrorOptions | None, name: str
+) -> tuple[list[Host], Mirror | None]:
+    """The hosts that clients use, and the mirror. Raises HostError where none would be left."""
+    if chosen is None:
+        return list(hosts), None
+    if chosen.nodes >= len(hosts):
+        raise HostError(
+            f"service {name}: of {len(hosts)} hosts {chosen.nodes} are the mirror, which leaves none to use",
+            hint="name more hosts in `on`; the last ones are the mirror",
+        )
+    return list(hosts[: -chosen.nodes]), Mirror(chosen, hosts[-chosen.nodes :])
+
+
+def verdict(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a proof found, as facts. Raises HostError that names the keyspaces that differ, and how."""
+    differ = {keyspace: said for keyspace, said in found["differences"].items() if said}
+    if differ:
+        said = "; ".join(f"keyspace {keyspace}: {text[:_SHOWN]}" for keyspace, text in differ.items())
+        raise HostError(
+            f"service {name}: the mirror does not have everything: {said}",
+            hint="a node that crashed may have lost its last writes; `repair: true` in `mirror` brings them",
+        )
+    return {
+        "in_sync": True,
+        "keyspaces": sorted(found["differences"]),
+        "extended": list(found["extended"]),
+        "repaired": list(found["mended"]),
+        "backlog": found["backlog"],
+        "waited": found["seconds"]["wait"],
+        "seconds": found["seconds"],
+    }
+
+
+def document(facts: Mapping[str, Any]) -> str:
+    """A file beside the data, with the time."""
+    return json.dumps({"written": time.time(), **facts}, indent=1) + "\n"

@@ -1,0 +1,217 @@
+"""The nodes of a ring of Cassandra: their ports and tokens, what they read, how they start."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import PurePosixPath
+
+from steelyard.errors import HostError
+from steelyard.model.command import Command
+from steelyard.remote.base import Host
+from steelyard.services import _cassandra_jvm as jvm
+from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
+from steelyard.services._cassandra_home import Home, found_home
+from steelyard.services._cassandra_mirror import BEGIN, PREPARE, Mirror, document, split
+from steelyard.services._cassandra_options import CassandraOptions
+from steelyard.services._cassandra_schema import placement
+from steelyard.services._cassandra_watch import Secrets, Watch
+from steelyard.services._cql_ring import Tokens, even_tokens
+from steelyard.services._disturbable import Disturbable
+from steelyard.services._ports import check_free, free_ports
+from steelyard.services._server import Server
+
+# A node that comes back to the ring on the same host begins with nothing.
+_WRITE = """
+umask 077; rm -rf node; mkdir -p node/conf node/files node/logs; cd node/conf
+printf '%s' "$YAML" > cassandra.yaml; printf '%s' "$RACK" > cassandra-rackdc.properties
+printf '%s' "$LOGBACK" > logback.xml; printf '%s' "$ARGUMENTS" > java.arguments
+printf '%s\\n' "$PASSWORD" > jmx.password
+"""
+
+
+class CassandraNodes(Disturbable[CassandraOptions]):
+    """The nodes of a ring; what can be done with the ring as a whole is in `services/cassandra.py`.
+
+    `ring` are the hosts that clients use, `mirror` a second data centre where there is one.
+    """
+
+    mirror: Mirror | None = None
+
+    async def configure(self) -> None:
+        """Find ports, Java and Cassandra; choose tokens; write what the nodes read."""
+        hosts = self.context.hosts
+        everywhere = (*hosts, *self.context.spare)
+        self.ports = await self._chosen_ports(everywhere)
+        self.ring, self.mirror = split(hosts, self.chosen.mirror, self.context.name)
+        self.replication = self._replication(len(self.ring))
+        self.tokens = self._first_tokens()
+        self.secrets = Secrets.drawn(self.context.password)
+        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in everywhere))
+        self.homes = {host.name: home for host, home in zip(everywhere, found, strict=True)}
+        await asyncio.gather(self._prepare_watch(), *(self._prepare(host) for host in hosts))
+        await asyncio.gather(*(self._prepare_mirror(host) for host in self._mirrored()))
+
+    async def start(self) -> None:
+        """All nodes at once."""
+        await asyncio.gather(*(self._start(host) for host in self.context.hosts))
+
+    async def answers(self, server: Server) -> bool:
+        """It sees all nodes that are to be there, by its own word, and lets clients in."""
+        return await self.watch.whole(server.address, self._alive())
+
+    def _mirrored(self) -> tuple[Host, ...]:
+        return self.mirror.hosts if self.mirror else ()
+
+    def _everywhere(self) -> list[Host]:
+        return [*self.ring, *self._mirrored()]
+
+    def _addresses(self) -> list[str]:
+        return [host.address for host in self._everywhere()]
+
+    def _machines(self) -> list[Host]:
+        """A host of each; copies of the jars lie in a host's scratch, so these are all looked at."""
+        return list({(host.machine, self.homes[host.name].lib): host for host in self._everywhere()}.values())
+
+    def _alive(self) -> list[str]:
+        """Addresses of nodes that nobody has killed or frozen: those that the others must see."""
+        return [server.address for server in self.servers if server.exit is None and not server.frozen]
+
+    def _replication(self, nodes: int) -> int:
+        asked = self.chosen.replication or min(3, nodes)
+        if asked > nodes:
+            raise HostError(
+                f"service {self.context.name}: replication {asked} needs {asked} nodes, not {nodes}"
+            )
+        return asked
+
+    def _first_tokens(self) -> dict[str, Tokens]:
+        """By host: even ones; those of the snapshot that is to be recovered, where it has as many nodes.
+
+        A host that was part of it gets those that it had, since it may still have the files.
+        """
+        found = self._tokens_to_use(tuple(self.ring))
+        each = self.chosen.num_tokens
+        return {**found, **(self.mirror.tokens(list(found.values()), each) if self.mirror else {})}
+
+    def _tokens_to_use(self, hosts: tuple[Host, ...]) -> dict[str, Tokens]:
+        like = self.context.recovering
+        if like is None or len(like.nodes) != len(hosts):
+            even = even_tokens(len(hosts), self.chosen.num_tokens)
+            return {host.name: own for host, own in zip(hosts, even, strict=True)}
+        left = {node.host: tuple(map(int, node.tokens)) for node in like.nodes}
+        found = {host.name: left.pop(host.name) for host in hosts if host.name in left}
+        others = iter(list(left.values()))
+        return {host.name: found[host.name] if host.name in found else next(others) for host in hosts}
+
+    async def _chosen_ports(self, hosts: tuple[Host, ...]) -> Ports:
+        asked = self.chosen.port
+        if asked is not None:
+            for host in hosts:
+                await check_free(host, [asked])
+        found = [port for port in await free_ports(hosts, 3) if port != asked]
+        return Ports(asked or found[2], found[0], found[1])
+
+    async def _prepare_watch(self) -> None:
+        first = self.context.hosts[0]
+        directory = self.scratch(first) / "ring"
+        await first.make_directory(directory)
+        self.watch = Watch(first, directory, self.context.logs, self.homes[first.name], self.ports)
+        copies = {self.chosen.datacenter: self.replication, **(self.mirror.beside if self.mirror else {})}
+        schema = {"keyspaces": ",".join(self.chosen.keyspaces), "replication": placement(copies)}
+        if self.mirror:
+            schema["auth"] = self.mirror.everywhere(self.chosen.datacenter, len(self.ring))
+        await self.watch.configure(self.secrets, schema)
+        await self.watch.expect(self._addresses())
+
+    async def _prepare(self, host: Host, *, bootstrap: bool = False) -> None:
+        directory = self.scratch(host) / "node"
+        mirror = self.mirror if host in self._mirrored() else None
+        node = Node(
+            address=host.address,
+            tokens=self.tokens[host.name],
+            seeds=self._seeds(host, bootstrap),
+            ports=self.ports,
+            directory=directory,
+            data=mirror.place(host) / "data" if mirror else None,
+            mirrored=self.mirror is not None,
+            bootstrap=bootstrap,
+            cluster=self.context.name,
+            commitlog_sync=self.chosen.commitlog_sync,
+            settings=self.chosen.settings,
+        )
+        await self.small(
+            host,
+            "configuration",
+            _WRITE,
+            YAML=cassandra_yaml(node),
+            RACK=rack(mirror.chosen.datacenter if mirror else self.chosen.datacenter),
+            LOGBACK=LOGBACK,
+            ARGUMENTS=self._arguments(host, self.homes[host.name], directory),
+            PASSWORD=self.secrets.jmx,
+        )
+
+    async def _prepare_mirror(self, host: Host) -> None:
+        """Its place for data, which a former ring may have used; nothing of that is lost."""
+        facts = {
+            "service": self.context.name,
+            "host": host.name,
+            "version": self.homes[host.name].version,
+            "datacenter": self.chosen.mirror.datacenter if self.chosen.mirror else "",
+            "tokens": [str(token) for token in self.tokens[host.name]],
+        }
+        await self._at_mirror(host, PREPARE, FACTS=document(facts))
+
+    async def _at_mirror(self, host: Host, script: str, **env: str) -> None:
+        if self.mirror:
+            await self.small(host, "mirror", script, PLACE=str(self.mirror.place(host)), **env)
+
+    def _seeds(self, host: Host, bootstrap: bool) -> tuple[str, ...]:
+        """A node that is a seed itself starts although no other is there yet; one that joins may be none.
+
+        All ask the first for the ring, which asks nobody: were all of them seeds of all, each would wait for
+        the others until `ring_delay` is over.
+        """
+        if bootstrap:
+            return tuple(other.address for other in self.ring[:3])
+        return tuple(dict.fromkeys((self.context.hosts[0].address, host.address)))
+
+    def _arguments(self, host: Host, home: Home, directory: PurePosixPath) -> str:
+        share = self.share(host)
+        size = self.chosen.heap or jvm.heap(share)
+        conf = directory / "conf"
+        flags = [
+            *jvm.modules(),
+            *jvm.memory(size, share.cores),
+            *jvm.behaviour(host.address, directory, self._copies_of_roles(), self.chosen.ring_delay),
+            *(jvm.mirror() if host in self._mirrored() else []),
+            f"-javaagent:{home.lib}/jamm-0.4.0.jar",
+            *self.chosen.jvm,
+            "-cp",
+            f"{home.lib}/*:{home.classes}",
+        ]
+        node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), f"{conf}/jmx.password")
+        return jvm.arguments([*flags, *node])
+
+    def _copies_of_roles(self) -> int:
+        """In the first moments of a ring, whatever its data centres: on all nodes of two, so that both have
+        them."""
+        return len(self._everywhere()) if self.mirror else self.replication
+
+    async def _start(self, host: Host) -> Server:
+        if host in self._mirrored():
+            await self._at_mirror(host, BEGIN)
+        command = Command((self.homes[host.name].java, f"@{self.scratch(host)}/node/conf/java.arguments"))
+        return await self.launch(host, "cassandra", command, address=host.address, port=self.ports.native)
+
+    async def _until_whole(self, changed: Server) -> None:
+        where = f"service {self.context.name}: cassandra on {changed.host.name} ({changed.address})"
+        try:
+            async with asyncio.timeout(self.chosen.join_within):
+                while changed.exit is None:
+                    if all([await self.watch.whole(one, self._alive()) for one in self._alive()]):
+                        return
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            took = f"{self.chosen.join_within:g} s"
+            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
+        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")

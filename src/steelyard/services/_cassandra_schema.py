@@ -1,0 +1,80 @@
+"""Definitions of keyspaces, as `DESCRIBE SCHEMA WITH INTERNALS` gives them; fitted to a ring. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_KEYSPACE = re.compile(
+    r'CREATE KEYSPACE (?:IF NOT EXISTS )?("(?:[^"]|"")+"|\w+) WITH replication = (\{[^}]*\})'
+)
+_PAIR = re.compile(r"'([^']+)'\s*:\s*'([^']*)'")
+_SIMPLE = "replication_factor"
+_TOPOLOGY = "NetworkTopologyStrategy"
+
+
+def replications(definitions: Iterable[str]) -> dict[str, int]:
+    """By keyspace how many nodes keep each row, in all data centres together."""
+    found = {}
+    for definition in definitions:
+        if match := _KEYSPACE.match(definition):
+            counts = [_copies(value) for key, value in _PAIR.findall(match[2]) if key != "class"]
+            found[_plain(match[1])] = max(1, sum(counts))
+    return found
+
+
+def placement(copies: Mapping[str, int]) -> str:
+    """The words for a keyspace that is kept so often in each of these data centres."""
+    pairs = "".join(f", '{name}': '{count}'" for name, count in sorted(copies.items()))
+    return f"{{'class': '{_TOPOLOGY}'{pairs}}}"
+
+
+def adapted(
+    definitions: Iterable[str], datacenter: str, nodes: int, beside: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
+    """The same for a ring of so many nodes in one data centre of this name.
+
+    A keyspace that is kept more than once in one data centre, or in several, is kept as often as in the one
+    that has most, but on no more nodes than there are. `beside`: copies in other data centres of the ring,
+    which only a keyspace that knows of data centres can have.
+    """
+    return tuple(_adapted(definition, datacenter, nodes, beside or {}) for definition in definitions)
+
+
+def without(definitions: Iterable[str], datacenter: str) -> tuple[str, ...]:
+    """The same, kept in the other data centres only."""
+    return tuple(_without(definition, datacenter) for definition in definitions)
+
+
+def _without(definition: str, datacenter: str) -> str:
+    match = _KEYSPACE.match(definition)
+    if not match:
+        return definition
+    kept = re.sub(rf",\s*'{re.escape(datacenter)}'\s*:\s*'[^']*'", "", match[2])
+    return definition[: match.start(2)] + kept + definition[match.end(2) :]
+
+
+def _adapted(definition: str, datacenter: str, nodes: int, beside: Mapping[str, int]) -> str:
+    match = _KEYSPACE.match(definition)
+    if not match:
+        return definition
+    pairs = dict(_PAIR.findall(match[2]))
+    kind = pairs.pop("class", "")
+    if kind.endswith("LocalStrategy") or not pairs:
+        return definition
+    copies = min(nodes, max(_copies(value) for value in pairs.values()))
+    if kind.endswith("SimpleStrategy") and not beside:
+        words = f"{{'class': '{kind}', '{_SIMPLE}': '{copies}'}}"
+    else:
+        words = placement({datacenter: copies, **beside})
+    return definition[: match.start(2)] + words + definition[match.end(2) :]
+
+
+def _copies(value: str) -> int:
+    """`3`, or `3/1` where one of three is transient."""
+    count = value.partition("/")[0]
+    return int(count) if count.isascii() and count.isdigit() else 1
+
+
+def _plain(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name

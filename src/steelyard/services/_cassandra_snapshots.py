@@ -1,0 +1,151 @@
+"""Keep the data of a ring of Cassandra as they are at one moment, and bring them back, also to another ring.
+
+A ring whose nodes have the tokens of the snapshot takes the files as they are. Into any other ring, of more
+or fewer nodes, each node is given the files of all that may hold what is now its own, and drops the rest.
+Files are immutable, so they are compared by their SHA-256; the rows that their statistics count are compared
+before and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from steelyard.errors import HostError
+from steelyard.model.snapshot import Snapshot, SnapshotNode
+from steelyard.remote.base import Host
+from steelyard.remote.vault import Kept, Runner
+from steelyard.services._capabilities import Vaults
+from steelyard.services._cassandra_schema import adapted, replications, without
+from steelyard.services._cassandra_watch import Watch
+from steelyard.services._cql_ring import Tokens, sources
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A ring as far as its data are concerned. `within`: seconds for any step. `scratch` is on each host.
+
+    Its hosts are those of one data centre, which hold everything; `beside` are copies of each row in another.
+    """
+
+    hosts: Sequence[Host]
+    tokens: Mapping[str, Tokens]
+    datacenter: str
+    version: str
+    watch: Watch
+    scratch: Callable[[Host], PurePosixPath]
+    runner: Callable[[Host, str, float], Runner]
+    within: float
+    beside: Mapping[str, int] = field(default_factory=dict)
+
+    def same_as(self, snapshot: Snapshot) -> bool:
+        """Whether each node of the snapshot has its twin here: a node with the very same tokens."""
+        ours = sorted(_texts(self.tokens[host.name]) for host in self.hosts)
+        return ours == sorted(node.tokens for node in snapshot.nodes)
+
+    def run(self, host: Host, label: str) -> Runner:
+        """What runs commands on a host of it."""
+        return self.runner(host, label, self.within)
+
+
+async def kept(ring: Ring, vaults: Vaults, name: str) -> Snapshot:
+    """A snapshot of a ring: all nodes at one moment, their files in the vault."""
+    began = time.time()
+    places = {host.address: str(ring.scratch(host) / "kept" / name) for host in ring.hosts}
+    found = await ring.watch.freeze(name, places, ring.within)
+    copying = time.monotonic()
+    parts = await asyncio.gather(*(_copied(ring, vaults, host, places[host.address]) for host in ring.hosts))
+    steps = {step: float(seconds) for step, seconds in found["seconds"].items()}
+    definitions = tuple(found["definitions"])
+    for other in ring.beside:
+        definitions = without(definitions, other)
+    return Snapshot(
+        name=name,
+        service="cassandra",
+        version=ring.version,
+        taken=began,
+        replication=replications(definitions),
+        definitions=definitions,
+        nodes=tuple(
+            SnapshotNode(
+                host=host.name,
+                tokens=_texts(ring.tokens[host.name]),
+                files=part.files,
+                rows=found["rows"][host.address],
+            )
+            for host, part in zip(ring.hosts, parts, strict=True)
+        ),
+        steps={**steps, "copy": time.monotonic() - copying},
+        spread=float(found["spread"]),
+        copied=sum(part.copied for part in parts),
+    )
+
+
+async def recovered(ring: Ring, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+    """A ring with the data of a snapshot, and no others; seconds by step.
+
+    Raises HostError; as long as files are missing or not what they were, nothing is changed.
+    """
+    began = time.monotonic()
+    own = ring.same_as(snapshot)
+    wanted = {host.address: _wanted(ring, host, snapshot, own=own) for host in ring.hosts}
+    places = {host.address: str(ring.scratch(host) / "incoming") for host in ring.hosts}
+    fetches = (_fetched(ring, vaults, host, wanted[host.address]) for host in ring.hosts)
+    await asyncio.gather(*fetches)
+    fetched = time.monotonic()
+    definitions = adapted(snapshot.definitions, ring.datacenter, len(ring.hosts), ring.beside)
+    found = await ring.watch.impose(definitions, places, ring.within, own=own)
+    for host in ring.hosts:
+        _compare(host, wanted[host.address], found["rows"][host.address])
+    return {"copy": fetched - began, **{step: float(took) for step, took in found["seconds"].items()}}
+
+
+async def _copied(ring: Ring, vaults: Vaults, host: Host, place: str) -> Kept:
+    found = await vaults(host).keep(ring.run(host, "keep"), PurePosixPath(place))
+    await host.remove_directory(PurePosixPath(place))
+    return found
+
+
+def _wanted(ring: Ring, host: Host, snapshot: Snapshot, *, own: bool) -> list[SnapshotNode]:
+    """The nodes of a snapshot whose files a host is to have."""
+    if own:
+        return [node for node in snapshot.nodes if node.tokens == _texts(ring.tokens[host.name])]
+    before = [tuple(map(int, node.tokens)) for node in snapshot.nodes]
+    now = [ring.tokens[each.name] for each in ring.hosts]
+    copies = max(snapshot.replication.values(), default=1)
+    needed = sources(before, now, copies)[ring.hosts.index(host)]
+    return [snapshot.nodes[place] for place in needed]
+
+
+async def _fetched(ring: Ring, vaults: Vaults, host: Host, nodes: Sequence[SnapshotNode]) -> None:
+    """Files of several nodes may have the same names, so each node's have a directory of their own."""
+    target = ring.scratch(host) / "incoming"
+    await host.remove_directory(target)
+    await host.make_directory(target)
+    files = [
+        file.model_copy(update={"path": f"{number}/{file.path}"})
+        for number, node in enumerate(nodes)
+        for file in node.files
+    ]
+    await vaults(host).fetch(ring.run(host, "fetch"), files, target)
+
+
+def _compare(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, int]) -> None:
+    expected = Counter[str]()
+    for node in nodes:
+        expected.update(node.rows)
+    wrong = [
+        f"{table} has {found.get(table, 0)} and not {rows}"
+        for table, rows in sorted(expected.items())
+        if found.get(table, 0) != rows
+    ]
+    if wrong:
+        raise HostError(f"{host.name}: the files that came hold other rows: {'; '.join(wrong[:5])}")
+
+
+def _texts(tokens: Tokens) -> tuple[str, ...]:
+    return tuple(str(token) for token in sorted(tokens))

@@ -1,0 +1,117 @@
+"""Keep the data of Redis servers as they are at one moment, and bring them back.
+
+Every primary forks and writes its dump (BGSAVE); the moment is that of the fork. To bring a dump back its
+server is started again on it, as Redis reads a dump only then. Replicas follow their primary by themselves.
+**Source**: https://redis.io/docs, "Redis persistence".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.errors import HostError
+from steelyard.model.command import Command
+from steelyard.model.snapshot import Snapshot, SnapshotNode
+from steelyard.remote.base import Host
+from steelyard.remote.vault import Runner
+from steelyard.services._capabilities import Vaults
+from steelyard.services._data import Data
+from steelyard.services._server import Server
+
+_TABLE = "keys"
+_KEEP = 'mkdir -p "$1" && cp "$2/dump.rdb" "$1/dump.rdb"'
+_LAY = """
+cp "$1/dump.rdb" "$2/dump.rdb.new"
+[ -z "$3" ] || chown "$3:$4" "$2/dump.rdb.new"
+mv "$2/dump.rdb.new" "$2/dump.rdb"
+"""
+
+
+@dataclass(frozen=True)
+class Primaries:
+    """The servers that hold the data. `ask` puts a question to one, `again` starts one once more."""
+
+    servers: Sequence[Server]
+    data: Mapping[str, Data]
+    run: Callable[[Host, str], Runner]
+    ask: Callable[[Server, str], Awaitable[str]]
+    again: Callable[[Server], Awaitable[None]]
+    within: float
+
+    async def kept(self, vaults: Vaults, name: str) -> Snapshot:
+        """Their data, all at one moment."""
+        began, taken = time.monotonic(), time.time()
+        moments = await asyncio.gather(*map(self._freeze, self.servers))
+        frozen = time.monotonic()
+        nodes = await asyncio.gather(*(self._copy(server, vaults, name) for server in self.servers))
+        version = await self._field(self.servers[0], "server", "redis_version")
+        return Snapshot(
+            name=name,
+            service="redis",
+            version=version,
+            taken=taken,
+            nodes=tuple(node for node, _ in nodes),
+            steps={"freeze": frozen - began, "copy": time.monotonic() - frozen},
+            spread=max(end for _, end in moments) - min(start for start, _ in moments),
+            copied=sum(copied for _, copied in nodes),
+        )
+
+    async def recovered(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+        """They have the data of a snapshot of as many; all dumps are there before any server is ended."""
+        if len(snapshot.nodes) != len(self.servers):
+            there, here = len(snapshot.nodes), len(self.servers)
+            raise HostError(f"snapshot {snapshot.name} has the data of {there} servers, and here are {here}")
+        pairs = list(zip(self.servers, snapshot.nodes, strict=True))
+        began = time.monotonic()
+        await asyncio.gather(*(self._fetch(server, vaults, node) for server, node in pairs))
+        fetched = time.monotonic()
+        await asyncio.gather(*(self._begin_with(server) for server, _ in pairs))
+        return {"copy": fetched - began, "import": time.monotonic() - fetched}
+
+    async def _freeze(self, server: Server) -> tuple[float, float]:
+        """When the fork was asked for, and when it was done; returns once the dump is written."""
+        began = time.monotonic()
+        if "started" not in (said := await self.ask(server, "bgsave")):
+            raise HostError(f"redis on {server.host.name} writes no dump: {said.strip() or 'no answer'}")
+        forked = time.monotonic()
+        async with asyncio.timeout(self.within):
+            await self._written(server)
+        if (status := await self._field(server, "persistence", "rdb_last_bgsave_status")) != "ok":
+            raise HostError(f"redis on {server.host.name} could not write its dump: {status}")
+        return began, forked
+
+    async def _written(self, server: Server) -> None:
+        while True:
+            if await self._field(server, "persistence", "rdb_bgsave_in_progress") == "0":
+                return
+            await asyncio.sleep(0.02)
+
+    async def _copy(self, server: Server, vaults: Vaults, name: str) -> tuple[SnapshotNode, int]:
+        host = server.host
+        place = server.cwd / "kept" / name
+        words = ("sh", "-eu", "-c", _KEEP, "sh", str(place), str(self.data[host.name].path))
+        await self.run(host, "dump")(Command(words))
+        found = await vaults(host).keep(self.run(host, "keep"), place)
+        await host.remove_directory(place)
+        rows = int((await self.ask(server, "dbsize")).split()[-1])
+        return SnapshotNode(host=host.name, files=found.files, rows={_TABLE: rows}), found.copied
+
+    async def _fetch(self, server: Server, vaults: Vaults, node: SnapshotNode) -> None:
+        host, target = server.host, server.cwd / "incoming"
+        await host.remove_directory(target)
+        await host.make_directory(target)
+        await vaults(host).fetch(self.run(host, "fetch"), node.files, target)
+
+    async def _begin_with(self, server: Server) -> None:
+        data = self.data[server.host.name]
+        await server.kill()
+        words = (str(server.cwd / "incoming"), str(data.path), data.user, data.group)
+        await self.run(server.host, "lay")(Command(("sh", "-eu", "-c", _LAY, "sh", *words)))
+        await self.again(server)
+
+    async def _field(self, server: Server, section: str, name: str) -> str:
+        lines = (await self.ask(server, f"info {section}")).splitlines()
+        return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), "")

@@ -1,0 +1,131 @@
+package steelyard.cassandra;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+
+/**
+ * {@code Recover DIRECTORY DEFINITIONS own|any ADDRESS=SOURCE...}: has a ring hold the rows of files and no others.
+ *
+ * <p>The file of definitions has them one after the other, parted by {@link #END}. Below a node's source lie directories,
+ * one for each node that the files are from, with {@code keyspace/table} in them; the files are moved. {@code own}: they
+ * hold nothing but what is the node's own; with {@code any}, what is not is dropped afterwards.
+ */
+public final class Recover {
+  private static final String TABLE = "org.apache.cassandra.db:type=Tables,keyspace=%s,table=%s";
+  private static final String END = "\u001e";  // the record separator of ASCII
+  private static final String FLAG = "boolean";
+
+  private Recover() {}
+
+  public static void main(String[] words) {
+    try {
+      Settings settings = Settings.read(Path.of(words[0]));
+      String definitions = Files.readString(Path.of(words[1]));
+      List<String> wanted = definitions.isEmpty() ? List.of() : List.of(definitions.split(END));
+      System.out.println(Json.of(recover(settings, wanted, words[2].equals("own"), Targets.of(words, 3))));
+    } catch (Exception error) {
+      System.err.println(Everywhere.reason(error));
+      System.exit(1);
+    }
+  }
+
+  private static Map<String, Object> recover(
+      Settings settings, List<String> wanted, boolean own, Map<String, String> sources) throws Exception {
+    Times times = new Times();
+    try (Everywhere nodes = new Everywhere(sources.keySet(), settings)) {
+      times.next("connect");
+      impose(settings, wanted, nodes);
+      times.next("define");
+      List<String> keyspaces = nodes.first().keyspaces();
+      nodes.each((address, node) -> pause(node, keyspaces));
+      Map<String, Object> found = new LinkedHashMap<>();
+      found.put("rows", nodes.each((address, node) -> load(node, Path.of(sources.get(address)))));
+      times.next("import");
+      nodes.each((address, node) -> goOn(node, own, keyspaces));
+      times.next("cleanup");
+      found.put("seconds", times.seconds());
+      return found;
+    }
+  }
+
+  /** Writes that wait for a node to come back are of the data that go. */
+  private static void impose(Settings settings, List<String> wanted, Everywhere nodes) throws Exception {
+    nodes.each((address, node) ->
+        node.call("org.apache.cassandra.hints:type=HintsService", "deleteAllHints", new Object[0]));
+    Definitions.of(settings).impose(wanted, nodes.first().keyspaces(), tables(nodes));
+    while (nodes.each((address, node) -> node.storage("SchemaVersion")).values().stream().distinct().count() > 1) {
+      Thread.sleep(20);
+    }
+  }
+
+  /** Those that can be emptied. */
+  private static List<String> tables(Everywhere nodes) throws Exception {
+    List<String> keyspaces = nodes.first().keyspaces();
+    Set<?> views = (Set<?>) nodes.first().call(Tables.NAME, "views", new Object[0]);
+    List<String> found = new ArrayList<>();
+    for (Object name : rows(nodes.first()).keySet()) {
+      String[] parts = String.valueOf(name).split("\\.", 2);
+      if (keyspaces.contains(parts[0]) && !views.contains(name)) {
+        found.add(Definitions.quoted(parts[0]) + "." + Definitions.quoted(parts[1]));
+      }
+    }
+    return found;
+  }
+
+  /** Compaction would change what is counted. */
+  private static Void pause(Management node, List<String> keyspaces) throws Exception {
+    node.onKeyspaces("disableAutoCompaction", keyspaces);
+    return null;
+  }
+
+  private static Object load(Management node, Path source) throws Exception {
+    Map<String, Set<String>> places = new LinkedHashMap<>();
+    for (Path origin : below(source)) {
+      for (Path keyspace : below(origin)) {
+        for (Path table : below(keyspace)) {
+          String bean = String.format(TABLE, keyspace.getFileName(), table.getFileName());
+          places.computeIfAbsent(bean, name -> new TreeSet<>()).add(table.toString());
+        }
+      }
+    }
+    for (Map.Entry<String, Set<String>> place : places.entrySet()) {
+      take(node, place.getKey(), place.getValue());
+    }
+    return rows(node);
+  }
+
+  private static void take(Management node, String table, Set<String> places) throws Exception {
+    // The files were compared with what they are to be, and each node is given what it may own: no further look.
+    Object[] values = {places, false, false, false, false, true, false, false};
+    String[] types = {"java.util.Set", FLAG, FLAG, FLAG, FLAG, FLAG, FLAG, FLAG};
+    Object refused = node.call(table, "importNewSSTables", values, types);
+    if (!((List<?>) refused).isEmpty()) {
+      throw new IllegalStateException("the node refuses the files in " + refused + "; its log says why");
+    }
+  }
+
+  private static Void goOn(Management node, boolean own, List<String> keyspaces) throws Exception {
+    if (!own) {
+      node.onKeyspaces("forceKeyspaceCleanup", keyspaces);
+    }
+    node.onKeyspaces("enableAutoCompaction", keyspaces);
+    return null;
+  }
+
+  private static Map<?, ?> rows(Management node) throws Exception {
+    return (Map<?, ?>) node.call(Tables.NAME, "rows", new Object[0]);
+  }
+
+  private static List<Path> below(Path directory) throws Exception {
+    try (Stream<Path> found = Files.list(directory)) {
+      return found.filter(Files::isDirectory).sorted().toList();
+    }
+  }
+}

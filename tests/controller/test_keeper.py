@@ -1,0 +1,171 @@
+"""Data of services kept and brought back: for the next repetition, for another run, beside a workload."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import api
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("redis-server") or not shutil.which("redis-cli"), reason="redis is not installed"
+)
+Lines = list[dict[str, Any]]
+CLI = (
+    "REDISCLI_AUTH=$STEELYARD_SERVICE_PASSWORD redis-cli --no-auth-warning "
+    '-h "$STEELYARD_SERVICE_ADDRESS" -p "$STEELYARD_SERVICE_PORT"'
+)
+LOAD = f"{CLI} set a 1; {CLI} set b 2; echo loaded >> $LOADED"
+COUNT = f"echo found: $({CLI} dbsize); {CLI} set more 3; {CLI} del a"
+FOUND = {"found": {"regex": r"found: (\d+)$"}}
+
+
+@pytest.fixture(autouse=True)
+def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One that a server which gives up root may enter, unlike pytest's directories; empty afterwards."""
+    place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
+    place.chmod(0o711)
+    monkeypatch.setenv("STEELYARD_SCRATCH", str(place))
+    yield
+    left = list(place.iterdir())
+    shutil.rmtree(place, ignore_errors=True)
+    assert left == [], "its scratch is removed"
+
+
+@pytest.fixture
+def measured(told: Any, tmp_path: Path) -> Callable[..., api.Run]:
+    """Count the keys of a Redis, and change some, so that the next repetition would see it."""
+
+    def run(
+        *, service: dict[str, Any] | None = None, script: str = COUNT, load: str = LOAD, **more: Any
+    ) -> api.Run:
+        entries = [
+            {
+                "phase": "count",
+                "use": "command",
+                "on": "client",
+                "to": "store",
+                "script": script,
+                "metrics": FOUND,
+            }
+        ]
+        if load:
+            env = {"LOADED": str(tmp_path / "loaded")}
+            first = {"phase": "load", "use": "command", "on": "client", "to": "store", "measured": False}
+            entries.insert(0, {**first, "script": load, "env": env})
+        tree = {
+            "experiment": "kept",
+            "roles": {"server": 1, "client": 1},
+            "services": {"store": {"use": "redis", "on": "server", **(service or {})}},
+            "workload": entries,
+            "telemetry": "off",
+            "repeat": 3,
+            **more,
+        }
+        return api.run(tree, site="local:2", observer=told)
+
+    return run
+
+
+def found(run: api.Run) -> list[float]:
+    failures = [trial.message for trial in run.record.trials if trial.result.status != "ok"]
+    assert not failures
+    return [trial.result.metrics["found"] for trial in run.record.trials]
+
+
+def told_of(run: api.Run, kind: str) -> Lines:
+    return [line for line in run.record.journal if line["kind"] == kind]
+
+
+def loads(tmp_path: Path) -> int:
+    return len((tmp_path / "loaded").read_text().splitlines())
+
+
+@pytest.mark.parametrize("keep", ["trial", "run"])
+def test_repetitions_begin_with_the_same_data_which_are_loaded_once(
+    measured: Callable[..., api.Run], tmp_path: Path, keep: str
+) -> None:
+    run = measured(service={"keep": keep}, reset="snapshot")
+    assert found(run) == [2, 2, 2]
+    assert loads(tmp_path) == 1
+    (taken,) = told_of(run, "snapshot-taken")
+    assert (taken["service"], taken["rows"], taken["copied"] > 0) == ("store", 2, True)
+    assert {"freeze", "copy"} <= taken["steps"].keys()
+    assert [line["snapshot"] for line in told_of(run, "snapshot-recovered")] == [taken["snapshot"]] * 3
+
+
+def test_without_it_they_do_not(measured: Callable[..., api.Run], tmp_path: Path) -> None:
+    assert found(measured()) == [2, 3, 3]
+    assert loads(tmp_path) == 3
+
+
+def test_cells_that_load_other_data_have_their_own(measured: Callable[..., api.Run], tmp_path: Path) -> None:
+    load = f"{CLI} set a 1; [ $keys = 1 ] || {CLI} set b 2; echo loaded >> $LOADED"
+    run = measured(load=load, reset="snapshot", parameters={"keys": [1, 2]}, repeat=2)
+    by_cell = {
+        trial.result.trial.cell.parameters["keys"]: trial.result.metrics["found"]
+        for trial in run.record.trials
+    }
+    assert by_cell == {1: 1, 2: 2}
+    assert loads(tmp_path) == 2
+
+
+def test_saved_at_the_end_and_recovered_by_another_run(
+    measured: Callable[..., api.Run], tmp_path: Path
+) -> None:
+    place = str(tmp_path / "shared")
+    first = measured(service={"save": {"into": place}}, repeat=1)
+    (taken,) = told_of(first, "snapshot-taken")
+    assert taken["place"] == place
+    second = measured(service={"recover": {"from": place}, "keep": "trial"}, load="", repeat=2)
+    assert found(second) == [2, 2], "b, and what the first run added"
+    assert [line["snapshot"] for line in told_of(second, "snapshot-recovered")] == [taken["snapshot"]] * 2
+
+
+def test_after_a_failure_nothing_is_saved_unless_asked(
+    measured: Callable[..., api.Run], tmp_path: Path
+) -> None:
+    for when, count in (("success", 0), ("always", 1)):
+        place = tmp_path / when
+        run = measured(service={"save": {"into": str(place), "when": when}}, script="exit 7", repeat=1)
+        assert run.record.trials[0].result.status == "failed"
+        assert len(list(place.glob("*/manifest.json"))) == count
+
+
+def test_what_is_not_there_or_was_damaged_is_named(measured: Callable[..., api.Run], tmp_path: Path) -> None:
+    place = tmp_path / "shared"
+    absent = measured(service={"recover": {"from": str(place)}}, load="", repeat=1)
+    assert "there is no snapshot in" in absent.record.trials[0].message
+    measured(service={"save": {"into": str(place)}}, repeat=1)
+    unknown = measured(service={"recover": {"from": str(place), "snapshot": "20200101"}}, load="", repeat=1)
+    assert "20200101" in unknown.record.trials[0].message
+    (kept,) = (path for path in (place / "files").rglob("*") if path.is_file())
+    content = bytearray(kept.read_bytes())
+    content[len(content) // 2] ^= 1
+    kept.chmod(0o600)
+    kept.write_bytes(content)
+    damaged = measured(service={"recover": {"from": str(place)}}, load="", repeat=1)
+    (trial,) = damaged.record.trials
+    assert trial.result.category == "service-failed"
+    assert "dump.rdb" in trial.message, trial.message
+
+
+def test_as_an_event_beside_a_workload(measured: Callable[..., api.Run], tmp_path: Path) -> None:
+    place = tmp_path / "shared"
+    run = measured(
+        script=f"{COUNT}; sleep 1.5",
+        timeline=[
+            {"during": "count", "at": "300ms", "do": "snapshot", "service": "store"},
+            {"during": "count", "at": "400ms", "do": "snapshot", "service": "store", "into": str(place)},
+        ],
+        repeat=1,
+    )
+    first, second = told_of(run, "event-ended")
+    assert first["facts"]["rows"] == second["facts"]["rows"] == 2
+    assert "copy_time" in first["facts"]
+    assert [path.parent.name for path in place.glob("*/manifest.json")] == [second["facts"]["snapshot"]]

@@ -1,0 +1,210 @@
+"""A second data centre on paper: which hosts, which tokens, where its data lie, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from steelyard.errors import HostError
+from steelyard.services._cassandra_config import Node, Ports, cassandra_yaml
+from steelyard.services._cassandra_mirror import BEGIN, END, PREPARE, Mirror, split, verdict
+from steelyard.services._cassandra_options import CassandraOptions, MirrorOptions
+from steelyard.services._cassandra_schema import adapted, placement, replications, without
+from steelyard.services._cql_ring import apart, even_tokens, more_tokens
+from steelyard.services.base import Mirrored, ServiceContext
+from steelyard.services.cassandra import Cassandra
+
+SHARED = {"directory": "/shared/mirror"}
+
+
+class Named:
+    """A host of this name."""
+
+    memory, cores = 2**33, 2
+
+    def __init__(self, number: int) -> None:
+        self.name, self.address = f"h{number}", f"10.0.0.{number}"
+
+
+def hosts(count: int) -> tuple[Any, ...]:
+    return tuple(Named(number) for number in range(1, count + 1))
+
+
+def mirror(count: int, **options: Any) -> Mirror:
+    return Mirror(MirrorOptions.model_validate({**SHARED, "nodes": count, **options}), hosts(count))
+
+
+def ring(count: int, options: dict[str, Any]) -> Cassandra:
+    context = ServiceContext("ring", hosts(count), {}, Path("/nowhere"), (), "secret")
+    return Cassandra(CassandraOptions.model_validate(options), context)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mirror": {"directory": "shared"}}, "is no absolute path"),
+        ({"mirror": {"directory": "/"}}, "is no absolute path"),
+        ({"mirror": {"directory": "/shared/../etc"}}, "is no absolute path"),
+        ({"mirror": {"nodes": 1}}, "directory"),
+        ({"mirror": {**SHARED, "nodes": 0}}, "nodes"),
+        ({"mirror": {**SHARED, "replication": 2}}, "replication 2 needs 2 nodes, not 1"),
+        ({"mirror": {**SHARED, "datacenter": "a'b"}}, "datacenter"),
+        ({"mirror": {**SHARED, "datacenter": "one"}, "datacenter": "one"}, "cannot be called 'one'"),
+        ({"mirror": {**SHARED, "unknown": 1}}, "unknown"),
+    ],
+)
+def test_what_cannot_be_a_mirror_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        CassandraOptions.model_validate(options)
+
+
+def test_the_last_hosts_are_the_mirror() -> None:
+    everywhere = hosts(4)
+    chosen = MirrorOptions.model_validate({**SHARED, "nodes": 2})
+    used, found = split(everywhere, chosen, "ring")
+    assert found is not None
+    assert [host.name for host in used] == ["h1", "h2"]
+    assert [str(found.place(host)) for host in found.hosts] == ["/shared/mirror/h3", "/shared/mirror/h4"]
+    assert found.words("fast", 2) == ("fast=2", "mirror=1", "10.0.0.3", "10.0.0.4")
+    assert found.facts()["mirror"] == "h3:/shared/mirror/h3,h4:/shared/mirror/h4"
+    assert split(everywhere, None, "ring") == (list(everywhere), None)
+    with pytest.raises(HostError, match="service ring: of 2 hosts 2 are the mirror, which leaves none"):
+        split(hosts(2), chosen, "ring")
+
+
+def test_copies_are_counted_where_clients_are() -> None:
+    options = {"mirror": {**SHARED, "nodes": 2}, "replication": 3}
+    assert Cassandra.least_hosts(CassandraOptions.model_validate(options)) == 3
+    assert Cassandra.least_hosts(CassandraOptions()) == 1
+    service = ring(4, options)
+    service._chosen_ports = lambda _: asyncio.sleep(0, Ports(1, 2, 3))  # type: ignore[assignment, method-assign]
+    with pytest.raises(HostError, match="replication 3 needs 3 nodes, not 2"):
+        asyncio.run(service.configure())
+
+
+def test_it_shrinks_to_its_copies_and_its_mirror_and_grows_beside_it() -> None:
+    service = ring(4, {"mirror": SHARED, "replication": 2})
+    service.ring, service.mirror = split(service.context.hosts, service.chosen.mirror, "ring")
+    service.replication = 2
+    with pytest.raises(HostError, match=r"cannot have 2 nodes: its replication is 2, and 1 are its mirror"):
+        asyncio.run(service.shrink(2))
+    with pytest.raises(HostError, match=r"cannot have 5 nodes, only 4"):
+        asyncio.run(service.grow(5))
+
+
+def test_without_one_there_is_nothing_to_prove() -> None:
+    service = ring(1, {})
+    service.mirror = None
+    assert isinstance(service, Mirrored)
+    assert asyncio.run(service.proven()) == {}
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 4), st.integers(0, 6))
+def test_no_token_is_in_the_ring_twice(nodes: int, mirrored: int, each: int, joining: int) -> None:
+    owned = list(even_tokens(nodes, each))
+    found = mirror(mirrored).tokens(owned, each)
+    beside = [token for own in found.values() for token in own]
+    for _ in range(joining):
+        owned.append(apart(more_tokens(owned, each), beside))
+    every = [token for own in (*owned, *found.values()) for token in own]
+    assert len(set(every)) == len(every) == (nodes + joining + mirrored) * each
+    assert all(-(2**63) <= token < 2**63 for token in every)
+
+
+def test_a_token_that_somebody_has_moves_to_the_next() -> None:
+    assert apart([3, 7], [3, 4]) == (5, 7)
+    assert apart([2**63 - 1], [2**63 - 1]) == (-(2**63),), "the ring has no end"
+    assert apart([1, 1], []) == (1, 2)
+
+
+BOTH = "CREATE KEYSPACE a WITH replication = " + placement({"fast": 2, "mirror": 1}) + " AND x = 1;"
+ONE = "CREATE KEYSPACE a WITH replication = " + placement({"fast": 2}) + " AND x = 1;"
+SIMPLE = "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '2'};"
+
+
+def test_a_snapshot_is_of_one_data_centre_and_comes_back_into_one_or_two() -> None:
+    assert without([BOTH, "CREATE TABLE a.t ()"], "mirror") == (ONE, "CREATE TABLE a.t ()")
+    assert replications(without([BOTH], "mirror")) == {"a": 2}
+    assert adapted([ONE], "fast", 3, {"mirror": 1}) == (BOTH,)
+    (found,) = adapted([SIMPLE], "fast", 3, {"mirror": 1})
+    assert "'NetworkTopologyStrategy', 'fast': '2', 'mirror': '1'" in found
+    assert adapted([SIMPLE], "fast", 3) == (SIMPLE,)
+
+
+def test_a_node_keeps_its_data_where_it_is_told_and_roles_need_no_mirror() -> None:
+    ports, place = Ports(9042, 7000, 7199), PurePosixPath("/s/node")
+    node = Node("10.0.0.2", (7,), ("10.0.0.1",), ports, place, data=PurePosixPath("/shared/h/data"))
+    found = json.loads(cassandra_yaml(node))
+    assert found["data_file_directories"] == ["/shared/h/data/data"]
+    assert found["commitlog_directory"] == "/shared/h/data/commitlog"
+    assert "auth_write_consistency_level" not in found
+    mirrored = json.loads(cassandra_yaml(Node("a", (7,), ("a",), ports, place, mirrored=True)))
+    assert mirrored["auth_write_consistency_level"] == "LOCAL_QUORUM"
+
+
+def script(text: str, place: Path, facts: str = "{}") -> subprocess.CompletedProcess[str]:
+    env = {"PATH": os.environ["PATH"], "PLACE": str(place), "FACTS": facts}
+    return subprocess.run(
+        ("sh", "-eu", "-c", text), env=env, check=False, capture_output=True, text=True, timeout=20
+    )
+
+
+def test_a_place_for_data_is_made_for_us_alone_and_set_aside_when_it_was_used(tmp_path: Path) -> None:
+    place = tmp_path / "shared" / "h1"
+    assert script(PREPARE, place, '{"first": 1}').returncode == 0
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert script(PREPARE, place, '{"second": 1}').returncode == 0, "it was not used yet"
+    assert [path.name for path in place.parent.iterdir()] == ["h1"]
+    (place / "data").mkdir()
+    (place / "data" / "rows").write_text("precious")
+    assert script(BEGIN, place).returncode == 0
+    refused = script(PREPARE, place)
+    assert refused.returncode == 1
+    assert f"{place} belongs to a ring that lives" in refused.stderr
+    assert script(BEGIN, place).returncode != 0, "one ring at a time"
+    assert script(END, place).returncode == 0
+    assert script(PREPARE, place).returncode == 0
+    (aside,) = (path for path in place.parent.iterdir() if path != place)
+    assert (aside / "data" / "rows").read_text() == "precious"
+    assert sorted(path.name for path in place.iterdir()) == ["mirror.json"]
+
+
+def test_a_place_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    full, link, file = (tmp_path / name for name in ("full", "link", "file"))
+    full.mkdir()
+    (full / "thesis.txt").write_text("mine")
+    link.symlink_to(tmp_path)
+    file.touch()
+    for place, said in ((full, "has files that are not"), (link, "is no dir"), (file, "is no dir")):
+        refused = script(PREPARE, place)
+        assert refused.returncode == 1
+        assert f"{place} {said}" in refused.stderr
+    assert [path.name for path in full.iterdir()] == ["thesis.txt"]
+
+
+FOUND = {
+    "differences": {"good": "", "bad": "Preview complete\n bad.t: 127.0.0.1 -> 127.0.0.3: 1 ranges"},
+    "extended": ["good"],
+    "mended": [],
+    "backlog": {},
+    "seconds": {"wait": 3.5, "compare": 1.0},
+}
+
+
+def test_a_verdict_names_what_differs() -> None:
+    with pytest.raises(HostError, match=r"(?s)keyspace bad: Preview.*127.0.0.3") as caught:
+        verdict("ring", FOUND)
+    assert "keyspace good" not in caught.value.message
+    facts = verdict("ring", {**FOUND, "differences": {"good": ""}})
+    assert facts["in_sync"] is True
+    assert (facts["waited"], facts["keyspaces"], facts["extended"]) == (3.5, ["good"], ["good"])

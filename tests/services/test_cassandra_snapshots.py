@@ -1,0 +1,175 @@
+"""Snapshots of real rings: kept at one moment, brought back into the same, more and fewer nodes; refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.errors import HostError
+from steelyard.model.snapshot import Snapshot
+from steelyard.remote.vault import Vault
+from steelyard.services.cassandra import Cassandra
+
+ROWS, MORE = 300, 40
+
+
+def sibling() -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("rings", Path(__file__).with_name("test_cassandra.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    found = sys.modules["rings"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+rings = sibling()
+
+
+class Kept:
+    """A vault, the snapshots in it, and what a ring says of itself."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.vault = place, Vault.at(str(place))
+        self.snapshots: dict[str, Snapshot] = {}
+
+    async def keep(self, service: Cassandra, name: str) -> Snapshot:
+        found = await service.snapshot(lambda _: self.vault, name)
+        await self.vault.publish(service.runner(service.context.hosts[0], "publish"), found)
+        self.snapshots[name] = found
+        return found
+
+    async def bring(self, service: Cassandra, name: str) -> Any:
+        return await service.recover(lambda _: self.vault, self.snapshots[name])
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    """Of a ring of two: `cells`, with a type, an index and a static column, and a quoted name beside it."""
+    place = tmp_path_factory.mktemp("vault") / "snapshots"
+    found = Kept(place)
+    rings.with_ring(2, lambda made, service: fill(found, service), keyspaces=["scores"])
+    yield found
+    shutil.rmtree(place)
+
+
+async def fill(kept: Kept, service: Cassandra) -> None:
+    """Twice: what changed in between is copied, and no more; and the first comes back on the living ring."""
+    with rings.client(service) as found:
+        found.run("CREATE TYPE scores.place (x int, y int)")
+        found.run("CREATE TABLE scores.cells (k int PRIMARY KEY, at frozen<place>, v text)")
+        found.run("CREATE INDEX by_v ON scores.cells (v)")
+        found.run('CREATE TABLE scores."OddName" (k int PRIMARY KEY)')
+        await rings.known_to_all(found, "INSERT INTO scores.cells (k, v) VALUES (0, 'even')")
+        for key in range(1, ROWS):
+            found.run(f"INSERT INTO scores.cells (k, at, v) VALUES ({key}, {{x: {key}, y: 1}}, 'even')")
+        found.run('INSERT INTO scores."OddName" (k) VALUES (1)')
+    first = await kept.keep(service, "first")
+    assert {"flush", "freeze", "describe", "copy"} <= first.steps.keys()
+    assert 0 < first.spread < 20
+    assert first.replication == {"scores": 2}
+    assert [node.rows["scores.cells"] for node in first.nodes] == [ROWS, ROWS]
+    with rings.client(service) as found:
+        for key in range(MORE):
+            found.run(f"INSERT INTO scores.cells (k, v) VALUES ({ROWS + key}, 'odd')")
+        found.run("DROP INDEX scores.by_v")
+        found.run("CREATE TABLE scores.other (k int PRIMARY KEY)")
+    second = await kept.keep(service, "second")
+    assert 0 < first.copied <= first.size
+    assert 0 < second.copied < second.size
+    await kept.bring(service, "first")
+    assert_is_first(service)
+    await kept.bring(service, "second")
+    with rings.client(service) as found:
+        assert found.run("SELECT k FROM scores.cells") == ROWS + MORE
+        assert found.run("SELECT k FROM scores.other") == 0
+
+
+def assert_is_first(service: Cassandra) -> None:
+    with rings.client(service) as found:
+        assert found.run("SELECT k FROM scores.cells") == ROWS
+        assert found.run("SELECT k FROM scores.cells WHERE v = 'even' LIMIT 5000") == ROWS
+        assert found.run("SELECT v FROM scores.cells WHERE k = 7") == 1
+        assert found.run('SELECT k FROM scores."OddName"') == 1
+        with pytest.raises(rings.cql.Refused):
+            found.run("SELECT k FROM scores.other")
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_into_more_or_fewer_nodes(kept: Kept, nodes: int) -> None:
+    async def test(made: Any, service: Cassandra) -> None:
+        steps = await kept.bring(service, "first")
+        assert {"copy", "define", "import", "cleanup"} <= steps.keys()
+        assert_is_first(service)
+        states = await service.nodes()
+        assert [state.state for state in states] == ["up"] * nodes
+        again = await kept.keep(service, f"of-{nodes}")
+        assert again.replication == {"scores": min(nodes, 2)}
+        assert again.rows >= kept.snapshots["first"].rows, "copies count until they are compacted"
+
+    rings.with_ring(nodes, test)
+
+
+def test_what_is_not_whole_is_refused_and_changes_nothing(kept: Kept, tmp_path: Path) -> None:
+    async def test(made: Any, service: Cassandra) -> None:
+        with rings.client(service) as found:
+            found.run("CREATE TABLE mine.t (k int PRIMARY KEY)")
+            await rings.known_to_all(found, "INSERT INTO mine.t (k) VALUES (1)")
+        damaged = Kept(tmp_path / "damaged")
+        shutil.copytree(kept.place, damaged.place)
+        damaged.snapshots = dict(kept.snapshots)
+        files = [file for file in kept.snapshots["first"].nodes[0].files if file.path.endswith("-Data.db")]
+        missing, flipped = (file_of(damaged.place, file.digest) for file in files[:2])
+        missing.unlink()
+        flip(flipped)
+        with pytest.raises(HostError) as caught:
+            await damaged.bring(service, "first")
+        assert all(file.path in str(caught.value) for file in files[:2])
+        newer = kept.snapshots["first"].model_copy(update={"version": "6.1.0"})
+        with pytest.raises(HostError, match=r"6\.1\.0, which Cassandra 5\.0"):
+            await service.recover(lambda _: kept.vault, newer)
+        with rings.client(service) as found:
+            assert found.run("SELECT k FROM mine.t") == 1
+
+    rings.with_ring(1, test, keyspaces=["mine"])
+
+
+def file_of(place: Path, digest: str) -> Path:
+    return place / "files" / digest[:2] / digest
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.unlink()
+    path.write_bytes(content)
+
+
+def test_a_node_that_died_is_named_and_nothing_is_kept(kept: Kept, tmp_path: Path) -> None:
+    async def test(made: Any, service: Cassandra) -> None:
+        await service.kill(service.context.hosts[1].name)
+        mine = Kept(tmp_path / "mine")
+        with pytest.raises(HostError, match=r"127\.0\.0\.2"):
+            await mine.keep(service, "half")
+        assert not mine.place.exists() or not list(mine.place.glob("*/manifest.json"))
+
+    rings.with_ring(2, test, keyspaces=["scores"])
+
+
+def test_an_empty_ring_is_one_to_come_back_to(kept: Kept, tmp_path: Path) -> None:
+    async def test(made: Any, service: Cassandra) -> None:
+        mine = Kept(tmp_path / "mine")
+        blank = await mine.keep(service, "blank")
+        assert (blank.rows, blank.definitions) == (0, ())
+        await kept.bring(service, "first")
+        await mine.bring(service, "blank")
+        with rings.client(service) as found, pytest.raises(rings.cql.Refused):
+            found.run("SELECT k FROM scores.cells")
+
+    rings.with_ring(1, test)
