@@ -228,6 +228,24 @@ def test_install_knows_what_is_needed(steelyard):
     assert "unknown tool 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
 
 
+def test_what_no_registry_has_is_not_promised(steelyard, monkeypatch, tmp_path):
+    """Without names all else is installed; ScyllaDB's server is left to whoever has it."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    everything = steelyard("install", "--dry-run", "--yes")
+    assert everything.code == 0, everything.err
+    assert "scylla" not in everything.out
+    named = steelyard("install", "--dry-run", "scylla")
+    assert (named.code, "nothing here brings scylla" in named.err) == (3, True)
+    (tmp_path / "f.yaml").write_text(
+        "experiment: x\nroles: {db: 1, load: 1}\nservices: {ring: {use: scylladb, on: db}}\n"
+        "workload: {use: command, on: load, run: ['true']}\n"
+    )
+    told = steelyard("plan", "f.yaml", "--site", "local:2")
+    assert "lacks scylla, which no registry has" in told.out + told.err
+
+
+
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

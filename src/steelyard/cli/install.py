@@ -32,6 +32,10 @@ def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
         if name not in known:
             raise UnknownName("tool", name, known)
     wanted = missing(known[name] for name in (names or known))
+    if names and (unobtainable := [tool.name for tool in wanted if not tool.obtainable]):
+        hint = "it is in no registry; its maker's manual tells how to get it, then it is found on PATH"
+        raise SteelyardError(f"nothing here brings {', '.join(unobtainable)}", hint=hint)
+    wanted = [tool for tool in wanted if tool.obtainable]
     if not wanted:
         click.echo("everything is there")
         return 0

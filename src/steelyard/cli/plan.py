@@ -151,8 +151,15 @@ def shown(command_: Any) -> str:
 def _lacks(found: Preview) -> list[str]:
     if not found.lacks:
         return []
-    names = list(dict.fromkeys(tool.name for tool in found.lacks))
-    return [f"this machine lacks {', '.join(names)}; `steelyard install {' '.join(names)}` brings it"]
+    brought = list(dict.fromkeys(tool.name for tool in found.lacks if tool.obtainable))
+    others = list(dict.fromkeys(tool.name for tool in found.lacks if not tool.obtainable))
+    lines = []
+    if brought:
+        names = ", ".join(brought)
+        lines.append(f"this machine lacks {names}; `steelyard install {' '.join(brought)}` brings it")
+    if others:
+        lines.append(f"this machine lacks {', '.join(others)}, which no registry has: see its maker's manual")
+    return lines
 
 
 def _document(found: Preview) -> dict[str, Any]:

@@ -40,6 +40,11 @@ class Tool:
         """Whether `steelyard install` puts it into a directory of its own, and not on PATH."""
         return bool(self.pip or self.cargo or self.maven)
 
+    @property
+    def obtainable(self) -> bool:
+        """Whether anything brings it; else whoever needs it must have it from its maker."""
+        return bool(self.apt or self.dnf or self.in_place_of_its_own)
+
     def argv(self, *arguments: str) -> tuple[str, ...]:
         """The command line that starts it, on whatever host."""
         plain = (self.program or self.name, *arguments)
