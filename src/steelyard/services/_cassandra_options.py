@@ -9,10 +9,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from steelyard.services._cassandra_config import refused
-from steelyard.services.base import ServiceOptions
+from steelyard.services._ring_options import NAME, RingOptions
 from steelyard.units import Duration, Size
-
-_NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
 
 
 class MirrorOptions(BaseModel):
@@ -24,7 +22,7 @@ class MirrorOptions(BaseModel):
     directory: str = Field(
         description="Where its nodes keep their data, in a directory each by its host's name; it stays."
     )
-    datacenter: str = Field("mirror", pattern=_NAME, description="Its name.")
+    datacenter: str = Field("mirror", pattern=NAME, description="Its name.")
     replication: int = Field(1, ge=1, le=16, description="Copies of each row in it.")
     repair: bool = Field(
         False, description="Before it is said that copies differ, repair them once; the facts tell which."
@@ -50,62 +48,32 @@ class MirrorOptions(BaseModel):
         return self
 
 
-class CassandraOptions(ServiceOptions):
+class CassandraOptions(RingOptions):
     """The ring, its nodes, and how they keep data."""
 
-    replication: int | None = Field(
-        None,
-        ge=1,
-        le=16,
-        description="Copies of each row in the keyspaces. Default: 3, or the number of nodes.",
-    )
     keyspaces: tuple[str, ...] = Field((), description="Keyspaces that are there when the ring is ready.")
     heap: Size | None = Field(
         None,
         description="Java heap of a node. Default: a quarter of its share of the memory, 128 MiB to 8 GiB.",
     )
-    num_tokens: int = Field(
-        1,
-        ge=1,
-        le=256,
-        description="Tokens of each node, evenly spread; a node that joins halves the widest ranges.",
-    )
     commitlog_sync: Literal["periodic", "batch", "group"] = Field(
         "periodic",
         description="When a write counts as done: at once (on disk every 10 s), or once it is on disk.",
     )
-    settings: dict[str, Any] = Field(
-        default_factory=dict, description="Further settings of cassandra.yaml, as they are."
-    )
     jvm: tuple[str, ...] = Field((), description="Further flags for Java; they come last.")
-    datacenter: str = Field("datacenter1", pattern=_NAME, description="Name of the data centre.")
     mirror: MirrorOptions | None = Field(
         None,
         description="A second data centre of the last hosts, with its data on a shared file system. "
         "Default: none.",
     )
-    ring_delay: Duration = Field(
-        Duration(2),
-        description="How long a node that joins or leaves waits for the news to spread; Cassandra's is 30s.",
-    )
-    join_within: Duration = Field(
-        Duration(3600), description="Longest time for one node to join with its data, or to hand it over."
-    )
     snapshot_within: Duration = Field(
         Duration(3600), description="Longest time for a step of a snapshot, or of a recovery."
     )
-    cleanup: bool = Field(
-        False,
-        description="After growing, have the old nodes drop what is no longer theirs; then it has grown.",
-    )
-    port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: one that is free.")
 
-    @field_validator("settings")
-    @classmethod
-    def _not_ours(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        if name := refused(settings):
-            raise ValueError(f"'{name}' is set by the service itself; leave it out")
-        return settings
+    @staticmethod
+    def refused(settings: dict[str, Any]) -> str | None:
+        """See `RingOptions`."""
+        return refused(settings)
 
     @model_validator(mode="after")
     def _two_names(self) -> Self:
@@ -117,6 +85,6 @@ class CassandraOptions(ServiceOptions):
     @classmethod
     def _plain_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if not re.match(_NAME, name):
+            if not re.match(NAME, name):
                 raise ValueError(f"'{name}' is no name of a keyspace: letters, digits, _, at most 48")
         return names
