@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -169,3 +170,17 @@ def test_as_an_event_beside_a_workload(measured: Callable[..., api.Run], tmp_pat
     assert first["facts"]["rows"] == second["facts"]["rows"] == 2
     assert "copy_time" in first["facts"]
     assert [path.parent.name for path in place.glob("*/manifest.json")] == [second["facts"]["snapshot"]]
+
+
+def test_two_that_want_one_port_are_told_before_anything_starts(
+    measured: Callable[..., api.Run], tmp_path: Path
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        run = measured(service={"port": port}, repeat=1)
+    (trial,) = run.record.trials
+    assert trial.result.category == "service-failed"
+    assert str(port) in trial.message
+    assert "in use" in trial.message, trial.message

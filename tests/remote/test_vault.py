@@ -262,6 +262,25 @@ def test_two_nodes_keep_at_once(vault, tmp_path):
         assert len(kept.files) == 40
 
 
+def test_two_recover_at_once_while_another_snapshot_is_removed(vault, tmp_path):
+    """Each has all of its files, also those that the snapshot shares which goes meanwhile."""
+    common = {f"f{number}": bytes([number]) * 100_000 for number in range(8)}
+    first = taken(vault, written(tmp_path / "a", {**common, "own": b"1"}), "n1")
+    taken(vault, written(tmp_path / "b", {**common, "own": b"2"}), "n2")
+    targets = [tmp_path / "x", tmp_path / "y"]
+
+    async def together() -> None:
+        for target in targets:
+            target.mkdir()
+        files = [file for node in first.nodes for file in node.files]
+        fetches = (vault.fetch(here(), files, PurePosixPath(target)) for target in targets)
+        await asyncio.gather(*fetches, vault.remove(here(), ["n2"], grace=0))
+
+    asyncio.run(together())
+    assert [held(target) for target in targets] == [{**common, "own": b"1"}] * 2
+    assert asyncio.run(vault.names(here())) == ["n1"]
+
+
 def test_a_cache_spares_the_vault_and_is_left_alone(vault, directory, tmp_path):
     files = keep(vault, directory).files
     only_cached = stored(b"c" * LARGE, "cached only")
