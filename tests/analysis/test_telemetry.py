@@ -40,6 +40,12 @@ def test_a_cell_without_poolable_trials_has_none(build):
     assert shown_trials(summarise_run(record), most=3) == []
 
 
+def test_of_a_cell_whose_trials_are_all_marked_one_is_shown(build):
+    marks = {("a=1", 1): ("incomplete", "x"), ("a=1", 2): ("incomplete", "x")}
+    record = build(parameters={"a": [1]}, metrics=[RATE], repetitions=2, marks=marks)
+    assert median_trial(summarise_run(record).cells[0], [RATE]).number == 1
+
+
 def test_the_shown_trials_are_spread_over_all_cells(build):
     summary = summarise_run(
         build(parameters={"a": list(range(10))}, metrics=[RATE], figures=growing, repetitions=1)

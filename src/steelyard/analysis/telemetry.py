@@ -42,7 +42,10 @@ def shown_trials(summary: RunSummary, *, most: int) -> list[TrialRecord]:
 
 
 def median_trial(cell: CellSummary, metrics: Iterable[Metric]) -> TrialRecord | None:
-    """The trial nearest the cell's median in the first metric that it has; else its first poolable one."""
+    """The trial nearest the cell's median in the first metric that it has; else its first poolable one.
+
+    Where all are marked it is the first that ended well: it counts in no figure, but shows what happened.
+    """
     by_number = {trial.number: trial for trial in cell.trials}
     for metric in metrics:
         one = cell.metrics.get(metric.name)
@@ -50,7 +53,8 @@ def median_trial(cell: CellSummary, metrics: Iterable[Metric]) -> TrialRecord | 
             middle = one.summary.median
             ranked = sorted(zip(one.values, one.trials, strict=True), key=lambda pair: abs(pair[0] - middle))
             return by_number[ranked[0][1]]
-    return next((trial for trial in cell.trials if trial.result.poolable), None)
+    well = [trial for trial in cell.trials if trial.result.status == "ok"]
+    return next((trial for trial in well if trial.result.poolable), well[0] if well else None)
 
 
 def samples(record: RunRecord, number: int, names: Sequence[str]) -> list[HostSamples]:

@@ -156,7 +156,8 @@ def _over_time(
 
 
 def _named(trial: TrialRecord) -> str:
-    return f"trial {trial.number}: {trial.result.trial.cell.key}"
+    kinds = ", ".join(dict.fromkeys(mark.kind for mark in trial.marks))
+    return f"trial {trial.number}: {trial.result.trial.cell.key}" + (f" ({kinds})" if kinds else "")
 
 
 def slots(charts: Mapping[str, Chart]) -> Iterator[str]:
