@@ -245,7 +245,6 @@ def test_what_no_registry_has_is_not_promised(steelyard, monkeypatch, tmp_path):
     assert "lacks scylla, which no registry has" in told.out + told.err
 
 
-
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
