@@ -28,8 +28,8 @@ seed: 1
 def begun(lab: Lab, until: Callable[..., bool]) -> Started:
     """A run in the middle of its first trial, with a tree of processes that all are what they will be.
 
-    A process in the middle of an exec shows no environment: it would be missing from one look and there in the
-    next.
+    A process in the middle of an exec shows no environment: it would be missing from one look and be there in
+    the next.
     """
     started = lab.start("run", lab.file(TREE.format(calm=lab.place / "calm")))
     assert until(lambda: lab.runs() and sleepers(lab) == 2, 20)
