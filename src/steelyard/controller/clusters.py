@@ -143,15 +143,15 @@ class JobSaid(NamedTuple):
 
 def job_of(folder: RunFolder) -> JobSaid:
     """How the job of a run stands. One that was cancelled in the queue leaves no word in the journal."""
-    said: list[JobSaid] = []
 
-    async def ask() -> None:
-        with suppress(UsageError, HostError):
-            job = await JobOfRun(RunRecord(folder)).look()
-            said.append(JobSaid(job.sentence, job.state.over))
+    async def ask() -> JobSaid:
+        job = await JobOfRun(RunRecord(folder)).look()
+        return JobSaid(job.sentence, job.state.over)
 
-    complete(ask())
-    return said[0] if said else JobSaid()
+    try:
+        return complete(ask())
+    except (UsageError, HostError):
+        return JobSaid()
 
 
 def _tree(folder: RunFolder) -> Mapping[str, Any]:

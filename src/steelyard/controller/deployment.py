@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Crew
-from steelyard.controller.keeper import Keeper, Origin
+from steelyard.controller.keeper import Keeper, Origin, failing_the_trial
 from steelyard.controller.scratch import Scratches
-from steelyard.errors import HostError, HostLost, TrialFailure
+from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment, recovered
@@ -178,14 +178,10 @@ class Deployment:
         self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
     ) -> Service[Any]:
         began = time.monotonic()
-        try:
+        with failing_the_trial():
             context = await self._context(name, use, cell, logs, scope)
             service = bound_service(use, cell, context)
             endpoint = await scope.enter_async_context(service.deployed())
-        except HostLost:
-            raise
-        except HostError as error:
-            raise TrialFailure("service-failed", error.message) from error
         self._note(
             "service-ready",
             service=name,
@@ -200,14 +196,9 @@ class Deployment:
     async def _recover(self, service: Service[Any], use: ServiceUse, cell: Cell) -> None:
         """Give a service that has just begun the data with which it is to begin."""
         snapshot, wanted = service.context.recovering, recovered(use, cell)
-        if snapshot is None or wanted is None:
-            return
-        try:
-            await self.keeper.bring(service, snapshot, wanted.place)
-        except HostLost:
-            raise
-        except HostError as error:
-            raise TrialFailure("service-failed", error.message) from error
+        if snapshot and wanted:
+            with failing_the_trial():
+                await self.keeper.bring(service, snapshot, wanted.place)
 
     async def _context(
         self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack

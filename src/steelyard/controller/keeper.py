@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from steelyard.controller.scratch import Scratches
-from steelyard.errors import HostError, UnknownName
+from steelyard.errors import HostError, HostLost, TrialFailure, UnknownName
 from steelyard.model.snapshot import Snapshot, snapshot_name
 from steelyard.model.uses import Recover
 from steelyard.remote.base import Host
@@ -21,14 +21,17 @@ from steelyard.services.base import Service, Snapshottable, Vaults
 from steelyard.store.layout import RunFolder, Store
 
 LATEST = "latest"
-_OPENS_STORES = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_REGION",
-    "AWS_ENDPOINT_URL_S3",
-    "AWS_ENDPOINT_URL",
-)
+
+
+@contextmanager
+def failing_the_trial() -> Iterator[None]:
+    """What a service cannot do fails the trial; that its host is lost ends more than that."""
+    try:
+        yield
+    except HostLost:
+        raise
+    except HostError as error:
+        raise TrialFailure("service-failed", error.message) from error
 
 
 class Origin(NamedTuple):
@@ -63,7 +66,8 @@ class Keeper:
         publishing = time.monotonic()
         first = service.context.hosts[0]
         await vault.publish(service.runner(first, "publish"), found)
-        found.steps["publish"] = time.monotonic() - publishing
+        steps = {**found.steps, "publish": time.monotonic() - publishing}
+        found = found.model_copy(update={"steps": steps})
         self._tell(service, found, time.monotonic() - began, place=vault.place)
         return found
 
@@ -139,15 +143,7 @@ class Keeper:
         self._note("snapshot-recovered", service=name, snapshot=snapshot.name, **about, **took, **more)
         return steps
 
-    def _tell(
-        self,
-        service: Service[Any],
-        found: Snapshot,
-        seconds: float,
-        *,
-        more: dict[str, float] | None = None,
-        **place: str,
-    ) -> None:
+    def _tell(self, service: Service[Any], found: Snapshot, seconds: float, **place: str) -> None:
         self._note(
             "snapshot-taken",
             service=service.context.name,
@@ -164,9 +160,7 @@ class Keeper:
 
     def _vault(self, place: str | None) -> Vault:
         mine = str(Store(self._folder.path.absolute().parents[1]).snapshots)
-        return Vault.at(
-            place or mine, {name: os.environ[name] for name in _OPENS_STORES if name in os.environ}
-        )
+        return Vault.at(place or mine, os.environ)
 
     async def _each_its_own(self, hosts: Sequence[Host]) -> Vaults:
         for host in hosts:

@@ -6,42 +6,43 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
-def complete(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; in a thread of its own where this thread has a running loop.
+def complete(work: Coroutine[Any, Any, T]) -> T:
+    """What comes of it at its end; in a thread of its own where this thread has a running loop.
 
     There an interrupt of the notebook (KeyboardInterrupt) cancels the work, and waits for it to clean up.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(work)
-        return
-    _in_thread(work)
+        return asyncio.run(work)
+    return _in_thread(work)
 
 
-def _in_thread(work: Coroutine[Any, Any, None]) -> None:
+def _in_thread(work: Coroutine[Any, Any, T]) -> T:
     task: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = Future()
-    ended: Future[None] = Future()
+    ended: Future[T] = Future()
     threading.Thread(target=_thread, args=(work, task, ended), name="steelyard").start()
     loop, running = task.result()
     try:
-        ended.result()
+        return ended.result()
     except KeyboardInterrupt:
         loop.call_soon_threadsafe(running.cancel)
-        ended.result()
+        return ended.result()
 
 
-def _thread(work: Coroutine[Any, Any, None], task: Future[Any], ended: Future[None]) -> None:
-    async def told() -> None:
+def _thread(work: Coroutine[Any, Any, T], task: Future[Any], ended: Future[T]) -> None:
+    async def told() -> T:
         task.set_result((asyncio.get_running_loop(), asyncio.current_task()))
-        await work
+        return await work
 
     try:
-        asyncio.run(told())
+        found = asyncio.run(told())
     except BaseException as error:
         ended.set_exception(error)
     else:
-        ended.set_result(None)
+        ended.set_result(found)

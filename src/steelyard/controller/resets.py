@@ -11,8 +11,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 
 from steelyard.controller.deployment import Deployed
-from steelyard.controller.keeper import Keeper
-from steelyard.errors import HostError, HostLost, TrialFailure
+from steelyard.controller.keeper import Keeper, failing_the_trial
+from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.lifetimes import preparing
@@ -37,16 +37,15 @@ class Resets:
         """
         key = self._key(cell)
         try:
-            if key not in self._known:
-                await self._blank(deployed)
-                await prepare()
-                self._known[key] = await self._kept(deployed)
-            await self._brought(deployed, self._known[key])
-        except HostLost:
-            raise
-        except HostError as error:
+            with failing_the_trial():
+                if key not in self._known:
+                    await self._blank(deployed)
+                    await prepare()
+                    self._known[key] = await self._kept(deployed)
+                await self._brought(deployed, self._known[key])
+        except TrialFailure:
             self._known.pop(key, None)  # whatever is wrong with it, the next trial makes it anew
-            raise TrialFailure("service-failed", error.message) from error
+            raise
 
     async def _blank(self, deployed: Deployed) -> None:
         """What outlives its trial may have the data of other cells: it becomes what it was at first."""

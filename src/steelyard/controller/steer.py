@@ -53,19 +53,16 @@ def _job_sentence(record: RunRecord, verb: str | None = None) -> str:
     """Ask the scheduler; where a verb is given, after having it done."""
     from steelyard.controller.jobs import JobOfRun
 
-    said: list[str] = []
-
-    async def ask() -> None:
+    async def ask() -> str:
         job = JobOfRun(record)
-        said.append((await (job.act(verb) if verb else job.look())).sentence)
+        return (await (job.act(verb) if verb else job.look())).sentence
 
     try:
-        complete(ask())
+        return complete(ask())
     except HostError as error:
         if verb:
             raise
-        said.append(f"its job cannot be asked for: {error.message}")
-    return said[0]
+        return f"its job cannot be asked for: {error.message}"
 
 
 def _end_controller(folder: RunFolder) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from steelyard.controller.account import Account
+from steelyard.controller.course import Course, Leg
 from steelyard.controller.crew import Berth, Crew
 from steelyard.controller.deployment import Deployed, Deployment, parties, shares, unless_one_dies
 from steelyard.controller.lockstep import LockStep
-from steelyard.controller.phases import PhaseEnded, PhaseRunner
+from steelyard.controller.phases import PhaseRunner
 from steelyard.controller.prepare import Preparation
 from steelyard.controller.resets import Resets
 from steelyard.controller.scratch import Scratches
@@ -25,7 +25,6 @@ from steelyard.controller.watch import Watch
 from steelyard.errors import HostError, StoreFull, TrialFailure
 from steelyard.events.base import Scene
 from steelyard.model.experiment import Experiment
-from steelyard.model.lifetimes import preparing
 from steelyard.model.metric import Mark
 from steelyard.model.roles import Selection
 from steelyard.model.timeline import SCRIPT
@@ -94,64 +93,54 @@ class TrialRunner:
     async def _live(self, trial: Trial, number: int, account: Account) -> None:
         workloads = bound_all(self.experiment, trial.cell)
         async with AsyncExitStack() as scope:
-            berths = [
-                await scope.enter_async_context(self._berths(use, workload, trial, number))
-                for use, workload in workloads
+            legs = [
+                Leg(*entry, await scope.enter_async_context(self._berths(*entry, trial, number)))
+                for entry in workloads
             ]
-            self._count(account, berths)
+            self._count(account, [leg.berths for leg in legs])
             deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
             account.metrics |= deployed.times()
-            runner = PhaseRunner(
-                self._folder(number),
-                seed=self._seed_of(trial),
-                start=self.experiment.start,
-                lockstep=self._lockstep,
-                launcher=self.launcher,
-                cores=self._own_cores(trial.cell),
-            )
-
-            stages = Stages()
+            runner, stages = self._runner(trial, number), Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
+            course = Course(self.experiment, legs, runner, deployed.endpoints, account, stages)
+            work = self._measured(trial, number, account, deployed, course, timeline)
+            await unless_one_dies(deployed, work, self.writer.journal.write)
 
-            first = len(preparing(self.experiment)) if self.experiment.reset == "snapshot" else 0
-            every = list(zip(workloads, berths, strict=True))
+    async def _measured(
+        self,
+        trial: Trial,
+        number: int,
+        account: Account,
+        deployed: Deployed,
+        course: Course,
+        timeline: Timeline,
+    ) -> None:
+        """What happens once all services are there: preparation, phases beside events, judgement."""
+        if self.experiment.reset == "snapshot":
+            await self._resets.prepared(trial.cell, deployed, course.prepare)
+        await self._prepare(course, number, account)
+        watch = self.watch.over(
+            number,
+            trial.cell.key,
+            course.seconds(),
+            thorough=self.deployment.any,
+            metered=deployed.metered(),
+        )
+        async with watch as watched, timeline.healed():
+            await timeline.beside(course.measure())
+            account.marks += timeline.marks()
+            account.metrics |= timeline.figures
+            self._judge(account, await watched.marks(account.user_time))
 
-            async def phases(prefix: str, entries: Sequence[Any]) -> None:
-                for (use, workload), places in entries:
-                    limit = self.experiment.timeout
-                    name = prefix + (f"{use.phase}-" if use.phase else "")
-                    tell = _no_account if prefix else self._taker(use, account)
-                    to = deployed.endpoints.get(use.to or "")
-                    began = None if prefix else partial(stages.begin, use.phase)
-                    await runner.run(
-                        use, workload, places, prefix=name, limit=limit, tell=tell, to=to, began=began
-                    )
-                    if not prefix:
-                        stages.end(use.phase)
-
-            async def measured(prefix: str) -> None:
-                await phases(prefix, every[first:])
-
-            async def prepared_and_measured() -> None:
-                if self.experiment.reset == "snapshot":
-                    await self._resets.prepared(trial.cell, deployed, lambda: phases("", every[:first]))
-                await self._prepare([b for places in berths for b in places], number, account, measured)
-                told = [workload.seconds() for _, workload in workloads[first:]]
-                expected = None if None in told else sum(seconds or 0.0 for seconds in told)
-                watch = self.watch.over(
-                    number,
-                    trial.cell.key,
-                    expected,
-                    thorough=self.deployment.any,
-                    metered=deployed.metered(),
-                )
-                async with watch as watched, timeline.healed():
-                    await timeline.beside(measured(""))
-                    account.marks += timeline.marks()
-                    account.metrics |= timeline.figures
-                    self._judge(account, await watched.marks(account.user_time))
-
-            await unless_one_dies(deployed, prepared_and_measured(), self.writer.journal.write)
+    def _runner(self, trial: Trial, number: int) -> PhaseRunner:
+        return PhaseRunner(
+            self._folder(number),
+            seed=self._seed_of(trial),
+            start=self.experiment.start,
+            lockstep=self._lockstep,
+            launcher=self.launcher,
+            cores=self._own_cores(trial.cell),
+        )
 
     async def _timeline(
         self, trial: Trial, number: int, deployed: Deployed, stages: Stages, scope: AsyncExitStack
@@ -206,23 +195,13 @@ class TrialRunner:
                 "some trials were disturbed and count all the same, as 'disturbed: include' asks"
             )
 
-    def _taker(self, use: WorkloadUse, account: Account) -> Callable[[PhaseEnded], None]:
-        prefix = self.experiment.metric_prefix(use)
-        return lambda ended: account.take(ended, prefix, self.experiment.start)
-
-    async def _prepare(
-        self,
-        berths: Sequence[Berth],
-        number: int,
-        account: Account,
-        measured: Callable[[str], Awaitable[None]],
-    ) -> None:
+    async def _prepare(self, course: Course, number: int, account: Account) -> None:
         async def warm_up(times: int) -> None:
             for turn in range(1, times + 1):
-                await measured(f"warm-up-{turn}-")
+                await course.measure(f"warm-up-{turn}-")
 
         if self.experiment.before_each:
-            steps = Preparation(berths, warm_up=warm_up, folder=self._folder(number))
+            steps = Preparation(course.berths(), warm_up=warm_up, folder=self._folder(number))
             account.prepared, account.warnings = await steps.carry_out(self.experiment.before_each)
 
     def _folder(self, number: int) -> Callable[[str, str], Path]:
@@ -269,10 +248,6 @@ class TrialRunner:
                 self.writer.document(folder / "metrics.json", content, sync=bool(bins))
         except StoreFull as error:
             account.warnings.append(f"trial {number}: {error.message}")
-
-
-def _no_account(_: PhaseEnded) -> None:
-    """What warms up is not measured."""
 
 
 def _result(trial: Trial, account: Account, seconds: float) -> Result:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import PurePosixPath
 
-from steelyard.errors import HostError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host
 from steelyard.services import _cassandra_jvm as jvm
@@ -16,8 +15,7 @@ from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_schema import placement
 from steelyard.services._cassandra_watch import Secrets, Watch
 from steelyard.services._cql_ring import Tokens, even_tokens
-from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import check_free, free_ports
+from steelyard.services._ring import RingService
 from steelyard.services._server import Server
 
 # A node that comes back to the ring on the same host begins with nothing.
@@ -29,19 +27,21 @@ printf '%s\\n' "$PASSWORD" > jmx.password
 """
 
 
-class CassandraNodes(Disturbable[CassandraOptions]):
+class CassandraNodes(RingService[CassandraOptions]):
     """The nodes of a ring; what can be done with the ring as a whole is in `services/cassandra.py`.
 
     `ring` are the hosts that clients use, `mirror` a second data centre where there is one.
     """
 
+    program = "cassandra"
     mirror: Mirror | None = None
 
     async def configure(self) -> None:
         """Find ports, Java and Cassandra; choose tokens; write what the nodes read."""
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
-        self.ports = await self._chosen_ports(everywhere)
+        client, storage, jmx = await self._chosen_ports(everywhere, 2)
+        self.ports = Ports(client, storage, jmx)
         self.ring, self.mirror = split(hosts, self.chosen.mirror, self.context.name)
         self.replication = self._replication(len(self.ring))
         self.tokens = self._first_tokens()
@@ -74,15 +74,7 @@ class CassandraNodes(Disturbable[CassandraOptions]):
 
     def _alive(self) -> list[str]:
         """Addresses of nodes that nobody has killed or frozen: those that the others must see."""
-        return [server.address for server in self.servers if server.exit is None and not server.frozen]
-
-    def _replication(self, nodes: int) -> int:
-        asked = self.chosen.replication or min(3, nodes)
-        if asked > nodes:
-            raise HostError(
-                f"service {self.context.name}: replication {asked} needs {asked} nodes, not {nodes}"
-            )
-        return asked
+        return [server.address for server in self._living()]
 
     def _first_tokens(self) -> dict[str, Tokens]:
         """By host: even ones; those of the snapshot that is to be recovered, where it has as many nodes.
@@ -102,14 +94,6 @@ class CassandraNodes(Disturbable[CassandraOptions]):
         found = {host.name: left.pop(host.name) for host in hosts if host.name in left}
         others = iter(list(left.values()))
         return {host.name: found[host.name] if host.name in found else next(others) for host in hosts}
-
-    async def _chosen_ports(self, hosts: tuple[Host, ...]) -> Ports:
-        asked = self.chosen.port
-        if asked is not None:
-            for host in hosts:
-                await check_free(host, [asked])
-        found = [port for port in await free_ports(hosts, 3) if port != asked]
-        return Ports(asked or found[2], found[0], found[1])
 
     async def _prepare_watch(self) -> None:
         first = self.context.hosts[0]
@@ -201,17 +185,8 @@ class CassandraNodes(Disturbable[CassandraOptions]):
         if host in self._mirrored():
             await self._at_mirror(host, BEGIN)
         command = Command((self.homes[host.name].java, f"@{self.scratch(host)}/node/conf/java.arguments"))
-        return await self.launch(host, "cassandra", command, address=host.address, port=self.ports.native)
+        return await self.launch(host, self.program, command, address=host.address, port=self.ports.native)
 
-    async def _until_whole(self, changed: Server) -> None:
-        where = f"service {self.context.name}: cassandra on {changed.host.name} ({changed.address})"
-        try:
-            async with asyncio.timeout(self.chosen.join_within):
-                while changed.exit is None:
-                    if all([await self.watch.whole(one, self._alive()) for one in self._alive()]):
-                        return
-                    await asyncio.sleep(0.05)
-        except TimeoutError:
-            took = f"{self.chosen.join_within:g} s"
-            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
-        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")
+    async def whole(self) -> bool:
+        """Each by its own word, as the watch heard it."""
+        return all([await self.watch.whole(one, self._alive()) for one in self._alive()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -12,7 +13,7 @@ from steelyard.units import Duration
 NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
 
 
-class RingOptions(ServiceOptions):
+class RingOptions(ServiceOptions, ABC):
     """Copies, tokens, settings, how long nodes may take. The subclass says which settings are not free."""
 
     replication: int | None = Field(
@@ -45,9 +46,9 @@ class RingOptions(ServiceOptions):
     port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: one that is free.")
 
     @staticmethod
+    @abstractmethod
     def refused(settings: dict[str, Any]) -> str | None:
         """The first setting that the service must see to itself."""
-        raise NotImplementedError
 
     @field_validator("settings")
     @classmethod

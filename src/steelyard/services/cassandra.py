@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
@@ -81,20 +81,6 @@ class Cassandra(MirroredNodes):
         await super().restart(host)
         await self._until_whole(self.servers_on(host)[0])
         await self.watch.calm()
-
-    async def grow(self, to: int) -> None:
-        """Take in hosts, one after the other; see `Growable`."""
-        there = self._everywhere()
-        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in there]
-        if to > len(there) + len(free):
-            most = len(there) + len(free)
-            hint = "name more hosts under `grow_into`"
-            raise HostError(f"service {self.context.name} cannot have {to} nodes, only {most}", hint=hint)
-        old, new = list(self.ring), free[: max(0, to - len(there))]
-        for host in new:
-            await self._join(host)
-        if new and self.chosen.cleanup:
-            await asyncio.gather(*(self._operate("cleanup", host) for host in old))
 
     async def shrink(self, to: int) -> None:
         """Give hosts back, one after the other; see `Shrinkable`."""
@@ -180,6 +166,9 @@ class Cassandra(MirroredNodes):
         await server.stop()
         self.servers.remove(server)
         await self.watch.expect(self._addresses())
+
+    async def _clean_up(self, hosts: Sequence[Host]) -> None:
+        await asyncio.gather(*(self._operate("cleanup", host) for host in hosts))
 
     async def _operate(self, operation: str, host: Host) -> None:
         await self.watch.operate(operation, host.address, self.chosen.join_within)

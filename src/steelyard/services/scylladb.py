@@ -12,8 +12,7 @@ from steelyard.remote.base import Host
 from steelyard.services import _scylla_api as api
 from steelyard.services._cassandra_config import rack
 from steelyard.services._cql_ring import even_tokens, more_tokens
-from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import check_free, free_ports
+from steelyard.services._ring import RingService
 from steelyard.services._scylla_config import (
     USER,
     Node,
@@ -37,7 +36,7 @@ printf '%s' "$PASSWORD" > client.password
 """
 
 
-class Scylladb(Disturbable[ScyllaOptions]):
+class Scylladb(RingService[ScyllaOptions]):
     """A ring of ScyllaDB, a node on each host.
 
     **The server itself was never run where Steelyard was made**: it is in no package registry. What is told
@@ -58,6 +57,7 @@ class Scylladb(Disturbable[ScyllaOptions]):
     """
 
     options = ScyllaOptions
+    program, glance = "scylla", 0.1
     needs = (SCYLLA, Tool("curl", "curl", "curl"), Tool("bash", "bash", "bash"))
     within = 180.0
     examples = ({},)
@@ -66,7 +66,8 @@ class Scylladb(Disturbable[ScyllaOptions]):
         """Find ports and the server; choose tokens; write what the nodes read."""
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
-        self.ports = await self._chosen_ports(everywhere)
+        client, *others = await self._chosen_ports(everywhere, 3)
+        self.ports = Ports(client, *others)
         self.replication = self._replication(len(hosts))
         self.ring = list(hosts)
         self.version, self.salted = "unknown", salted(self.context.password)
@@ -110,19 +111,6 @@ class Scylladb(Disturbable[ScyllaOptions]):
         """After a crash, with the data that it has; the others see it again, too."""
         await super().restart(host)
         await self._until_whole(self.servers_on(host)[0])
-
-    async def grow(self, to: int) -> None:
-        """Take in hosts, one after the other; see `Growable`."""
-        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in self.ring]
-        if to > len(self.ring) + len(free):
-            most = len(self.ring) + len(free)
-            hint = "name more hosts under `grow_into`"
-            raise HostError(f"service {self.context.name} cannot have {to} nodes, only {most}", hint=hint)
-        old, new = list(self.ring), free[: max(0, to - len(self.ring))]
-        for host in new:
-            await self._join(host)
-        for host in old if new and self.chosen.cleanup else ():  # one at a time, as the manual asks
-            await self._tell(host, "/storage_service/cleanup_all")
 
     async def shrink(self, to: int) -> None:
         """Give hosts back, one after the other; see `Shrinkable`."""
@@ -175,25 +163,6 @@ class Scylladb(Disturbable[ScyllaOptions]):
     def _place(self, host: Host) -> str:
         return f"{api_address(host.address)}:{self.ports.api}"
 
-    def _living(self) -> list[Server]:
-        """Nodes that nobody has killed or frozen: those that must see each other."""
-        return [server for server in self.servers if server.exit is None and not server.frozen]
-
-    def _replication(self, nodes: int) -> int:
-        asked = self.chosen.replication or min(3, nodes)
-        if asked > nodes:
-            name = self.context.name
-            raise HostError(f"service {name}: replication {asked} needs {asked} nodes, not {nodes}")
-        return asked
-
-    async def _chosen_ports(self, hosts: Sequence[Host]) -> Ports:
-        asked = self.chosen.port
-        if asked is not None:
-            for host in hosts:
-                await check_free(host, [asked])
-        found = [port for port in await free_ports(hosts, 4) if port != asked]
-        return Ports(asked or found[3], *found[:3])
-
     async def _prepare(self, host: Host, seed: Host) -> None:
         node = Node(
             address=host.address,
@@ -219,7 +188,7 @@ class Scylladb(Disturbable[ScyllaOptions]):
             alone=chosen.alone,
         )
         command = Command((*argv, *chosen.flags), {"SCYLLA_CONF": str(conf)})
-        return await self.launch(host, "scylla", command, address=host.address, port=self.ports.native)
+        return await self.launch(host, self.program, command, address=host.address, port=self.ports.native)
 
     async def _join(self, host: Host) -> None:
         owned = [self.tokens[other.name] for other in self.ring]
@@ -252,15 +221,11 @@ class Scylladb(Disturbable[ScyllaOptions]):
         except HostError as error:
             raise HostError(f"service {self.context.name}: {error.message}") from error
 
-    async def _until_whole(self, changed: Server) -> None:
-        where = f"service {self.context.name}: scylla on {changed.host.name} ({changed.address})"
-        try:
-            async with asyncio.timeout(self.chosen.join_within):
-                while changed.exit is None:
-                    if all(await asyncio.gather(*map(self.answers, self._living()))):
-                        return
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            took = f"{self.chosen.join_within:g} s"
-            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
-        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")
+    async def whole(self) -> bool:
+        """Each by its own word."""
+        return all(await asyncio.gather(*map(self.answers, self._living())))
+
+    async def _clean_up(self, hosts: Sequence[Host]) -> None:
+        """One at a time, as the manual asks."""
+        for host in hosts:
+            await self._tell(host, "/storage_service/cleanup_all")

@@ -12,6 +12,7 @@ from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.trial import Scalar
 from steelyard.workloads._figures import Source, figure, scale, steps
+from steelyard.workloads._paths import Absolute
 from steelyard.workloads._service_env import pointed
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
@@ -80,17 +81,10 @@ class CommandOptions(Options):
     env: dict[str, str] = Field(default_factory=dict, description="Environment variables to set")
     stdin: str | None = Field(None, description="Text to feed")
     directory: str = Field("scratch", description="Where it runs: scratch, or an absolute path")
-    cwd: str | None = Field(
+    cwd: Absolute | None = Field(
         None, description="A directory that is there on every host, to run in instead of its scratch"
     )
     metrics: dict[str, Figure] = Field(default_factory=dict, description="Figures to find in its output")
-
-    @field_validator("cwd")
-    @classmethod
-    def _from_the_root(cls, value: str | None) -> str | None:
-        if value is not None and not PurePosixPath(value).is_absolute():
-            raise ValueError(f"'{value}' must be an absolute path")
-        return value
 
     @field_validator("run", mode="before")
     @classmethod

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from xml.sax.saxutils import quoteattr
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.tool import Tool
+from steelyard.workloads._paths import Absolute
 from steelyard.workloads._service_env import pointed, variables
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
@@ -39,17 +40,10 @@ class PycompssOptions(Options):
 
     run: tuple[str, ...] = Field(min_length=1, description="The application's file and its arguments")
     flags: tuple[str, ...] = Field((), description="Flags of runcompss, which win over ours")
-    cwd: str | None = Field(
+    cwd: Absolute | None = Field(
         None, description="The directory to run in, on every host; by default its scratch"
     )
     ports: int = Field(43001, ge=1024, le=65000, description="The first of two ports for each worker")
-
-    @field_validator("cwd")
-    @classmethod
-    def _from_the_root(cls, value: str | None) -> str | None:
-        if value is not None and not PurePosixPath(value).is_absolute():
-            raise ValueError(f"'{value}' must be an absolute path")
-        return value
 
 
 class Pycompss(Workload[PycompssOptions]):

@@ -54,10 +54,4 @@ def ask(control: Any, verb: str, **facts: Any) -> Any:
     from steelyard.controller.loop import complete
     from steelyard.remote.control import call
 
-    told: list[Any] = []
-
-    async def asked() -> None:
-        told.append(await call(control, verb, **facts))
-
-    complete(asked())
-    return told[0]
+    return complete(call(control, verb, **facts))

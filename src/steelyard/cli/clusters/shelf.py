@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-from steelyard.cli.clusters.show import columns
 from steelyard.model.snapshot import Snapshot
+from steelyard.report.columns import aligned
 from steelyard.units import show, show_span
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class Shelf:
 
     def names(self) -> list[str]:
         """Of all complete ones, oldest first."""
-        return _done(lambda: self._vault.names(self._run))
+        return _done(self._vault.names(self._run))
 
     def all(self) -> list[Snapshot]:
         """All of them, oldest first."""
@@ -34,15 +34,15 @@ class Shelf:
         async def read() -> list[Snapshot]:
             return [await self._vault.read(self._run, name) for name in await self._vault.names(self._run)]
 
-        return _done(read)
+        return _done(read())
 
     def read(self, name: str) -> Snapshot:
         """One of them. Raises UnknownName."""
-        return _done(lambda: self._vault.read(self._run, name))
+        return _done(self._vault.read(self._run, name))
 
     def remove(self, names: Sequence[str]) -> int:
         """Remove some, and the files that no other one has; how many bytes are free now."""
-        return _done(lambda: self._vault.remove(self._run, names))
+        return _done(self._vault.remove(self._run, names))
 
 
 def table(snapshots: Sequence[Snapshot], now: float | None = None) -> list[str]:
@@ -52,7 +52,7 @@ def table(snapshots: Sequence[Snapshot], now: float | None = None) -> list[str]:
     for one in sorted(snapshots, key=lambda one: one.taken, reverse=True):
         about = show(one.size, "B"), str(len(one.nodes)), f"~{one.rows}", _age(moment - one.taken)
         rows.append((one.name, *about, one.job or "-", one.site))
-    return columns(rows)
+    return aligned(rows)
 
 
 def plain(one: Snapshot) -> dict[str, Any]:
@@ -67,13 +67,7 @@ def _age(seconds: float) -> str:
     return show_span(seconds) if seconds < DAY else f"{seconds / DAY:.0f} d"
 
 
-def _done(work: Callable[[], Awaitable[T]]) -> T:
+def _done(work: Coroutine[Any, Any, T]) -> T:
     from steelyard.controller.loop import complete
 
-    found: list[T] = []
-
-    async def keep() -> None:
-        found.append(await work())
-
-    complete(keep())
-    return found[0]
+    return complete(work)

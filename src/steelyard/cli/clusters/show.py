@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from steelyard.controller.observer import Observer, Progress
 from steelyard.model.trial import Result
@@ -125,13 +124,3 @@ def link(logs: Path, name: str, folder: RunFolder) -> None:
         say(f"warning: no link to the logs in {logs}: {error.strerror}; they lie in {folder.path}")
     else:
         say(f"logs are in {place}")
-
-
-def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Lines of cells, each column as wide as it must be."""
-    texts = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in texts) for column in range(len(texts[0]))]
-    return [
-        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in texts
-    ]

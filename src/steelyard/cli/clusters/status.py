@@ -10,8 +10,8 @@ import click
 
 from steelyard.cli.clusters.attach import ask
 from steelyard.cli.clusters.options import cluster_argument
-from steelyard.cli.clusters.show import columns
 from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.report.columns import aligned
 
 
 @click.command()
@@ -76,7 +76,7 @@ def lines(told: Mapping[str, Any], now: float) -> list[str]:
         found.append(f"time left: {show_span(told['left'])}")
     found += [_address(name, one) for name, one in told.get("services", {}).items()]
     nodes = [node for of in told.get("nodes", {}).values() for node in of]
-    found += columns([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
+    found += aligned([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
     found += [f"its nodes are not known: {told['unasked']}"] if told.get("unasked") else []
     return found
 

@@ -1,0 +1,95 @@
+"""A ring of nodes that speak CQL, as far as it is the same for all servers that make one."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
+
+from steelyard.errors import HostError
+from steelyard.remote.base import Host
+from steelyard.services._cql_ring import Tokens
+from steelyard.services._disturbable import Disturbable
+from steelyard.services._ports import check_free, free_ports
+from steelyard.services._ring_options import RingOptions
+from steelyard.services._server import Server
+
+RingOptionsT = TypeVar("RingOptionsT", bound=RingOptions)
+
+
+class RingService(Disturbable[RingOptionsT]):
+    """Nodes that clients use, in `ring`, each with its `tokens` by its host's name.
+
+    The subclass sets `program`, the label of its servers, and `glance`, seconds between two looks at whether
+    the ring is `whole`. It takes in one host by `_join`.
+    """
+
+    program: ClassVar[str]
+    glance: ClassVar[float] = 0.05
+    ring: list[Host]
+    tokens: dict[str, Tokens]
+
+    async def grow(self, to: int) -> None:
+        """Take in hosts, one after the other; see `Growable`."""
+        there = self._everywhere()
+        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in there]
+        if to > len(there) + len(free):
+            most = len(there) + len(free)
+            hint = "name more hosts under `grow_into`"
+            raise HostError(f"service {self.context.name} cannot have {to} nodes, only {most}", hint=hint)
+        old, new = list(self.ring), free[: max(0, to - len(there))]
+        for host in new:
+            await self._join(host)
+        if new and self.chosen.cleanup:
+            await self._clean_up(old)
+
+    @abstractmethod
+    async def whole(self) -> bool:
+        """Whether all nodes that should live see each other, and let clients in."""
+
+    @abstractmethod
+    async def _join(self, host: Host) -> None:
+        """Take in a host; it is part of the ring afterwards, or nothing of it is left."""
+
+    @abstractmethod
+    async def _clean_up(self, hosts: Sequence[Host]) -> None:
+        """Have nodes drop what is no longer theirs."""
+
+    def _everywhere(self) -> list[Host]:
+        """All hosts that have a node."""
+        return list(self.ring)
+
+    def _living(self) -> list[Server]:
+        """Nodes that nobody has killed or frozen: those that must see each other."""
+        return [server for server in self.servers if server.exit is None and not server.frozen]
+
+    def _replication(self, nodes: int) -> int:
+        asked = self.chosen.replication or min(3, nodes)
+        if asked > nodes:
+            name = self.context.name
+            raise HostError(f"service {name}: replication {asked} needs {asked} nodes, not {nodes}")
+        return asked
+
+    async def _chosen_ports(self, hosts: Sequence[Host], others: int) -> tuple[int, ...]:
+        """The port for clients, as it is asked for, and so many others."""
+        asked = self.chosen.port
+        if asked is not None:
+            for host in hosts:
+                await check_free(host, [asked])
+        found = [port for port in await free_ports(hosts, others + 1) if port != asked]
+        return (asked or found[others], *found[:others])
+
+    async def _until_whole(self, changed: Server) -> None:
+        """Wait for a ring with a node that joins or comes back, or without one that left."""
+        where = f"service {self.context.name}: {self.program} on {changed.host.name} ({changed.address})"
+        try:
+            async with asyncio.timeout(self.chosen.join_within):
+                while changed.exit is None:
+                    if await self.whole():
+                        return
+                    await asyncio.sleep(self.glance)
+        except TimeoutError:
+            took = f"{self.chosen.join_within:g} s"
+            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
+        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")
