@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +97,20 @@ def test_what_a_service_may_use_of_a_host_is_shared_by_all_that_run_there() -> N
     near, far = FakeHost(Said, name="near", machine="a"), FakeHost(Said, name="far", machine="b")
     found = shares([near, far], [near, near, far, near])
     assert found == {"near": Share(1, near.memory // 3), "far": Share(4, far.memory)}
+
+
+def test_one_that_runs_elsewhere_takes_no_part_of_a_host(tmp_path: Path, told: Any) -> None:
+    control, cores = tmp_path / "control.json", tmp_path / "cores"
+    control.write_text(json.dumps({"service": {"address": "127.0.0.1", "port": 9042, "facts": {}}}))
+    tree = {
+        "experiment": "visit",
+        "services": {"ring": {"use": "attached", "on": "host", "control": str(control)}},
+        "workload": {"use": "command", "to": "ring", "script": f"echo $STEELYARD_CORES > {cores}"},
+        "repeat": 1,
+    }
+    (trial,) = api.run(tree, site="local", observer=told).record.trials
+    assert trial.result.status == "ok", trial.message
+    assert int(cores.read_text()) == len(os.sched_getaffinity(0))
 
 
 @needs_iperf3

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from steelyard import api
+from steelyard.model.snapshot import Snapshot
+from steelyard.services.base import Vaults
+from steelyard.services.redis import Redis
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("redis-server") or not shutil.which("redis-cli"), reason="redis is not installed"
@@ -98,6 +101,21 @@ def test_repetitions_begin_with_the_same_data_which_are_loaded_once(
     assert (taken["service"], taken["rows"], taken["copied"] > 0) == ("store", 2, True)
     assert {"freeze", "copy"} <= taken["steps"].keys()
     assert [line["snapshot"] for line in told_of(run, "snapshot-recovered")] == [taken["snapshot"]] * 3
+
+
+def test_writes_that_not_all_nodes_have_are_warned_of(
+    measured: Callable[..., api.Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Redis.snapshot
+
+    async def late(self: Redis, vaults: Vaults, name: str) -> Snapshot:
+        return (await whole(self, vaults, name)).model_copy(update={"waiting": ("local-0",)})
+
+    monkeypatch.setattr(Redis, "snapshot", late)
+    run = measured(reset="snapshot", repeat=1)
+    assert told_of(run, "snapshot-taken")[0]["waiting"] == ["local-0"]
+    (warning,) = (line["text"] for line in told_of(run, "warning") if "snapshot" in line["text"])
+    assert "local-0 still kept writes" in warning
 
 
 def test_without_it_they_do_not(measured: Callable[..., api.Run], tmp_path: Path) -> None:

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
+import asyncio
 import shutil
-import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.vault import Vault
 from steelyard.services.cassandra import Cassandra
 
 ROWS, MORE = 300, 40
-
-
-def sibling() -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location("rings", Path(__file__).with_name("test_cassandra.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    found = sys.modules["rings"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-rings = sibling()
+ONE = 1  # consistency
+rings = loaded(Path(__file__).with_name("test_cassandra.py"))
 
 
 class Kept:
@@ -151,10 +140,28 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_a_node_that_died_is_named_and_nothing_is_kept(kept: Kept, tmp_path: Path) -> None:
+async def kept_when_one_slept(service: Cassandra, mine: Kept) -> Snapshot:
+    """Writes while the second of two nodes is frozen, which the first keeps for it; kept when it is back."""
+    asleep = service.context.hosts[1].name
+    with rings.client(service) as found:
+        found.run("CREATE TABLE scores.t (k int PRIMARY KEY)")
+        await rings.known_to_all(found, "INSERT INTO scores.t (k) VALUES (0)")
+        await service.pause(asleep)
+        for key in range(1, ROWS):
+            found.run(f"INSERT INTO scores.t (k) VALUES ({key})", ONE)
+        await asyncio.sleep(4)  # beyond the 2 s that a write is waited for: only then it is kept for later
+        await service.resume(asleep)
+    return await mine.keep(service, "slept")
+
+
+def test_a_node_that_slept_is_told_and_one_that_died_is_named(kept: Kept, tmp_path: Path) -> None:
     async def test(made: Any, service: Cassandra) -> None:
-        await service.kill(service.context.hosts[1].name)
         mine = Kept(tmp_path / "mine")
+        slept = await kept_when_one_slept(service, mine)
+        assert [node.rows["scores.t"] for node in slept.nodes] == [ROWS, ROWS], slept.steps
+        assert slept.waiting == ()
+        shutil.rmtree(mine.place)
+        await service.kill(service.context.hosts[1].name)
         with pytest.raises(HostError, match=r"127\.0\.0\.2"):
             await mine.keep(service, "half")
         assert not mine.place.exists() or not list(mine.place.glob("*/manifest.json"))

@@ -230,6 +230,8 @@ def parties(experiment: Experiment, crew: Crew, cell: Cell) -> list[Host]:
     """A host for each service and each workload on it: as many share its cores and memory."""
     found: list[Host] = []
     for use in experiment.services.values():
+        if service_class(use.use).elsewhere:
+            continue
         for chosen in filter(None, service_hosts(use, cell.parameters)):
             found += [seat.host for seat in crew.seats(chosen)]
     workers = [crew.seats(placing(use, cell.parameters, experiment).on) for use in experiment.workload]

@@ -155,8 +155,11 @@ class Keeper:
             spread=found.spread,
             seconds=seconds,
             steps=found.steps,
+            waiting=list(found.waiting),
             **place,
         )
+        if found.waiting:
+            self._note("warning", text=_incomplete(service.context.name, found))
 
     def _vault(self, place: str | None) -> Vault:
         mine = str(Store(self._folder.path.absolute().parents[1]).snapshots)
@@ -168,3 +171,11 @@ class Keeper:
                 made = self._scratches.of(host).directory("snapshots")
                 self._near[host.name] = await self._scope.enter_async_context(made)
         return lambda host: Vault.at(str(self._near[host.name]))
+
+
+def _incomplete(service: str, found: Snapshot) -> str:
+    return (
+        f"snapshot {found.name} of {service}: {', '.join(found.waiting)} still kept writes for other nodes, "
+        "so fewer nodes have these than should. Once it is recovered, read at QUORUM or have it repaired; a "
+        "snapshot that is taken later may have all"
+    )

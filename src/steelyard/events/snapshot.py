@@ -35,8 +35,11 @@ class TakeSnapshot(ServiceEvent[SnapshotOptions]):
         Metric("size", "B", "none", "files of all nodes"),
         Metric("copied", "B", "lower", "files that the place did not have"),
         Metric("spread", "s", "lower", "at most so far lie the nodes' moments apart"),
+        seconds("connect", "asking all nodes for a connection"),
+        seconds("wait", "for nodes to take writes that others kept for them"),
         seconds("flush", "writing what is in memory, before the moment"),
         seconds("freeze", "the moment: all nodes keep what they have"),
+        seconds("collect", "laying the files together, and counting their rows"),
         seconds("describe", "asking what the tables are"),
         seconds("copy", "copying the files, on all nodes at once"),
     )

@@ -62,7 +62,8 @@ class Snapshot(Part):
     (UTC). `origin` is the run, `job` the scheduler's id of its job, `site` where it ran. `definitions` are
     the statements that make what holds the data. `replication` tells by keyspace how many nodes keep a row.
     `steps` are seconds by step, `spread` those between the first and the last node's moment;
-    `copied` counts the bytes that were not in the store of snapshots before.
+    `copied` counts the bytes that were not in the store of snapshots before. `waiting` are hosts whose nodes
+    still kept writes for others that had not taken them: fewer nodes have those in their files than should.
     """
 
     schema_version: Annotated[StrictInt, Field(alias="schema", ge=1)] = SCHEMA
@@ -79,6 +80,7 @@ class Snapshot(Part):
     steps: dict[Label, Seconds] = Field(default_factory=dict)
     spread: Seconds = 0.0
     copied: StrictInt = 0
+    waiting: tuple[Label, ...] = ()
 
     @property
     def size(self) -> int:

@@ -81,6 +81,7 @@ async def kept(ring: Ring, vaults: Vaults, name: str) -> Snapshot:
         ),
         steps={**steps, "copy": time.monotonic() - copying},
         spread=float(found["spread"]),
+        waiting=tuple(host.name for host in ring.hosts if host.address in found["waiting"]),
         copied=sum(part.copied for part in parts),
     )
 

@@ -38,6 +38,7 @@ class Attached(Service[AttachedOptions]):
     """
 
     options = AttachedOptions
+    elsewhere = True
     examples = ({"control": "/shared/runs/20261120-184512-ring-7f3a/control.json"},)
 
     async def configure(self) -> None:

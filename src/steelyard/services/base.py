@@ -104,14 +104,16 @@ class Service(ABC, Generic[OptionsT]):
     """Base of all services. The subclass's docstring says what it deploys, who may talk to it, its source.
 
     It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `within`, the
-    seconds that it may take until it is ready; `examples`, option mappings for the catalogue and the
-    contract tests. It starts servers with `launch` and says in
-    `answers` whether one does its work. Methods raise HostError that names service and host.
+    seconds that it may take until it is ready; `elsewhere` when it runs nothing on its hosts, and so takes no
+    part of them; `examples`, option mappings for the catalogue and the contract tests. It starts servers with
+    `launch` and says in `answers` whether one does its work. Methods raise HostError that names service and
+    host.
     """
 
     options: ClassVar[type[ServiceOptions]] = ServiceOptions
     needs: ClassVar[tuple[Tool, ...]] = ()
     within: ClassVar[float] = 30.0
+    elsewhere: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:

@@ -4,10 +4,12 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /** What the nodes of a ring still have to hand to each other: hints, mutations, streams, batches. */
 final class Backlog {
+  private static final Set<String> HINTS = Set.of("pending_hints", "hints_in_progress");
   private static final List<String> OF_REPORT =
       List.of("pending_hints", "hints_in_progress", "pending_mutations", "streams");
   private static final String ACTIVE =
@@ -19,6 +21,22 @@ final class Backlog {
 
   Backlog(Everywhere nodes) {
     this.nodes = nodes;
+  }
+
+  /**
+   * Waits until no node has writes that it keeps for another which did not take them: hints. Addresses of those that still
+   * have some at the deadline.
+   */
+  Set<String> untilHandedOver(long deadline) throws Exception {
+    while (true) {
+      Map<String, Map<String, Double>> left = look();
+      left.values().forEach(of -> of.keySet().retainAll(HINTS));
+      left.values().removeIf(Map::isEmpty);
+      if (left.isEmpty() || System.nanoTime() > deadline) {
+        return left.keySet();
+      }
+      Thread.sleep(PAUSE_MS);
+    }
   }
 
   /** What is above zero, by node. */

@@ -4,14 +4,19 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 
 /**
  * {@code Snapshot DIRECTORY NAME ADDRESS=TARGET...}: has all nodes keep the files of their tables as they are at one
  * moment, each in its target, as {@link TablesMBean} says. Prints what it found as JSON.
  *
- * <p>First all nodes write what they have in memory, so that the moment itself, in which they do so again, is short.
+ * <p>First a node that could not give another a write that both are to have gets time to do so, for files know nothing of
+ * it. Then all nodes write what they have in memory, so that the moment itself, in which they do so again, is short.
  */
 public final class Snapshot {
+  private static final long HAND_OVER_WITHIN = TimeUnit.SECONDS.toNanos(60);  // nodes look every 10 s whether they can
+
   private Snapshot() {}
 
   public static void main(String[] words) {
@@ -29,11 +34,14 @@ public final class Snapshot {
     try (Everywhere nodes = new Everywhere(targets.keySet(), settings)) {
       List<String> keyspaces = nodes.first().keyspaces();
       times.next("connect");
+      Set<String> waiting = new Backlog(nodes).untilHandedOver(System.nanoTime() + HAND_OVER_WITHIN);
+      times.next("wait");
       nodes.each((address, node) -> flush(node, keyspaces));
       times.next("flush");
       Map<String, long[]> moments = nodes.each((address, node) -> freeze(node, name, keyspaces));
       times.next("freeze");
       Map<String, Object> found = new LinkedHashMap<>();
+      found.put("waiting", waiting);
       found.put("rows", nodes.each((address, node) -> collect(node, name, targets.get(address), keyspaces)));
       times.next("collect");
       found.put("definitions", Definitions.of(settings).read());
