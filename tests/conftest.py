@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import secrets
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from loading import loaded
 from steelyard.store.reader import RunRecord
 
 MARK = "STEELYARD_TEST_SESSION"
@@ -87,17 +86,8 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session")
 def plans() -> ModuleType:
-    """Runs with a known truth: `plans.build(folder, …)`, `plans.gensim()`; see `analysis/synthetic.py`.
-
-    Test folders are no packages, so there is no other way to share a module.
-    """
-    name, path = "steelyard_synthetic_runs", Path(__file__).with_name("analysis") / "synthetic.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    """Runs with a known truth: `plans.build(folder, …)`, `plans.gensim()`; see `analysis/synthetic.py`."""
+    return loaded(Path(__file__).with_name("analysis") / "synthetic.py")
 
 
 @pytest.fixture

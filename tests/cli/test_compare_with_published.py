@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 WITH = "published:fermilab-2015/table-1"
-
-
-@pytest.fixture
-def plans():
-    name, path = "steelyard_synthetic_runs", Path(__file__).parents[1] / "analysis" / "synthetic.py"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
 
 
 @pytest.fixture

@@ -5,10 +5,8 @@ To add one: an asynccontextmanager that takes a `Setting` and yields the opened 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from loading import loaded
 from steelyard.remote.agent import Pace
 from steelyard.remote.base import Host
 from steelyard.remote.holders import find_sshd, search_path
@@ -111,11 +110,7 @@ async def local(setting: Setting) -> AsyncIterator[Host]:
         yield host
 
 
-_spec = importlib.util.spec_from_file_location("sshd", Path(__file__).parents[1] / "remote" / "sshd.py")
-assert _spec
-assert _spec.loader
-sshd = sys.modules["sshd"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(sshd)
+sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
 
 
 def ssh(agent: str) -> Factory:

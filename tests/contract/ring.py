@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -12,14 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from loading import loaded
 from steelyard.model.command import Endpoint
 
 SMALL = {"heap": "256MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start counts here, not speed
 WITHIN = 110.0
 
-_spec = importlib.util.spec_from_file_location("ring_services", Path(__file__).with_name("test_services.py"))
-services = sys.modules["ring_services"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(services)
+services = loaded(Path(__file__).with_name("test_services.py"))
 
 
 @contextmanager

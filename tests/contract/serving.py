@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.tools.find import environment
@@ -124,10 +123,8 @@ def gridftp(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
 
 def cassandra(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     """By its service: a file of a hundred settings of our own would be no less Steelyard's."""
-    spec = importlib.util.spec_from_file_location("serving_ring", Path(__file__).with_name("ring.py"))
-    module = sys.modules["serving_ring"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    to = scope.enter_context(module.ring(port=port))
+    ring = loaded(Path(__file__).with_name("ring.py"))
+    to = scope.enter_context(ring.ring(port=port))
     return {**to.facts, "password": to.password}
 
 

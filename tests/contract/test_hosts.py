@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import secrets
-import sys
 import time
-import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Command, Exit
 from steelyard.remote.base import Host, Process, Streams, finish
@@ -29,15 +27,7 @@ if TYPE_CHECKING:
     from hosts import Kind
 
 
-def beside(name: str) -> types.ModuleType:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-hosts = beside("hosts")
+hosts = loaded(Path(__file__).with_name("hosts.py"))
 KINDS, Setting = hosts.KINDS, hosts.Setting
 
 TREE = """

@@ -7,35 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 import inspect
 import json
 import math
 import re
-import sys
-import types
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
+from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.model.metric import Better, Unit
 from steelyard.plugins import own_names
 from steelyard.spec.bind import workload_class
 from steelyard.tools.find import missing
 
-
-def beside(name: str) -> types.ModuleType:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-recording, serving = beside("recording"), beside("serving")
+recording = loaded(Path(__file__).with_name("recording.py"))
+serving = loaded(Path(__file__).with_name("serving.py"))
 QUICK = 2.0  # seconds; an example that takes longer is run in `make test-full` only
 
 NAMES = sorted(own_names("workloads"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -10,30 +9,17 @@ import shutil
 import signal
 import socket
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.services._cassandra_home import CASSANDRA
 from steelyard.tools.find import environment
 
-
-def _module(name: str) -> ModuleType:
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"cluster_{name}", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-clusters = _module("clusters")
+clusters = loaded(Path(__file__).with_name("clusters.py"))
 until = clusters.until
 needs_redis = pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not installed")
 REDIS = ("--database", "redis", "-nT", "1")

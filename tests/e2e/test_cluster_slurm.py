@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.services._cassandra_home import CASSANDRA
 from steelyard.tools.find import environment
 
 pytestmark = pytest.mark.xdist_group("batch")
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"cluster_slurm_{path.stem}", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 HERE = Path(__file__).parent
-clusters = _module(HERE / "clusters.py")
-slurm = _module(HERE.parent / "sites" / "slurm_cluster.py")
+clusters = loaded(HERE / "clusters.py")
+slurm = loaded(HERE.parent / "sites" / "slurm_cluster.py")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -14,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from loading import loaded
+
 pytestmark = pytest.mark.xdist_group("batch")
 FILE = """
 experiment: jobs
@@ -24,21 +25,12 @@ disturbed: include
 telemetry: off
 repeat: REPEAT
 """
-
-
-def _cluster() -> Any:
-    path = Path(__file__).parents[1] / "sites" / "slurm_cluster.py"
-    spec = importlib.util.spec_from_file_location("e2e_slurm_cluster", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+cluster = loaded(Path(__file__).parents[1] / "sites" / "slurm_cluster.py")
 
 
 @pytest.fixture(scope="module")
 def conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield from _cluster().running_cluster(tmp_path_factory.mktemp("cluster"))
+    yield from cluster.running_cluster(tmp_path_factory.mktemp("cluster"))
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from loading import loaded
 
 pytestmark = [
     pytest.mark.full,  # most of its 2 minutes pass until Slurm takes a silent node for down
@@ -59,13 +60,8 @@ class Cluster:
 
 @pytest.fixture
 def cluster(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    path = ROOT / "tests" / "sites" / "slurm_cluster.py"
-    spec = importlib.util.spec_from_file_location("cut_slurm_cluster", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for conf in module.running_cluster(own_place / "cluster", namespaces=True):
+    slurm = loaded(ROOT / "tests" / "sites" / "slurm_cluster.py")
+    for conf in slurm.running_cluster(own_place / "cluster", namespaces=True):
         monkeypatch.setenv("SLURM_CONF", str(conf))
         yield Cluster(json.loads((conf.parent / "processes.json").read_text())["bridge"])
 

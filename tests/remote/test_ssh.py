@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostLost
 from steelyard.remote import ssh
 from steelyard.remote.login import Login
@@ -21,11 +20,7 @@ from steelyard.remote.ssh import SshTransport
 from steelyard.remote.ssh_channel import posix_command
 from steelyard.remote.transport import Channel
 
-_spec = importlib.util.spec_from_file_location("sshd", Path(__file__).with_name("sshd.py"))
-assert _spec
-assert _spec.loader
-sshd = sys.modules["sshd"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(sshd)
+sshd = loaded(Path(__file__).with_name("sshd.py"))
 
 NASTY = """# it's a 'line' \\n with 100% $HOME ! !! \\ `x` "q" { ~ }
 echo "done ü $((3+4)) \\041!"; printf 'a\\nb\\n'

@@ -1,19 +1,37 @@
-"""Runs to report on: `build(…)`, see `analysis/synthetic.py`; `rich`, with all that a report can show."""
+"""Runs to report on: `build(…)`, see `analysis/synthetic.py`; `rich`, with all that a report can show.
+
+`browser`: a real one to look at them with.
+"""
 
 from __future__ import annotations
 
 import random
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.model.trial import Cell, show_level
 from steelyard.report import html
 from steelyard.store.reader import RunRecord
 
 HOSTILE = "</script><img src=x onerror=window.pwned=1><!--<script>\u2028`${1}`|\x1b[31m\x00]]>&amp;\"'"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One of its own for each file: what its pages complain of is nobody else's."""
+    chromium = loaded(Path(__file__).with_name("browser.py")).Browser
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        chromium(Path(profile)) as found,
+    ):
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -15,24 +11,6 @@ from steelyard.model.metric import Metric
 from steelyard.report import html
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-
-
-def browser_class():
-    name = "steelyard_test_browser"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("browser.py"))
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name].Browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        browser_class()(Path(profile)) as found,
-    ):
-        yield found
 
 
 @pytest.fixture

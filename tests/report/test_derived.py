@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
-import sys
-import tempfile
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -17,20 +13,6 @@ from steelyard.report.page import page
 
 SVG = "{http://www.w3.org/2000/svg}"
 needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    name = "steelyard_test_browser"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("browser.py"))
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        sys.modules[name].Browser(Path(profile)) as found,
-    ):
-        yield found
 
 
 @pytest.fixture(scope="module")

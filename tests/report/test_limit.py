@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import shutil
-import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -29,20 +25,6 @@ SENTENCE = "highest rate while latency <= 20 ms: between 5190, which holds, and 
 
 
 needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    name = "steelyard_test_browser"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("browser.py"))
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        sys.modules[name].Browser(Path(profile)) as found,
-    ):
-        yield found
 
 
 def figures(cell: Cell, repetition: int, rng: random.Random) -> dict[str, float]:

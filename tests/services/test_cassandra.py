@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import stat
 import subprocess
-import sys
-import types
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError
 from steelyard.remote.sweep import bearers
 from steelyard.services._cassandra_home import CASSANDRA
@@ -24,19 +22,8 @@ SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start 
 ROWS = 40
 QUORUM, ALL = 4, 5  # consistency
 
-
-def module(path: str) -> types.ModuleType:
-    """A file of the tests: the client, and the bench of the contract's tests."""
-    place = Path(__file__).parents[1] / path
-    spec = importlib.util.spec_from_file_location(f"for_cassandra_{place.stem}", place)
-    assert spec is not None
-    assert spec.loader is not None
-    found = sys.modules[f"for_cassandra_{place.stem}"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-contract, cql = module("contract/test_services.py"), module("services/cql.py")
+contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
+cql = loaded(Path(__file__).with_name("cql.py"))
 Test = Callable[[Any, Cassandra], Awaitable[None]]
 
 

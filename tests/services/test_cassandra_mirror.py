@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import stat
-import sys
-import types
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
 from steelyard.remote.vault import Vault
@@ -29,16 +27,7 @@ ANYWHERE = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
 EVERYWHERE = "{'class': 'NetworkTopologyStrategy', 'replication_factor': 2}"
 
 
-def sibling() -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location("rings", Path(__file__).with_name("test_cassandra.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    found = sys.modules["rings"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-rings = sibling()
+rings = loaded(Path(__file__).with_name("test_cassandra.py"))
 Test = Callable[[Any, Cassandra], Awaitable[None]]
 
 

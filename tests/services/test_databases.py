@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import shlex
 import stat
-import sys
-import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,24 +12,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from loading import loaded
 from steelyard.errors import HostError
 from steelyard.plugins import find
 from steelyard.services._postgresql_files import PSQL, conf, psql_words
 from steelyard.services.base import Metered, Service, Share
 
-
-def beside(name: str) -> types.ModuleType:
-    """The bench of the contract's tests: hosts of this machine, and what a service is given on them."""
-    path = Path(__file__).parents[1] / "contract" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"bench_of_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[f"bench_of_{name}"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-contract = beside("test_services")
+# The bench of the contract's tests: hosts of this machine, and what a service is given on them.
+contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
 
 
 async def redis(made: Any, server: Any, *words: str, password: str | None = None) -> str:

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import stat
-import sys
-import types
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError
 from steelyard.services.scylladb import Scylladb
 
 STAND_INS = Path(__file__).with_name("standins")
-
-
-def module(path: str) -> types.ModuleType:
-    """A file of the tests: the client, and the bench of the contract's tests."""
-    place = Path(__file__).parents[1] / path
-    spec = importlib.util.spec_from_file_location(f"for_scylladb_{place.stem}", place)
-    assert spec is not None
-    assert spec.loader is not None
-    found = sys.modules[f"for_scylladb_{place.stem}"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-contract, cql = module("contract/test_services.py"), module("services/cql.py")
+contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
+cql = loaded(Path(__file__).with_name("cql.py"))
 Test = Callable[[Any, Scylladb], Awaitable[None]]
 
 

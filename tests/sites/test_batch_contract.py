@@ -5,34 +5,23 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-import importlib.util
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError, UsageError
 from steelyard.sites._job import JobState
 from steelyard.sites._script import ENDS
 
-
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"sites_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"sites_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-slurm_conf = _module("slurm_cluster").slurm_conf
-gridengine = _module("gridengine_cluster").gridengine
-benches = _module("benches")
+HERE = Path(__file__).parent
+slurm_conf = loaded(HERE / "slurm_cluster.py").slurm_conf
+gridengine = loaded(HERE / "gridengine_cluster.py").gridengine
+benches = loaded(HERE / "benches.py")
 
 
 def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

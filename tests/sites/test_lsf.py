@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError, ParseFailure
 from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import NODE_FAILED, JobRequest, JobState
 from steelyard.sites.lsf import Lsf
 
 pytestmark = pytest.mark.xdist_group("batch")
+benches = loaded(Path(__file__).with_name("benches.py"))
 SITE = Lsf(BatchOptions())
 NOW = 1_800_000_000.0
 
 
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"lsf_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"lsf_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    made = _module("benches").LsfBench(tmp_path, monkeypatch)
+    made = benches.LsfBench(tmp_path, monkeypatch)
     try:
         yield made
     finally:

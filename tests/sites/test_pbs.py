@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError, ParseFailure
 from steelyard.sites._job import NODE_FAILED, JobRequest, JobState
 from steelyard.sites.pbs import Pbs, PbsOptions
 
 pytestmark = pytest.mark.xdist_group("batch")
+benches = loaded(Path(__file__).with_name("benches.py"))
 SITE = Pbs(PbsOptions())
 LIMIT = "Resource_List.walltime = 01:00:00"
 
 
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"pbs_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"pbs_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    made = _module("benches").PbsBench(tmp_path, monkeypatch)
+    made = benches.PbsBench(tmp_path, monkeypatch)
     try:
         yield made
     finally:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import importlib.util
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.remote.call import Answer
 from steelyard.sites._batch_options import BatchOptions
@@ -25,21 +24,9 @@ from steelyard.sites.slurm import Slurm
 pytestmark = pytest.mark.xdist_group("batch")
 DATA = Path(__file__).parents[1] / "data" / "batch"
 SITE = Slurm(BatchOptions())
-
-
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"slurm_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"slurm_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-cluster = _module("slurm_cluster")
+cluster = loaded(Path(__file__).with_name("slurm_cluster.py"))
 slurm_conf = cluster.slurm_conf
-benches = _module("benches")
+benches = loaded(Path(__file__).with_name("benches.py"))
 
 
 def test_submit_line() -> None:

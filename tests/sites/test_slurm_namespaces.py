@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from loading import loaded
+
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("batch")]
-
-
-def _cluster() -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "namespaces_cluster", Path(__file__).with_name("slurm_cluster.py")
-    )
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+cluster = loaded(Path(__file__).with_name("slurm_cluster.py"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_a_step_from_inside_a_job_reaches_all_nodes_and_nothing_stays(tmp_path: Path) -> None:
-    code = _cluster().load()
+    code = cluster.load()
     if lacking := code.missing():
         pytest.skip(f"not installed: {', '.join(lacking)}")
     # A long path is one that no Unix socket may have, and srun says nothing of it by its exit code.

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from loading import loaded
 from steelyard.errors import HostError, SpecError, UsageError
 from steelyard.model.command import Command
 from steelyard.remote.base import Streams
@@ -18,11 +17,7 @@ from steelyard.remote.sweep import bearers
 from steelyard.remote.token import Token
 from steelyard.sites.ssh import Ssh, SshOptions
 
-_spec = importlib.util.spec_from_file_location("sshd", Path(__file__).parents[1] / "remote" / "sshd.py")
-assert _spec
-assert _spec.loader
-sshd = sys.modules["sshd"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(sshd)
+sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
 
 
 def options(**given: Any) -> SshOptions:

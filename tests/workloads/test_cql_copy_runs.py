@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import stat
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import steelyard
+from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
@@ -25,9 +25,7 @@ from steelyard.workloads.cql_copy import CqlCopy
 
 ROOT = Path(__file__).parents[2]
 CELLS = ROOT / "examples" / "hbp" / "cells.py"
-_spec = importlib.util.spec_from_file_location("copy_ring", ROOT / "tests" / "contract" / "ring.py")
-rings = sys.modules["copy_ring"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(rings)
+rings = loaded(ROOT / "tests" / "contract" / "ring.py")
 
 
 @pytest.fixture(scope="module")

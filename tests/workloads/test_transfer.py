@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import socket
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 from pydantic import ValidationError
 
+from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.workloads.transfer import Transfer, TransferOptions
@@ -207,11 +206,7 @@ def test_what_cannot_be_is_refused(options, said):
 
 @pytest.fixture
 def sshd(tmp_path):
-    spec = importlib.util.spec_from_file_location(
-        "sshd_for_transfer", Path(__file__).parents[1] / "remote" / "sshd.py"
-    )
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
     server = module.Sshd(tmp_path / "sshd", "Subsystem sftp internal-sftp")
     server.start()
     yield server, module.ME

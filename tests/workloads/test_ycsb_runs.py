@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import steelyard
+from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
@@ -28,11 +27,7 @@ EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
 HARMLESS = {"read": 3, "update": 2, "insert": 1, "read_modify_write": 1}
 RECORDS = 400
 
-_spec = importlib.util.spec_from_file_location(
-    "ycsb_serving", Path(__file__).parents[1] / "contract" / "serving.py"
-)
-serving = sys.modules["ycsb_serving"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(serving)
+serving = loaded(Path(__file__).parents[1] / "contract" / "serving.py")
 
 
 @pytest.fixture(autouse=True)

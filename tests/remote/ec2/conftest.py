@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import importlib.util
 import json
 import os
 import subprocess
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.remote.ec2.account import Account
 from steelyard.remote.ec2.order import RENTAL_TAG
 from steelyard.remote.ec2.release import Patience
@@ -46,15 +46,6 @@ _CONSOLE = (
     '<GetConsoleOutputResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><instanceId>i-1</instanceId>'
     "<output>{}</output></GetConsoleOutputResponse>"
 )
-
-
-def _loaded(name: str, path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec
-    assert spec.loader
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Cloud:
@@ -154,7 +145,7 @@ def whole_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     lacking = [name for name in ("boto3", "moto", "flask", "flask_cors") if find_spec(name) is None]
     if lacking:
         pytest.skip(f"{', '.join(lacking)} is not installed (pip: boto3 moto flask flask-cors)")
-    sshd = _loaded("sshd", Path(__file__).parents[1] / "sshd.py")
+    sshd = loaded(Path(__file__).parents[1] / "sshd.py")
     folder = tmp_path_factory.mktemp("cloud")
     with ExitStack() as scope:
         server = scope.enter_context(sshd.Sshd(folder))
