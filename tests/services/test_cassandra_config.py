@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -67,6 +68,9 @@ def test_a_node_listens_on_its_own_address_only_and_asks_for_passwords():
     found = json.loads(cassandra_yaml(NODE))
     assert found["listen_address"] == found["rpc_address"] == "10.0.0.2"
     assert found["seed_provider"][0]["parameters"] == [{"seeds": "10.0.0.1:7000,10.0.0.2:7000"}]
+    assert found["seed_provider"][0]["class_name"] == "steelyard.cassandra.Seeds", "it waits for no other"
+    joining = json.loads(cassandra_yaml(replace(NODE, bootstrap=True)))
+    assert joining["seed_provider"][0]["class_name"].endswith("SimpleSeedProvider"), "it asks the ring"
     assert (found["storage_port"], found["native_transport_port"]) == (7000, 9042)
     assert found["initial_token"] == "-5,7"
     assert found["num_tokens"] == 2

@@ -29,6 +29,9 @@ _NOT_YOURS = (
     "client_encryption_options server_encryption_options"
 )
 
+_JOINS = "org.apache.cassandra.locator.SimpleSeedProvider"
+_BEGINS = "steelyard.cassandra.Seeds"  # ours: comes up with others, and waits for none of them
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:
@@ -110,7 +113,7 @@ def rack(datacenter: str) -> str:
 
 def _seeds(node: Node) -> dict[str, Any]:
     seeds = ",".join(f"{address}:{node.ports.storage}" for address in node.seeds)
-    return {"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [{"seeds": seeds}]}
+    return {"class_name": _JOINS if node.bootstrap else _BEGINS, "parameters": [{"seeds": seeds}]}
 
 
 def _directories(data: PurePosixPath) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class MirroredNodes(CassandraNodes):
             state = "paused" if frozen and not ended else "down"
             return NodeState(host.name, host.address, state, None, tokens)
         state = "up" if said["mode"] == "NORMAL" else str(said["mode"]).lower()
-        return NodeState(host.name, host.address, state, int(said["meters"]["load_bytes"]), tokens)
+        return NodeState(host.name, host.address, state, int(said["meters"].get("load_bytes", 0)), tokens)
 
 
 def _frozen(server: Server) -> bool:

@@ -113,7 +113,7 @@ class CassandraNodes(RingService[CassandraOptions]):
         node = Node(
             address=host.address,
             tokens=self.tokens[host.name],
-            seeds=self._seeds(host, bootstrap),
+            seeds=self._seeds(),
             ports=self.ports,
             directory=directory,
             data=mirror.place(host) / "data" if mirror else None,
@@ -149,15 +149,9 @@ class CassandraNodes(RingService[CassandraOptions]):
         if self.mirror:
             await self.small(host, "mirror", script, PLACE=str(self.mirror.place(host)), **env)
 
-    def _seeds(self, host: Host, bootstrap: bool) -> tuple[str, ...]:
-        """A node that is a seed itself starts although no other is there yet; one that joins may be none.
-
-        All ask the first for the ring, which asks nobody: were all of them seeds of all, each would wait for
-        the others until `ring_delay` is over.
-        """
-        if bootstrap:
-            return tuple(other.address for other in self.ring[:3])
-        return tuple(dict.fromkeys((self.context.hosts[0].address, host.address)))
+    def _seeds(self) -> tuple[str, ...]:
+        """Three of a data centre are enough for gossip, however many nodes there are."""
+        return tuple(host.address for host in (*self.ring[:3], *self._mirrored()[:3]))
 
     def _arguments(self, host: Host, home: Home, directory: PurePosixPath) -> str:
         share = self.share(host)
@@ -174,7 +168,7 @@ class CassandraNodes(RingService[CassandraOptions]):
             f"{home.lib}/*:{home.classes}",
         ]
         node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), f"{conf}/jmx.password")
-        return jvm.arguments([*flags, *node])
+        return jvm.arguments([*flags, *node, *self._addresses()])
 
     def _copies_of_roles(self) -> int:
         """In the first moments of a ring, whatever its data centres: on all nodes of two, so that both have

@@ -2,6 +2,7 @@ package steelyard.cassandra;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import javax.management.MBeanServerConnection;
@@ -30,6 +31,14 @@ final class Management implements AutoCloseable {
 
   Object storage(String attribute) throws Exception {
     return get(STORAGE, attribute);
+  }
+
+  /** Several at once; one that the node cannot tell yet is missing. */
+  Map<String, Object> storage(List<String> attributes) throws Exception {
+    Map<String, Object> found = new HashMap<>();
+    String[] names = attributes.toArray(String[]::new);
+    server.getAttributes(new ObjectName(STORAGE), names).asList().forEach(one -> found.put(one.getName(), one.getValue()));
+    return found;
   }
 
   Object get(String bean, String attribute) throws Exception {

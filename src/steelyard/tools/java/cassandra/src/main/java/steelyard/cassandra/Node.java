@@ -15,6 +15,7 @@ import java.rmi.registry.Registry;
 import java.rmi.server.RMIServerSocketFactory;
 import java.security.MessageDigest;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import javax.management.remote.JMXAuthenticator;
 import javax.management.remote.JMXPrincipal;
@@ -26,8 +27,8 @@ import org.apache.cassandra.service.CassandraDaemon;
 import sun.rmi.registry.RegistryImpl;
 
 /**
- * {@code Node ADDRESS PORT PASSWORD_FILE}: a node of Cassandra that is managed by JMX on one address and one port, by
- * whoever knows the password.
+ * {@code Node ADDRESS PORT PASSWORD_FILE OTHER...}: a node of Cassandra, of a ring with these others, that is managed by JMX
+ * on one address and one port, by whoever knows the password.
  *
  * <p>Java's own {@code com.sun.management.jmxremote.port} opens a second port, on all addresses, as well.
  */
@@ -41,6 +42,7 @@ public final class Node {
     Tables.register();
     Writes.register();
     CassandraDaemon.main(new String[0]);
+    Gossip.meet(List.of(words).subList(3, words.length));
   }
 
   private static void manage(InetAddress address, int port, String password) throws IOException {

@@ -6,10 +6,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import javax.management.InstanceNotFoundException;
 import javax.management.openmbean.CompositeData;
 
-/** What one node says of the ring and of itself. {@code generation} is that of the settings it was asked under. */
+/**
+ * What one node says of the ring and of itself. {@code generation} is that of the settings it was asked under; {@code meters}
+ * are empty until it lets clients in.
+ */
 record Report(
     long generation,
     String mode,
@@ -18,18 +22,25 @@ record Report(
     Map<String, Collection<String>> views,
     Map<String, Double> meters) {
   private static final List<String> VIEWS =
-      List.of("LiveNodes", "UnreachableNodes", "JoiningNodes", "LeavingNodes", "MovingNodes");
+      List.of("LiveNodes", "UnreachableNodes", "JoiningNodes", "LeavingNodes", "MovingNodes", "Tokens");
+  private static final List<String> FACTS = List.of("OperationMode", "NativeTransportRunning", "SchemaVersion");
   private static final String METRICS = "org.apache.cassandra.metrics:type=";
 
+  /** Throws IllegalStateException while the node is not far enough to tell all of it. */
   static Report of(Management node, long generation) throws Exception {
+    List<String> names = Stream.of(VIEWS, FACTS).flatMap(List::stream).toList();
+    Map<String, Object> said = node.storage(names);
+    if (!said.keySet().containsAll(names)) {
+      throw new IllegalStateException("it is coming up");
+    }
     Map<String, Collection<String>> views = new LinkedHashMap<>();
     for (String view : VIEWS) {
-      views.put(view.replace("Nodes", "").toLowerCase(), texts(node.storage(view)));
+      views.put(view.replace("Nodes", "").toLowerCase(), texts(said.get(view)));
     }
-    views.put("tokens", texts(node.storage("Tokens")));
-    String mode = (String) node.storage("OperationMode");
-    boolean open = mode.equals("NORMAL") && (Boolean) node.storage("NativeTransportRunning");
-    return new Report(generation, mode, String.valueOf(node.storage("SchemaVersion")), open, views, meters(node));
+    String mode = (String) said.get("OperationMode");
+    boolean open = mode.equals("NORMAL") && (Boolean) said.get("NativeTransportRunning");
+    String schema = String.valueOf(said.get("SchemaVersion"));
+    return new Report(generation, mode, schema, open, views, open ? meters(node) : Map.of());
   }
 
   boolean normal() {

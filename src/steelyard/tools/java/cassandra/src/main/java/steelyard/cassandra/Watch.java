@@ -5,6 +5,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import javax.management.InstanceNotFoundException;
+import javax.management.JMRuntimeException;
 
 /**
  * {@code Watch DIRECTORY}: asks every node of a ring again and again what it sees, and writes it to {@code state.json}.
@@ -56,7 +58,7 @@ public final class Watch {
     while (settings.addresses().contains(address)) {
       try (Management node = new Management(address, settings)) {
         while (settings.addresses().contains(address)) {
-          look(address, node);
+          tryToLook(address, node);
           Thread.sleep(settings.interval());
         }
       } catch (Exception error) {
@@ -66,6 +68,16 @@ public final class Watch {
       }
     }
     askers.remove(address);
+  }
+
+  /** One that is not far enough is asked again over the same connection: each new one costs it a login. */
+  private void tryToLook(String address, Management node) throws Exception {
+    try {
+      look(address, node);
+    } catch (InstanceNotFoundException | JMRuntimeException | IllegalStateException error) {
+      reports.remove(address);
+      complain(address, error);
+    }
   }
 
   private void look(String address, Management node) throws Exception {
