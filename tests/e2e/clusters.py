@@ -18,6 +18,10 @@ from typing import Any
 
 CELLS = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).with_name('cells.py')))}"
 SMALL = ("--set", "heap=128MiB", "--set", "jvm=[-XX:TieredStopAtLevel=1]", "--set", "keyspaces=[cells]")
+STALLING = """#!/bin/sh
+[ -e "{flag}" ] && {{ touch "{seen}"; sleep 100; }}
+exec {real} "$@"
+"""
 Ended = subprocess.CompletedProcess[str]
 
 
@@ -100,6 +104,15 @@ class Bench:
         """What is there of scratch."""
         scratch = self.store / "scratch"
         return [path.name for path in scratch.iterdir()] if scratch.is_dir() else []
+
+    def stalls(self) -> tuple[Path, Path]:
+        """From now on snapshots are never done while the first file is there; the second tells of one."""
+        flag, seen, program = self.place / "slow", self.place / "seen", self.place / "bin" / "sha256sum"
+        program.parent.mkdir()
+        program.write_text(STALLING.format(flag=flag, seen=seen, real=shutil.which("sha256sum")))
+        program.chmod(0o755)
+        self.env["PATH"] = f"{program.parent}:{self.env['PATH']}"
+        return flag, seen
 
     def end(self) -> None:
         """Whatever still runs, of this bench only."""

@@ -247,23 +247,11 @@ def _recovered(bench: Any, newest: str) -> None:
     assert not bench.journal("snapshot-taken")
 
 
-STALLING = """#!/bin/sh
-[ -e "{flag}" ] && {{ touch "{seen}"; sleep 100; }}
-exec {real} "$@"
-"""
-
-
 @pytest.mark.full
 @needs_cassandra
 @pytest.mark.timeout(300)
 def test_a_time_limit_in_the_middle_of_a_snapshot_leaves_none(bench: Any) -> None:
-    flag, seen, programs = bench.place / "slow", bench.place / "seen", bench.place / "bin"
-    programs.mkdir()
-    program = programs / "sha256sum"
-    real = shutil.which("sha256sum")
-    program.write_text(STALLING.format(flag=flag, seen=seen, real=real))
-    program.chmod(0o755)
-    bench.env["PATH"] = f"{programs}:{bench.env['PATH']}"
+    flag, seen = bench.stalls()
     app = shell(f"{clusters.CELLS} load 20; touch {flag}")
     words = ("run", "-nT", "1", *clusters.SMALL, "--snapshot", "--finish", "--time", "0:01:20")
     done = bench.cluster(*words, "--appl", app)

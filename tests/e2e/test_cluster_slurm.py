@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,25 @@ def test_one_that_waits_in_the_queue_is_told_of_and_killed(bench: Any) -> None:
     assert clusters.until(lambda: not jobs(bench), 30), bench.log()
     assert clusters.until(lambda: not bench.bearers(), 10)
     assert bench.status() == []
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_a_time_limit_in_the_middle_of_a_snapshot_leaves_none(bench: Any) -> None:
+    flag, seen = bench.stalls()
+    common = ("--site", "slurm", "--database", "redis", "-nT", "1", "-t", "0:01")
+    app = f"sh -c 'echo used; touch {flag}'"
+    done = bench.cluster("run", *common, "--snapshot", "--finish", "--appl", app, within=240)
+    assert done.returncode == 130, (done.stderr, bench.log())
+    assert done.stdout == "used\n"
+    assert seen.exists(), "the snapshot had begun"
+    assert bench.journal("snapshot-begun")
+    assert not bench.journal("snapshot-taken")
+    flag.unlink()
+    assert json.loads(bench.cluster("snapshots", "--json").stdout) == []
+    assert clusters.until(lambda: not jobs(bench), 60), bench.log()
+    assert clusters.until(lambda: not bench.bearers(), 10)
+    assert not bench.left()
 
 
 needs_cassandra = pytest.mark.skipif(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from steelyard.model.command import Command
@@ -40,16 +41,18 @@ class CassandraNodes(RingService[CassandraOptions]):
         """Find ports, Java and Cassandra; choose tokens; write what the nodes read."""
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
-        client, storage, jmx = await self._chosen_ports(everywhere, 2)
-        self.ports = Ports(client, storage, jmx)
         self.ring, self.mirror = split(hosts, self.chosen.mirror, self.context.name)
         self.replication = self._replication(len(self.ring))
+        ports, self.homes = await asyncio.gather(self._chosen_ports(everywhere, 2), self._homes(everywhere))
+        self.ports = Ports(*ports)
         self.tokens = self._first_tokens()
         self.secrets = Secrets.drawn(self.context.password)
-        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in everywhere))
-        self.homes = {host.name: home for host, home in zip(everywhere, found, strict=True)}
         await asyncio.gather(self._prepare_watch(), *(self._prepare(host) for host in hosts))
         await asyncio.gather(*(self._prepare_mirror(host) for host in self._mirrored()))
+
+    async def _homes(self, hosts: Sequence[Host]) -> dict[str, Home]:
+        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in hosts))
+        return {host.name: home for host, home in zip(hosts, found, strict=True)}
 
     async def start(self) -> None:
         """All nodes at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 from collections.abc import Iterable
@@ -21,8 +22,7 @@ async def chosen_ports(hosts: Iterable[Host], first: int | None, count: int) -> 
     if first is None:
         return await free_ports(hosts, count)
     ports = tuple(range(first, first + count))
-    for host in hosts:
-        await check_free(host, ports)
+    await asyncio.gather(*(check_free(host, ports) for host in hosts))
     return ports
 
 
@@ -31,9 +31,8 @@ async def free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
 
     Drawn by chance, so that two runs which look at the same time hardly choose the same.
     """
-    used: set[int] = set()
-    for host in hosts:
-        used |= _found(_LOCAL, await _tables(host))
+    tables = await asyncio.gather(*map(_tables, hosts))
+    used = set().union(*(_found(_LOCAL, text) for text in tables))
     free = [port for port in _RANGE if port not in used]
     if len(free) < count:
         raise HostError(f"no {count} ports are free between {_RANGE.start} and {_RANGE.stop}")

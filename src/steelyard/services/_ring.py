@@ -75,8 +75,7 @@ class RingService(Disturbable[RingOptionsT]):
         """The port for clients, as it is asked for, and so many others."""
         asked = self.chosen.port
         if asked is not None:
-            for host in hosts:
-                await check_free(host, [asked])
+            await asyncio.gather(*(check_free(host, [asked]) for host in hosts))
         found = [port for port in await free_ports(hosts, others + 1) if port != asked]
         return (asked or found[others], *found[:others])
 
