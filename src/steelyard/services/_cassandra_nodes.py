@@ -51,8 +51,12 @@ class CassandraNodes(RingService[CassandraOptions]):
         await asyncio.gather(*(self._prepare_mirror(host) for host in self._mirrored()))
 
     async def _homes(self, hosts: Sequence[Host]) -> dict[str, Home]:
-        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in hosts))
-        return {host.name: home for host, home in zip(hosts, found, strict=True)}
+        """By host. Those that share the controller's files have the same, so one of them is looked at."""
+        places = {host.name: "" if host.shares_files else host.name for host in hosts}
+        firsts = {places[host.name]: host for host in reversed(hosts)}
+        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in firsts.values()))
+        homes = dict(zip(firsts, found, strict=True))
+        return {name: homes[place] for name, place in places.items()}
 
     async def start(self) -> None:
         """All nodes at once."""
@@ -107,8 +111,7 @@ class CassandraNodes(RingService[CassandraOptions]):
         schema = {"keyspaces": ",".join(self.chosen.keyspaces), "replication": placement(copies)}
         if self.mirror:
             schema["auth"] = self.mirror.everywhere(self.chosen.datacenter, len(self.ring))
-        await self.watch.configure(self.secrets, schema)
-        await self.watch.expect(self._addresses())
+        await self.watch.configure(self.secrets, schema, self._addresses())
 
     async def _prepare(self, host: Host, *, bootstrap: bool = False) -> None:
         directory = self.scratch(host) / "node"

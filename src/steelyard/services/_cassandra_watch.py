@@ -95,11 +95,13 @@ class Watch:
         self._read: tuple[float, Picture] = (-1.0, Picture())
         self._lock = asyncio.Lock()
 
-    async def configure(self, passwords: Secrets, schema: Mapping[str, str]) -> None:
-        """Write the passwords, and which keyspaces are to be there."""
+    async def configure(
+        self, passwords: Secrets, schema: Mapping[str, str], addresses: Iterable[str]
+    ) -> None:
+        """Write the passwords, which keyspaces are to be there, and which nodes."""
         self._schema = schema
         keep = Command(("sh", "-eu", "-c", _KEEP), secrets={"SECRETS": passwords.properties()})
-        await self._run(keep, "secrets")
+        await asyncio.gather(self._run(keep, "secrets"), self.expect(addresses))
 
     async def expect(self, addresses: Iterable[str]) -> None:
         """The ring has these nodes from now on; what was found before holds no more."""
