@@ -14,6 +14,7 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.remote.sweep import bearers
+from steelyard.services import _cassandra_nodes
 from steelyard.services._cassandra_home import CASSANDRA
 from steelyard.services.cassandra import Cassandra
 from steelyard.tools.find import environment
@@ -146,15 +147,31 @@ def test_a_setting_that_cassandra_does_not_know_is_named():
     assert "127.0.0.1" in caught.value.message
 
 
+async def fill(service: Cassandra) -> None:
+    with client(service) as found:
+        found.run("CREATE TABLE data.t (k int PRIMARY KEY)")
+        await known_to_all(found, "INSERT INTO data.t (k) VALUES (0)")
+        for key in range(1, ROWS):
+            found.run(f"INSERT INTO data.t (k) VALUES ({key})", ALL)
+
+
+def test_one_that_joins_knows_the_tables_before_it_asks_for_rows(monkeypatch: pytest.MonkeyPatch):
+    """Where gossip is late: by itself Cassandra takes it that there are none, and joins without a row."""
+    monkeypatch.setattr(_cassandra_nodes, "HEARD_OF", 0.0)
+
+    async def test(made: Any, service: Cassandra) -> None:
+        await fill(service)
+        await service.grow(2)
+        assert complete(service, 1)
+
+    with_ring(1, test, spare=1, keyspaces=["data"], ring_delay="10ms")
+
+
 @pytest.mark.full
 @pytest.mark.timeout(400)
 def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
     async def test(made: Any, service: Cassandra) -> None:
-        with client(service) as found:
-            found.run("CREATE TABLE data.t (k int PRIMARY KEY)")
-            await known_to_all(found, "INSERT INTO data.t (k) VALUES (0)")
-            for key in range(1, ROWS):
-                found.run(f"INSERT INTO data.t (k) VALUES ({key})", ALL)
+        await fill(service)
         await service.grow(4)
         assert [server.address for server in service.servers] == [f"127.0.0.{n}" for n in range(1, 5)]
         assert service.endpoint().facts["servers"].count(",") == 3

@@ -145,7 +145,7 @@ def _fields(node: Node) -> dict[str, object]:
 
 
 def report(**changes: object) -> dict[str, object]:
-    views = {"live": ["a", "b"], "joining": [], "leaving": [], "moving": [], "unreachable": []}
+    views = {"live": ["a", "b"], "joining": [], "leaving": [], "moving": [], "owners": ["a", "b"]}
     return {"generation": 3, "mode": "NORMAL", "schema": "x", "open": True, **views, **changes}
 
 
@@ -155,6 +155,7 @@ def report(**changes: object) -> dict[str, object]:
         (report(), True),
         (report(live=["a", "b", "gone"]), True),
         (report(live=["a"]), False),
+        (report(owners=["a"]), False),
         (report(joining=["c"]), False),
         (report(leaving=["c"]), False),
         (report(moving=["a"]), False),

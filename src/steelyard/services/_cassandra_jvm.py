@@ -85,6 +85,14 @@ def behaviour(address: str, directory: PurePosixPath, replicas: int, ring_delay:
     ]
 
 
+def joining() -> list[str]:
+    """Flags of a node that joins a ring: it knows the ring's tables before it asks for rows, or it fails."""
+    return [
+        "-Dcassandra.schema.update_handler_factory.class=steelyard.cassandra.SchemaFirst",
+        "-Dcassandra.schema_delay_ms=120000",
+    ]
+
+
 def mirror() -> list[str]:
     """Flags of a node of a mirror: what was streamed to it once is streamed again when it is asked for."""
     return ["-Dcassandra.reset_bootstrap_progress=true"]

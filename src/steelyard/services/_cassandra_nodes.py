@@ -19,6 +19,7 @@ from steelyard.services._cql_ring import Tokens, even_tokens
 from steelyard.services._ring import RingService
 from steelyard.services._server import Server
 
+HEARD_OF = 5.0  # seconds that gossip takes, from second to second, to reach everybody; on busy machines, too
 # A node that comes back to the ring on the same host begins with nothing.
 _WRITE = """
 umask 077; rm -rf node; mkdir -p node/conf node/files node/logs; cd node/conf
@@ -136,7 +137,7 @@ class CassandraNodes(RingService[CassandraOptions]):
             YAML=cassandra_yaml(node),
             RACK=rack(mirror.chosen.datacenter if mirror else self.chosen.datacenter),
             LOGBACK=LOGBACK,
-            ARGUMENTS=self._arguments(host, self.homes[host.name], directory),
+            ARGUMENTS=self._arguments(host, self.homes[host.name], directory, bootstrap),
             PASSWORD=self.secrets.jmx,
         )
 
@@ -159,14 +160,15 @@ class CassandraNodes(RingService[CassandraOptions]):
         """Three of a data centre are enough for gossip, however many nodes there are."""
         return tuple(host.address for host in (*self.ring[:3], *self._mirrored()[:3]))
 
-    def _arguments(self, host: Host, home: Home, directory: PurePosixPath) -> str:
+    def _arguments(self, host: Host, home: Home, directory: PurePosixPath, bootstrap: bool) -> str:
         share = self.share(host)
         size = self.chosen.heap or jvm.heap(share)
         conf = directory / "conf"
         flags = [
             *jvm.modules(),
             *jvm.memory(size, share.cores),
-            *jvm.behaviour(host.address, directory, self._copies_of_roles(), self.chosen.ring_delay),
+            *jvm.behaviour(host.address, directory, self._copies_of_roles(), self._ring_delay(bootstrap)),
+            *(jvm.joining() if bootstrap else []),
             *(jvm.mirror() if host in self._mirrored() else []),
             f"-javaagent:{home.lib}/jamm-0.4.0.jar",
             *self.chosen.jvm,
@@ -175,6 +177,10 @@ class CassandraNodes(RingService[CassandraOptions]):
         ]
         node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), f"{conf}/jmx.password")
         return jvm.arguments([*flags, *node, *self._addresses()])
+
+    def _ring_delay(self, bootstrap: bool) -> float:
+        """One that joins waits until all others have heard of it: they send it new rows from then on."""
+        return max(self.chosen.ring_delay, HEARD_OF) if bootstrap else self.chosen.ring_delay
 
     def _copies_of_roles(self) -> int:
         """In the first moments of a ring, whatever its data centres: on all nodes of two, so that both have

@@ -61,7 +61,8 @@ class Picture:
             return False
         moves = any(node[view] for view in ("joining", "leaving", "moving"))
         schemas = {self.nodes[other]["schema"] for other in others if other in self.nodes}
-        return not moves and schemas <= {node["schema"]} and set(others) <= set(node["live"])
+        known = set(node["live"]) & set(node["owners"])  # of one that is up, but nowhere, nobody keeps a row
+        return not moves and schemas <= {node["schema"]} and set(others) <= known
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ record Report(
     Map<String, Double> meters) {
   private static final List<String> VIEWS =
       List.of("LiveNodes", "UnreachableNodes", "JoiningNodes", "LeavingNodes", "MovingNodes", "Tokens");
-  private static final List<String> FACTS = List.of("OperationMode", "NativeTransportRunning", "SchemaVersion");
+  private static final List<String> FACTS =
+      List.of("OperationMode", "NativeTransportRunning", "SchemaVersion", "TokenToEndpointMap");
   private static final String METRICS = "org.apache.cassandra.metrics:type=";
 
   /** Throws IllegalStateException while the node is not far enough to tell all of it. */
@@ -37,6 +38,7 @@ record Report(
     for (String view : VIEWS) {
       views.put(view.replace("Nodes", "").toLowerCase(), texts(said.get(view)));
     }
+    views.put("owners", texts(((Map<?, ?>) said.get("TokenToEndpointMap")).values()));
     String mode = (String) said.get("OperationMode");
     boolean open = mode.equals("NORMAL") && (Boolean) said.get("NativeTransportRunning");
     String schema = String.valueOf(said.get("SchemaVersion"));
@@ -47,10 +49,14 @@ record Report(
     return mode.equals("NORMAL");
   }
 
-  /** Whether this node takes all of these to be up and none to come or go. */
+  /**
+   * Whether this node takes all of these to be up and none to come or go. One may be up before it is known where in the ring
+   * it stands: what is written then, such as a role, never gets there.
+   */
   boolean sees(Collection<String> addresses) {
     return normal()
         && views.get("live").containsAll(addresses)
+        && views.get("owners").containsAll(addresses)
         && List.of("joining", "leaving", "moving").stream().allMatch(view -> views.get(view).isEmpty());
   }
 
