@@ -20,7 +20,7 @@ from steelyard.remote.base import Host
 from steelyard.remote.holders import find_sshd, search_path
 from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
-from steelyard.remote.namespace_hosts import far_nodes
+from steelyard.remote.namespace_hosts import NearNode, far_nodes
 from steelyard.remote.namespaces import NEEDS, Namespaces
 from steelyard.remote.piped import PipedTransport
 from steelyard.remote.probe import find_probe
@@ -145,7 +145,7 @@ def namespaces(via: str) -> Factory:
                 async with Namespaces.open(holders) as wiring, own as lease:
                     await wiring.add(1)
                     (node,) = wiring.nodes
-                    yield LocalHost(lease, node.name, node.address, node.prefix)
+                    yield NearNode(lease, node, wiring)
 
     return open_
 

@@ -418,6 +418,19 @@ def test_read(tell):
     tell(story)
 
 
+def test_the_network_that_is_read_is_that_of_its_programs(tell):
+    def interfaces(text):
+        return {line.split(":")[0].strip() for line in text.splitlines() if ":" in line}
+
+    async def story(stage):
+        found = await stage.host.read(["/proc/net/dev"])
+        there = interfaces(await stage.host.capture(("cat", "/proc/net/dev")))
+        assert there
+        assert interfaces(found["/proc/net/dev"]) == there
+
+    tell(story)
+
+
 def odd_tree(folder: Path) -> None:
     for name in ("a b", "new\nline", "üñ", "-x", ".hidden", "quote'\"$`\\", "tab\t*?[a]"):
         (folder / name).mkdir(parents=True)

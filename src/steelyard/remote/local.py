@@ -24,7 +24,7 @@ from steelyard.remote.token import Token
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_READ = 1 << 20
-_STEADY = re.compile(r"/proc/(stat|vmstat|meminfo|diskstats|net/dev|pressure/[a-z]+)")
+_STEADY = re.compile(r"/proc/(stat|vmstat|meminfo|diskstats|([0-9]+/)?net/dev|pressure/[a-z]+)")
 _NOT_A_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
 
 

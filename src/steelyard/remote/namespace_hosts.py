@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
 from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
 from steelyard.remote.namespace_sshd import NamespaceSshd
-from steelyard.remote.namespaces import Namespaces
+from steelyard.remote.namespaces import Namespaces, Node
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.ssh import SshTransport
 from steelyard.remote.ssh_hosts import pace
@@ -19,6 +19,7 @@ from steelyard.remote.together import together
 from steelyard.remote.token import Token
 
 CONNECT_WITHIN = 10.0
+_NETWORK = "/proc/net/"
 
 
 class Wired:
@@ -84,6 +85,16 @@ class FarNode(Wired, ShellHost):
 class NearNode(Wired, LocalHost):
     """A namespace that is entered, cable or not."""
 
+    def __init__(self, lease: Lease, node: Node, wiring: Namespaces) -> None:
+        super().__init__(lease, node.name, node.address, node.prefix)
+        self.facts, self.wiring = _facts(wiring, node.name), wiring
+        self._network = f"/proc/{node.pid}/net/"
+
+    async def read(self, patterns: Iterable[str]) -> dict[str, str]:
+        """The content of files; of its own network, not of that from which it is read."""
+        found = await super().read(pattern.replace(_NETWORK, self._network) for pattern in patterns)
+        return {path.replace(self._network, _NETWORK): content for path, content in found.items()}
+
 
 @asynccontextmanager
 async def far_nodes(
@@ -115,12 +126,7 @@ async def near_nodes(lease: Lease, count: int, *, rate: float | None) -> AsyncIt
     """So many namespaces that are entered with nsenter(1)."""
     async with Namespaces.open(lease) as wiring:
         await wiring.add(count, rate=rate)
-        hosts = []
-        for node in wiring.nodes:
-            host = NearNode(lease, node.name, node.address, node.prefix)
-            host.facts, host.wiring = _facts(wiring, node.name), wiring
-            hosts.append(host)
-        yield tuple(hosts)
+        yield tuple(NearNode(lease, node, wiring) for node in wiring.nodes)
 
 
 def _facts(wiring: Namespaces, name: str) -> dict[str, str]:
