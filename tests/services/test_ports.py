@@ -23,12 +23,14 @@ TABLE = (
 class Told:
     """A host that tells nothing but its tables."""
 
-    name, address = "n1", "10.0.0.1"
+    machine = "one"
 
-    def __init__(self, text: str | None) -> None:
-        self.text = text
+    def __init__(self, text: str | None, name: str = "n1", address: str = "10.0.0.1") -> None:
+        self.text, self.name, self.address = text, name, address
+        self.asked = 0
 
     async def capture(self, argv, *, seconds=10.0):
+        self.asked += 1
         return self.text
 
 
@@ -38,7 +40,7 @@ def test_what_listens_is_known_by_tcp_and_udp_and_both_versions():
 
 def test_ports_that_are_used_in_any_way_on_any_host_are_not_chosen():
     for _ in range(200):
-        found = asyncio.run(ports.free_ports([Told(TABLE), Told(HEAD)], 3))
+        found = asyncio.run(ports.free_ports([Told(TABLE), Told(HEAD, "n2")], 3))
         assert len(set(found)) == 3
         assert not set(found) & {20000, 20001, 20002, 20003}
         assert all(20000 <= port < 32000 for port in found)
@@ -46,6 +48,14 @@ def test_ports_that_are_used_in_any_way_on_any_host_are_not_chosen():
 
 def test_runs_that_look_at_the_same_time_look_at_different_places():
     assert len({asyncio.run(ports.free_ports([Told(TABLE)], 2)) for _ in range(20)}) > 10
+
+
+def test_hosts_that_share_a_network_are_asked_once():
+    shared = [Told(TABLE, "a", "127.0.0.1"), Told(TABLE, "b", "127.0.0.2")]
+    own = [Told(TABLE, "c", "10.0.0.1"), Told(TABLE, "d", "10.0.0.2")]
+    asyncio.run(ports.free_ports([*shared, *own], 3))
+    assert sum(host.asked for host in shared) == 1
+    assert [host.asked for host in own] == [1, 1]
 
 
 def test_ports_asked_for_follow_each_other_and_are_looked_at_first():

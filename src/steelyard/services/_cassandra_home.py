@@ -15,14 +15,19 @@ from steelyard.tools.find import environment, missing
 JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
 CASSANDRA = Tool("cassandra", maven=True, program="cassandra", version=("-v",))
 # A `release` file tells Java's version without starting it. An installed Cassandra comes before ours.
+# Every launch waits for this, so what the shell can read itself is read by no other program.
 _FIND = r"""
 for java in "$JAVA_HOME/bin/java" "$(command -v java)" /usr/lib/jvm/*17*/bin/java; do
-    real=$(readlink -f "$java") && [ -x "$real" ] || continue
-    seen=$(sed -n 's/^JAVA_VERSION="\([^"]*\)".*/\1/p' "${real%/bin/java}/release" 2>/dev/null)
+    [ -x "$java" ] && real=$(readlink -f "$java") || continue
+    seen=
+    while IFS='="' read -r name _ value _; do
+        [ "$name" != JAVA_VERSION ] || seen=$value
+    done 2>/dev/null <"${real%/bin/java}/release"
     case $seen in 17*) echo "java $seen $real"; break;; *) echo "other $seen $real";; esac
 done
-ours=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/tools/cassandra
-[ "$(cat "$ours/complete" 2>/dev/null)" = "$1" ] && echo "ours $ours/lib/$2" || ours=
+ours=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/tools/cassandra mark=
+[ ! -r "$ours/complete" ] || read -r mark <"$ours/complete"
+[ "$mark" = "$1" ] && echo "ours $ours/lib/$2" || ours=
 path=$(command -v cassandra) && path=$(dirname "$(dirname "$(readlink -f "$path")")")
 for place in "$CASSANDRA_HOME" "$path" "$ours"; do
     lib=${place:-/nowhere}/lib

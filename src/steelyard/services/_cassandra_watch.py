@@ -35,7 +35,7 @@ _FLAGS = (
 _ANSWERS = (
     "-Dsun.rmi.transport.tcp.responseTimeout=5000"  # a node that is frozen does not hold it up for ever
 )
-_KEEP = 'umask 077; printf "%s" "$SECRETS" > secrets'
+_KEEP = 'umask 077; printf "%s" "$SECRETS" > secrets; printf "%s" "$RING" > ring'
 _DEFINE = "umask 077; cat > definitions"
 _END = "\x1e"  # of a definition: the record separator of ASCII
 _TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo told'
@@ -100,9 +100,9 @@ class Watch:
         self, passwords: Secrets, schema: Mapping[str, str], addresses: Iterable[str]
     ) -> None:
         """Write the passwords, which keyspaces are to be there, and which nodes."""
-        self._schema = schema
-        keep = Command(("sh", "-eu", "-c", _KEEP), secrets={"SECRETS": passwords.properties()})
-        await asyncio.gather(self._run(keep, "secrets"), self.expect(addresses))
+        self._schema, self._addresses = schema, tuple(addresses)
+        words, kept = ("sh", "-eu", "-c", _KEEP), {"SECRETS": passwords.properties()}
+        await self._run(Command(words, {"RING": self._settings()}, secrets=kept), "secrets")
 
     async def expect(self, addresses: Iterable[str]) -> None:
         """The ring has these nodes from now on; what was found before holds no more."""
@@ -199,6 +199,10 @@ class Watch:
         return Picture(found["nodes"], found["secure"])
 
     async def _tell(self) -> None:
+        if not await self._host.capture(("sh", "-c", _TELL, "sh", str(self._directory), self._settings())):
+            raise HostError(f"{self._host.name}: cannot write to {self._directory}")
+
+    def _settings(self) -> str:
         facts = {
             "generation": self._generation,
             "interval": _HURRY_MS if self._hurry else _CALM_MS,
@@ -207,9 +211,7 @@ class Watch:
             "native_port": self._ports.native,
             **self._schema,
         }
-        text = "".join(f"{name}={value}\n" for name, value in facts.items())
-        if not await self._host.capture(("sh", "-c", _TELL, "sh", str(self._directory), text)):
-            raise HostError(f"{self._host.name}: cannot write to {self._directory}")
+        return "".join(f"{name}={value}\n" for name, value in facts.items())
 
     async def _run(self, command: Command, label: str, seconds: float = 60.0) -> str:
         return await run_small(
