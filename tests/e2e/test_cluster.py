@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import object_store
 from loading import loaded
 from steelyard.services._cassandra_home import CASSANDRA
 from steelyard.tools.find import environment
@@ -245,6 +246,26 @@ def _recovered(bench: Any, newest: str) -> None:
     (line,) = bench.journal("snapshot-recovered")
     assert (line["snapshot"], line["nodes"], line["hosts"]) == (newest, 2, 1)
     assert not bench.journal("snapshot-taken")
+
+
+@pytest.mark.full
+@needs_cassandra
+@pytest.mark.timeout(300)
+def test_a_ring_is_kept_in_an_object_store_and_comes_back_larger(bench: Any, tmp_path: Path) -> None:
+    with object_store.serving(tmp_path / "s3") as keys:
+        bench.env |= keys
+        words = ("--snapshots", "s3://bucket/rings", "--finish", "--appl")
+        load, count = (shell(f"{clusters.CELLS} {what}") for what in ("load 50", "count"))
+        done = bench.cluster("run", "-nT", "2", *clusters.SMALL, "--snapshot", *words, load)
+        assert done.returncode == 0, done.stderr
+        done = bench.cluster("recover", "--latest", "-nC", "3", *clusters.SMALL[:4], *words, count)
+        assert (done.returncode, done.stdout) == (0, "50\n"), done.stderr
+    (line,) = bench.journal("snapshot-recovered")
+    assert (line["nodes"], line["hosts"]) == (2, 3)
+    secret = keys["AWS_SECRET_ACCESS_KEY"].encode()
+    assert not [path for path in bench.store.rglob("*") if path.is_file() and secret in path.read_bytes()]
+    assert not bench.bearers()
+    assert not bench.left()
 
 
 @pytest.mark.full

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -16,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+import object_store
 from steelyard.errors import HostError, HostLost, StoreError, UnknownName, UsageError
 from steelyard.model.command import Command
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
@@ -48,42 +48,14 @@ def shared(tmp_path):
 @pytest.fixture(scope="module")
 def buckets(tmp_path_factory):
     """Where the object store has its buckets: objects are files there."""
-    root = tmp_path_factory.mktemp("s3")
-    (root / "bucket").mkdir()
-    return root
+    return tmp_path_factory.mktemp("s3")
 
 
 @pytest.fixture(scope="module")
 def s3(buckets) -> Iterator[dict[str, str]]:
     """An object store with a bucket, as a user's environment would describe it."""
-    for program in ("versitygw", "rclone"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    argv = ["versitygw", "--port", f"127.0.0.1:{port}", "posix", str(buckets)]
-    env = {**os.environ, "ROOT_ACCESS_KEY": "thekeysid", "ROOT_SECRET_KEY": "verysecretkey"}
-    server = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        answering(port)
-        yield {
-            "AWS_ACCESS_KEY_ID": "thekeysid",
-            "AWS_SECRET_ACCESS_KEY": "verysecretkey",
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        }
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-def answering(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.02)
-    raise TimeoutError(f"nothing answers on port {port}")
+    with object_store.serving(buckets) as keys:
+        yield keys
 
 
 def written(folder: Path, files: dict[str, bytes]) -> Path:

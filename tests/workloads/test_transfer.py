@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -12,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
+import object_store
 from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
@@ -228,52 +227,18 @@ def test_real_scp(direction, tmp_path, sshd):
     assert list(stage.store.iterdir()) == []
 
 
-@pytest.fixture
-def s3(tmp_path):
-    """An S3 server with a bucket: its port, and the keys as a user would have them in the environment."""
-    for program in ("versitygw", "rclone"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
-    (tmp_path / "s3").mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    argv = ["versitygw", "--port", f"127.0.0.1:{port}", "posix", str(tmp_path / "s3")]
-    env = {**os.environ, "ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
-    server = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
-    where = ["--s3-provider", "Other", "--s3-env-auth", "--s3-endpoint", f"http://127.0.0.1:{port}"]
-    make = [
-        "env",
-        "-u",
-        "AWS_CA_BUNDLE",
-        "rclone",
-        "--config",
-        "",
-        *where,
-        "--retries",
-        "9",
-        "--retries-sleep",
-        "1s",
-    ]
-    try:
-        subprocess.run([*make, "mkdir", ":s3:bucket"], env={**os.environ, **keys}, check=True, timeout=60)
-        yield port, keys
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("direction", ["upload", "download"])
-def test_real_s3(direction, tmp_path, s3):
-    port, keys = s3
-    stage = Stage(tmp_path, **keys)
-    options = {"protocol": "s3", "server": "127.0.0.1", "port": port, "path": "bucket", "streams": 3}
-    workload = made(direction=direction, concurrency=2, **{**options, "files": 2, "file_size": "12MiB"})
-    for name in ("prepare", "run", "verify", "remove"):
-        done = stage.run(workload, name, None)
-        assert done.returncode == 0, done.stderr
+def test_real_s3(direction, tmp_path):
+    with object_store.serving(tmp_path / "s3") as keys:
+        stage, port = Stage(tmp_path, **keys), int(keys["AWS_ENDPOINT_URL"].rpartition(":")[2])
+        options = {"protocol": "s3", "server": "127.0.0.1", "port": port, "path": "bucket", "streams": 3}
+        workload = made(direction=direction, concurrency=2, **{**options, "files": 2, "file_size": "12MiB"})
+        for name in ("prepare", "run", "verify", "remove"):
+            done = stage.run(workload, name, None)
+            assert done.returncode == 0, done.stderr
     assert stage.reading(workload).values["failure_rate"] == 0
-    assert "secret" not in str(workload.phases(Place(PurePosixPath("/s"), PurePosixPath("/r"), 2, 2**30, 1)))
+    assert keys["AWS_SECRET_ACCESS_KEY"] not in str(
+        workload.phases(Place(PurePosixPath("/s"), PurePosixPath("/r"), 2, 2**30, 1))
+    )
     assert list((tmp_path / "s3" / "bucket").rglob("file-*")) == []
