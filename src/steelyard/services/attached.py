@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
+from steelyard.model.paths import Absolute
 from steelyard.services._server import Server
 from steelyard.services.base import Service, ServiceOptions
 
@@ -18,16 +18,9 @@ from steelyard.services.base import Service, ServiceOptions
 class AttachedOptions(ServiceOptions):
     """Where the other run says how its service is reached."""
 
-    control: str = Field(
+    control: Absolute = Field(
         description="The `control.json` of the run that holds it, on a file system that the host sees."
     )
-
-    @field_validator("control")
-    @classmethod
-    def _from_the_root(cls, value: str) -> str:
-        if not PurePosixPath(value).is_absolute():
-            raise ValueError(f"'{value}' must be an absolute path")
-        return value
 
 
 class Attached(Service[AttachedOptions]):

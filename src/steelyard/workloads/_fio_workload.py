@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from steelyard.model.command import Output
 from steelyard.model.metric import Metric, Reading
+from steelyard.model.paths import ScratchOrAbsolute
 from steelyard.workloads import _fio_output
 from steelyard.workloads._fio_job import FIO, result_file
 from steelyard.workloads._fio_output import Result
@@ -21,18 +22,11 @@ from steelyard.workloads.base import Options, Workload
 class FioOptions(Options):
     """Options of every workload that measures with fio."""
 
-    directory: str = Field(
+    directory: ScratchOrAbsolute = Field(
         "scratch",
         description="Where the test files lie: `scratch` (the run's own, on each host), or an absolute path, "
         "in which the run makes and removes a directory of its own.",
     )
-
-    @field_validator("directory")
-    @classmethod
-    def _known_place(cls, value: str) -> str:
-        if value == "scratch" or (value.startswith("/") and "\0" not in value):
-            return value
-        raise ValueError(f"'{value}' is neither 'scratch' nor an absolute path")
 
 
 FioOptionsT = TypeVar("FioOptionsT", bound=FioOptions)

@@ -10,9 +10,9 @@ from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
+from steelyard.model.paths import Absolute, ScratchOrAbsolute
 from steelyard.model.trial import Scalar
 from steelyard.workloads._figures import Source, figure, scale, steps
-from steelyard.workloads._paths import Absolute
 from steelyard.workloads._service_env import pointed
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
@@ -80,7 +80,7 @@ class CommandOptions(Options):
     script: str | None = Field(None, description="Lines for sh -eu; parameters are its environment variables")
     env: dict[str, str] = Field(default_factory=dict, description="Environment variables to set")
     stdin: str | None = Field(None, description="Text to feed")
-    directory: str = Field("scratch", description="Where it runs: scratch, or an absolute path")
+    directory: ScratchOrAbsolute = Field("scratch", description="Where it runs: scratch, or an absolute path")
     cwd: Absolute | None = Field(
         None, description="A directory that is there on every host, to run in instead of its scratch"
     )
@@ -92,13 +92,6 @@ class CommandOptions(Options):
         if isinstance(value, str):
             raise ValueError(f"it is a list: [{', '.join(value.split()[:4])}]; for shell lines use 'script'")
         return [_argument(part) for part in value] if isinstance(value, list | tuple) else value
-
-    @field_validator("directory")
-    @classmethod
-    def _absolute(cls, value: str) -> str:
-        if value != "scratch" and not PurePosixPath(value).is_absolute():
-            raise ValueError(f"'{value}' must be 'scratch' or an absolute path")
-        return value
 
     @field_validator("metrics")
     @classmethod

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
+from steelyard.model.paths import Absolute
 from steelyard.model.tool import Tool
-from steelyard.workloads._paths import Absolute
 from steelyard.workloads._service_env import pointed, variables
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
