@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from steelyard.remote.base import Host
@@ -56,7 +57,8 @@ def _watch_seconds() -> float:
     """CPU seconds of the Java that watches the ring: see proc_pid_stat(5), utime and stime."""
     for bearer in bearers(lambda token: token.run == "bench"):
         place = Path(f"/proc/{bearer.pid}")
-        if _WATCH in (place / "cmdline").read_bytes():
-            fields = (place / "stat").read_text().rpartition(")")[2].split()
-            return (int(fields[11]) + int(fields[12])) / _TICK
+        with suppress(OSError):  # one of our small programs, which has just ended
+            if _WATCH in (place / "cmdline").read_bytes():
+                fields = (place / "stat").read_text().rpartition(")")[2].split()
+                return (int(fields[11]) + int(fields[12])) / _TICK
     return 0.0
