@@ -36,10 +36,15 @@ def entry(monkeypatch, tmp_path):
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "strangers", raising=False)
         found = metadata.EntryPoint("theirs", "strangers", "steelyard.workloads")
-        monkeypatch.setattr(
-            plugins.metadata, "entry_points", lambda group: [found] if "workloads" in group else []
-        )
 
+        def entry_points(group: str) -> list[metadata.EntryPoint]:
+            looks.append(group)
+            return [found] if "workloads" in group else []
+
+        monkeypatch.setattr(plugins.metadata, "entry_points", entry_points)
+
+    looks: list[str] = []
+    install.looks = looks
     return install
 
 
@@ -54,6 +59,12 @@ def test_a_broken_plug_in_fails_only_when_it_is_named(entry):
 def test_a_plug_in_of_another_package_is_found(entry):
     entry("from steelyard.workloads.base import Workload\nclass Theirs(Workload): pass")
     assert plugins.find("workloads", "theirs", Workload).__name__ == "Theirs"
+
+
+def test_the_packages_are_looked_through_once_however_many_cells_ask(entry):
+    entry("from steelyard.workloads.base import Workload\nclass Theirs(Workload): pass")
+    assert len({plugins.find("workloads", "theirs", Workload) for _ in range(1000)}) == 1
+    assert entry.looks == ["steelyard.workloads"]
 
 
 def test_a_module_with_two_plug_ins_is_refused(entry):

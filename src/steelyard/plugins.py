@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -29,21 +30,29 @@ def find(kind: str, name: str, base: type[Base]) -> type[Base]:
     """
     if _is_own(kind, name):
         return _only_class(_import(f"steelyard.{kind}.{name}"), base)
-    for entry in metadata.entry_points(group=f"steelyard.{kind}"):
-        if entry.name == name:
-            return _loaded(entry, base)
+    if entry := _foreign(kind, tuple(sys.path)).get(name):
+        return _loaded(entry, base)
     hint = "`steelyard catalog` lists all of them"
     raise UnknownName(kind.removesuffix("s"), name, sorted(names(kind)), hint=hint)
 
 
 def names(kind: str) -> set[str]:
     """All names of a kind, found without importing any of them."""
-    return own_names(kind) | {entry.name for entry in metadata.entry_points(group=f"steelyard.{kind}")}
+    return own_names(kind) | _foreign(kind, tuple(sys.path)).keys()
 
 
 def own_names(kind: str) -> set[str]:
     """The names that ship with Steelyard: the files of the kind's folder but `base` and private ones."""
     return {path.stem for path in _files(kind) if path.stem != "base" and not path.stem.startswith("_")}
+
+
+@cache
+def _foreign(kind: str, path: tuple[str, ...]) -> Mapping[str, metadata.EntryPoint]:  # noqa: ARG001 - a key
+    """What other packages bring, by name. Remembered as long as Python looks in the same places: it takes
+    milliseconds, since the metadata of every package are read, and every cell of a plan asks.
+    """
+    found = tuple(metadata.entry_points(group=f"steelyard.{kind}"))
+    return {entry.name: entry for entry in reversed(found)}  # of two with one name, the first
 
 
 @cache
