@@ -108,7 +108,8 @@ def xrootd(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     ]
     (folder / "xrootd.cfg").write_text("\n".join(lines) + "\n")
     as_nobody = ("-R", "nobody") if os.geteuid() == 0 else ()
-    started(scope, folder, "xrootd", *as_nobody, "-c", str(folder / "xrootd.cfg"), "-I", "v4")
+    words = ("-c", str(folder / "xrootd.cfg"), "-s", str(folder / "server.pid"), "-I", "v4")
+    started(scope, folder, "xrootd", *as_nobody, *words)
     listening("tcp", port)
     return {"path": "/"}
 

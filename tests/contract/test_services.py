@@ -131,6 +131,7 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
             assert asks != bool(endpoint.facts.get("unauthenticated")), "who asks for no password must say so"
             assert service.context.password not in str(endpoint)
         assert await made.gone()
+        assert not list(Path("/tmp").glob(f"{name}.*")), "a server's facts belong in its scratch"
         assert not {server.port for server in service.servers} & await listening(made.hosts[0])
         logs = {path.name for path in (made.place / "logs").iterdir()}
         assert {server.streams.stdout.name for server in service.servers} <= logs

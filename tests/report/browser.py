@@ -51,6 +51,7 @@ class Browser:
         chromium = [shutil.which("chromium") or "chromium", *_FLAGS, f"--user-data-dir={profile}"]
         self._process = subprocess.Popen(
             [*_without_network(), *program, *chromium],
+            env={**os.environ, "TMPDIR": str(profile)},  # its lock would stay in /tmp when it is killed
             pass_fds=(commands, answers),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import stat
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,30 @@ def test_what_postgresql_was_asked_for_it_has():
     settings = {"max_wal_size": "64MB", "work_mem": 1024, "jit": False}
     options = {"shared_buffers": "16MiB", "max_connections": 20, "synchronous_commit": "off", "fsync": False}
     with_service("postgresql", {**options, "settings": settings}, test, hosts=1)
+
+
+def shared_memory() -> set[str]:
+    """What is there of System V's and, by PostgreSQL, of POSIX's."""
+    segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return {" ".join(line.split()[:2]) for line in segments} | {
+        *map(str, Path("/dev/shm").glob("PostgreSQL.*"))
+    }
+
+
+def test_a_postgresql_that_is_killed_leaves_no_shared_memory():
+    before = shared_memory()
+
+    async def test(made, service, endpoint):
+        if not all(service.apart.values()):
+            pytest.skip("unshare --ipc is not permitted here")
+        await service.kill(service.servers[0].host.name)
+
+    with_service("postgresql", {"fsync": False}, test, hosts=1)
+    for _ in range(200):  # an initdb of another test has some for a moment
+        if shared_memory() <= before:
+            break
+        time.sleep(0.05)
+    assert shared_memory() <= before
 
 
 @pytest.mark.full

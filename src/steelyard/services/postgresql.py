@@ -27,6 +27,13 @@ _SMALLEST_BUFFERS = 128 * 2**10  # PostgreSQL takes no fewer
 _PRIMARY, _REPLICA = "select not pg_is_in_recovery()", "select pg_is_in_recovery()"
 _STREAMS = "select count(*) = 1 from pg_stat_replication where state = 'streaming' and application_name = "
 _NAME = re.compile(r"[a-z][a-z0-9_.]*")
+# Words that give a server shared memory of its own, which goes with its last process, whatever ends that.
+_APART = """
+for words in 'unshare --ipc' 'unshare --user --map-current-user --ipc'; do
+    $words true 2>/dev/null && echo "$words" && exit
+done
+exit 0
+"""
 
 
 class PostgresqlOptions(ServiceOptions):
@@ -96,6 +103,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
         self.address = {host.name: await numeric(host) for host in hosts}
         self.data = {host.name: await make_data(self, host) for host in hosts}
+        self.apart = {host.name: await _apart(host) for host in hosts}
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
         command = self.data[hosts[0].name].as_its_user(*INITDB.argv(*files.INITDB_WORDS))
         await self.small(hosts[0], "initdb", f"exec {shell_words(command)}")
@@ -128,7 +136,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     async def _start(self, host: Host) -> Server:
         conf = str(self.scratch(host) / files.CONF)
         argv = POSTGRES.argv("-D", str(self.data[host.name].path / "db"), f"--config-file={conf}")
-        command = self.data[host.name].as_its_user(*argv)
+        command = self.data[host.name].as_its_user(*argv).wrapped(*self.apart[host.name])
         return await self.launch(host, "postgresql", command, address=self.address[host.name], port=self.port)
 
     async def _copy_and_start(self, host: Host) -> None:
@@ -160,6 +168,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
             "synchronous_commit": chosen.synchronous_commit,
             "fsync": chosen.fsync,
             "max_wal_senders": len(self.context.hosts) + 5,
+            "dynamic_shared_memory_type": "sysv" if self.apart[host.name] else "mmap",  # POSIX's would stay
             **chosen.settings,
             **files.place(self.address[host.name], self.port, scratch),
         }
@@ -168,6 +177,10 @@ class Postgresql(Disturbable[PostgresqlOptions]):
                 self.address[first.name], self.port, _called(host), scratch
             )
         return found
+
+
+async def _apart(host: Host) -> tuple[str, ...]:
+    return tuple((await host.capture(("sh", "-c", _APART)) or "").split())
 
 
 def _called(host: Host) -> str:

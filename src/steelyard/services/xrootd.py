@@ -72,8 +72,9 @@ class Xrootd(Disturbable[XrootdOptions]):
         )
 
     async def _start(self, host: Host, data: Data) -> None:
-        config = str(self.scratch(host) / "xrootd.cfg")
-        command = data.as_its_user("xrootd", "-c", config, "-n", self.context.name)
+        config, pid = (str(self.scratch(host) / name) for name in ("xrootd.cfg", "server.pid"))
+        # Beside the file of `-s` goes one of facts, which would go to /tmp without it.
+        command = data.as_its_user("xrootd", "-c", config, "-n", self.context.name, "-s", pid)
         await self.launch(host, "xrootd", command, address=host.address, port=self.ports[host.name])
 
     async def _write(self, host: Host) -> None:
