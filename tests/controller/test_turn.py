@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,3 +179,62 @@ def test_a_lock_that_is_a_link_is_not_followed(own_place: Path, told: Recorder) 
     with pytest.raises(HostError, match="cannot lock this machine's turn"):
         asyncio.run(Turn(told, beside=False).__aenter__())
     assert not (own_place / "elsewhere").exists()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the locks of this test lie, and nobody else's."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path / f"steelyard-{os.getuid()}"
+
+
+def test_the_last_run_takes_the_files_away(told: Recorder, folder: Path) -> None:
+    async def story() -> None:
+        async with Turn(told, beside=False):
+            async with Turn(told, beside=True):
+                assert sorted(path.name for path in folder.iterdir()) == ["present", "turn"]
+            assert folder.exists(), "the other is still there"
+        assert not folder.exists()
+
+    asyncio.run(story())
+
+
+def test_who_waited_for_files_that_were_taken_away_locks_those_that_others_find(
+    told: Recorder, folder: Path
+) -> None:
+    async def story(first: subprocess.Popen[str]) -> None:
+        second = Turn(told, beside=False)
+        coming = asyncio.create_task(second.__aenter__())
+        await asyncio.sleep(0.2)
+        assert first.stdin
+        first.stdin.close()
+        await asyncio.wait_for(coming, 10)
+        assert await waits(Turn(told, beside=False)), "a third finds the lock of the second"
+        assert second.alone()
+        await second.__aexit__(None, None, None)
+
+    with another() as first:
+        asyncio.run(story(first))
+    assert not folder.exists()
+
+
+def test_many_that_come_and_go_are_never_two_at_once(
+    told: Recorder, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside: list[int] = []
+
+    async def one(number: int) -> None:
+        for _ in range(20):
+            async with Turn(told, beside=False):
+                assert not inside
+                inside.append(number)
+                await asyncio.sleep(0.001)
+                inside.remove(number)
+
+    async def story() -> None:
+        await asyncio.gather(*map(one, range(3)))
+
+    monkeypatch.setattr("steelyard.controller.turn.LOOK_EVERY", 0.001)
+    asyncio.run(story())
+    assert not folder.exists()

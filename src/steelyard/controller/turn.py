@@ -2,7 +2,8 @@
 
 Two advisory locks in a directory of the user's: `turn`, held by the run that measures, and `present`, held
 shared by every run, so that each can see whether it is alone; each also adds a byte to that file, so that one
-that came and went is noticed. Locks end with their process.
+that came and went is noticed. Locks end with their process, and the last run takes the files away: so whoever
+has locked a file makes sure that it is still the one that others find.
 """
 
 from __future__ import annotations
@@ -32,22 +33,25 @@ class Turn:
         self._arrivals = 0
 
     async def __aenter__(self) -> Self:
-        try:
-            folder = _folder()
-            self._turn, self._present = _opened(folder / "turn"), _opened(folder / "present")
-        except OSError as error:
-            hint = "set TMPDIR to a directory that you can write to"
-            raise HostError(f"cannot lock this machine's turn: {error}", hint=hint) from error
-        if not _take(self._turn, fcntl.LOCK_EX):
-            await self._wait()
-        self._arrive()
-        return self
+        while True:
+            self._open()
+            try:
+                if not _take(self._turn, fcntl.LOCK_EX):
+                    await self._wait()
+                self._arrive()
+            except BaseException:
+                self._close()
+                raise
+            if self._found_by_others():
+                return self
+            self._close()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._turn)
-        os.close(self._present)
+        if _take(self._present, fcntl.LOCK_EX) and _take(self._turn, fcntl.LOCK_EX):
+            self._remove()
+        self._close()
 
     def alone(self) -> bool:
         """Whether no other run of this user measures here now, nor has since this was asked before."""
@@ -55,6 +59,39 @@ class Turn:
         only = _take(self._present, fcntl.LOCK_EX)
         fcntl.flock(self._present, fcntl.LOCK_SH)  # also a failed conversion loses the lock: flock(2)
         return only and self._arrivals == known
+
+    def _open(self) -> None:
+        try:
+            self._folder = _folder()
+            self._turn = _opened(self._folder / "turn")
+            try:
+                self._present = _opened(self._folder / "present")
+            except OSError:
+                os.close(self._turn)
+                raise
+        except FileNotFoundError:
+            self._open()  # the last run has just taken the directory away
+        except OSError as error:
+            hint = "set TMPDIR to a directory that you can write to"
+            raise HostError(f"cannot lock this machine's turn: {error}", hint=hint) from error
+
+    def _found_by_others(self) -> bool:
+        try:
+            there = [(self._folder / name).lstat() for name in ("turn", "present")]
+        except FileNotFoundError:
+            return False
+        return all(map(os.path.samestat, there, map(os.fstat, (self._turn, self._present))))
+
+    def _remove(self) -> None:
+        with suppress(OSError):  # others may have put something beside them
+            if self._found_by_others():
+                (self._folder / "present").unlink()
+                (self._folder / "turn").unlink()
+                self._folder.rmdir()
+
+    def _close(self) -> None:
+        os.close(self._turn)
+        os.close(self._present)
 
     def _arrive(self) -> None:
         if _take(self._present, fcntl.LOCK_EX):
