@@ -71,11 +71,12 @@ async def said(channel: Channel) -> tuple[bytes, bytes, int]:
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "tcsh", "fish", "busybox ash"])
-def test_a_script_is_the_same_under_every_login_shell(shell: str) -> None:
+def test_a_script_is_the_same_under_every_login_shell(shell: str, tmp_path: Path) -> None:
     if not shutil.which(shell.partition(" ")[0]):
         pytest.skip(f"{shell.partition(' ')[0]} is not installed")
     argv = [*shell.split(), "-c", posix_command(NASTY)]
-    done = subprocess.run(argv, input="said\n", capture_output=True, text=True, check=False)
+    home = {**os.environ, "HOME": str(tmp_path)}  # fish makes directories there
+    done = subprocess.run(argv, input="said\n", env=home, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("done ü 7 !!\na\nb\nsaid\n", "", 3)
 
 

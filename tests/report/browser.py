@@ -51,7 +51,8 @@ class Browser:
         chromium = [shutil.which("chromium") or "chromium", *_FLAGS, f"--user-data-dir={profile}"]
         self._process = subprocess.Popen(
             [*_without_network(), *program, *chromium],
-            env={**os.environ, "TMPDIR": str(profile)},  # its lock would stay in /tmp when it is killed
+            # Its lock would stay in /tmp when it is killed, and what it keeps of crashes in the user's home.
+            env={**os.environ, "TMPDIR": str(profile), "HOME": str(profile)},
             pass_fds=(commands, answers),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
