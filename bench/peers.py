@@ -71,5 +71,5 @@ def _reframe(program: Path, setting: Setting, tests: int) -> float:
             *("--prefix", str(folder / "out"), "--report-file", str(folder / "report.json")),
         ),
         cwd=folder,
-        env=setting.environment,
+        env={**setting.environment, "HOME": str(setting.place)},  # it keeps facts of the machine there
     ).seconds
