@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,11 +181,9 @@ def test_a_lock_that_is_a_link_is_not_followed(own_place: Path, told: Recorder) 
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the locks of this test lie, and nobody else's."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return tmp_path / f"steelyard-{os.getuid()}"
+def folder(own_place: Path) -> Path:
+    """Where the locks of this test lie."""
+    return own_place / "tmp" / f"steelyard-{os.getuid()}"
 
 
 def test_the_last_run_takes_the_files_away(told: Recorder, folder: Path) -> None:
@@ -238,3 +235,10 @@ def test_many_that_come_and_go_are_never_two_at_once(
     monkeypatch.setattr("steelyard.controller.turn.LOOK_EVERY", 0.001)
     asyncio.run(story())
     assert not folder.exists()
+
+
+def test_a_temporary_directory_that_is_gone_is_told(own_place: Path, told: Recorder) -> None:
+    (own_place / "tmp").rmdir()
+    with pytest.raises(HostError, match="cannot lock this machine's turn") as caught:
+        asyncio.run(Turn(told, beside=False).__aenter__())
+    assert "TMPDIR" in caught.value.hint

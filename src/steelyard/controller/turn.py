@@ -69,9 +69,10 @@ class Turn:
             except OSError:
                 os.close(self._turn)
                 raise
-        except FileNotFoundError:
-            self._open()  # the last run has just taken the directory away
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and Path(tempfile.gettempdir()).is_dir():
+                self._open()  # the last run has just taken the directory away
+                return
             hint = "set TMPDIR to a directory that you can write to"
             raise HostError(f"cannot lock this machine's turn: {error}", hint=hint) from error
 
