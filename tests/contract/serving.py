@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,12 +16,12 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from loopback import HOST, free_port, listening
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.tools.find import environment
 from steelyard.workloads.base import ANY_SERVICE, Workload
 
-HOST = "127.0.0.1"
 PASSWORD = "only-for-tests"  # of servers that last as long as a test, on the loopback
 Server = Callable[[ExitStack, int, Path], dict[str, str]]
 
@@ -197,22 +196,3 @@ def started(scope: ExitStack, folder: Path, *argv: str) -> None:
     )
     scope.callback(process.wait, 10)
     scope.callback(process.terminate)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-def listening(protocol: str, port: int, seconds: float = 20.0) -> None:
-    """Wait until the kernel's table has it: a connection might be taken for a client."""
-    deadline = time.monotonic() + seconds
-    state = {"tcp": "0A", "udp": "07"}[protocol]
-    while time.monotonic() < deadline:
-        for line in Path(f"/proc/net/{protocol}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[1].endswith(f":{port:04X}") and fields[3] == state:
-                return
-        time.sleep(0.02)
-    pytest.fail(f"nothing listens on {protocol} port {port} after {seconds} s")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from loopback import free_port
 from steelyard.remote.login import Login
 
 SSHD = shutil.which("sshd") or shutil.which("/usr/sbin/sshd")
@@ -32,12 +33,6 @@ def need_sshd() -> str:
 def make_key(path: Path, *options: str) -> Path:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path), *options], check=True)
     return path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Sshd:

@@ -19,7 +19,8 @@ import object_store
 from steelyard.errors import HostError, HostLost, StoreError, UnknownName, UsageError
 from steelyard.model.command import Command
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
-from steelyard.remote.vault import GRACE, RCLONE, Vault, here
+from steelyard.model.tool import RCLONE
+from steelyard.remote.vault import GRACE, Vault, here
 
 RUN = here()
 LARGE = 100_000  # bytes; enough for a link

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from loopback import HOST, free_port, listening
 
 _KEY, _SECRET = "thekeysid", "verysecretkey"
 
@@ -26,33 +26,17 @@ def serving(root: Path) -> Iterator[dict[str, str]]:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     (root / "bucket").mkdir(parents=True)
-    port = _free_port()
-    argv = ["versitygw", "--port", f"127.0.0.1:{port}", "posix", str(root)]
+    port = free_port()
+    argv = ["versitygw", "--port", f"{HOST}:{port}", "posix", str(root)]
     env = {**os.environ, "ROOT_ACCESS_KEY": _KEY, "ROOT_SECRET_KEY": _SECRET}
     server = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _until_it_answers(port)
+        listening("tcp", port)
         yield {
             "AWS_ACCESS_KEY_ID": _KEY,
             "AWS_SECRET_ACCESS_KEY": _SECRET,
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ENDPOINT_URL": f"http://{HOST}:{port}",
         }
     finally:
         server.terminate()
         server.wait(10)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _until_it_answers(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.02)
-    raise TimeoutError(f"nothing answers on port {port}")

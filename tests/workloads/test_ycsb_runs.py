@@ -16,6 +16,7 @@ import pytest
 
 import steelyard
 from loading import loaded
+from loopback import free_port, listening
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
@@ -165,7 +166,7 @@ def test_a_wrong_password_fails_the_command_and_is_not_told(tmp_path):
 @pytest.mark.parametrize("protocol", ["cql", "redis", "postgresql", "memcached"])
 @pytest.mark.full
 def test_a_server_that_is_not_there_fails_the_command(protocol, tmp_path):
-    gone = Endpoint(serving.HOST, serving.free_port(), {"protocol": protocol})
+    gone = Endpoint(serving.HOST, free_port(), {"protocol": protocol})
     for name in ("create", "load", "run"):
         code, output = Clients(tmp_path, gone, copies=1).phase(made(mix="c"), name)
         assert code == 1, f"{name} of {protocol}: {output.stderr}"
@@ -286,12 +287,12 @@ def test_a_redis_cluster(tmp_path):
     with ExitStack() as scope:
         servers = []
         for number in range(3):
-            port, bus = serving.free_port(), serving.free_port()
+            port, bus = free_port(), free_port()
             folder = tmp_path / f"node{number}"
             folder.mkdir()
             words = ("--port", str(port), "--cluster-port", str(bus), "--bind", serving.HOST, "--save", "")
             serving.started(scope, folder, "redis-server", *words, "--cluster-enabled", "yes")
-            serving.listening("tcp", port)
+            listening("tcp", port)
             servers.append(f"{serving.HOST}:{port}")
         printed(dict(os.environ), "redis-cli", "--cluster", "create", *servers, "--cluster-yes")
         for server in servers:

@@ -51,3 +51,7 @@ class Tool:
         if self.places:
             return ("sh", "-c", _BESIDE_PATH, " ".join(self.places), *plain)
         return ("sh", "-c", _FROM_ENVIRONMENT, self.name, *plain) if self.in_place_of_its_own else plain
+
+
+# Without a place for its configuration it makes a directory in the home, even for its version.
+RCLONE = Tool("rclone", apt="rclone", dnf="rclone", version=("--config", "", "version"))

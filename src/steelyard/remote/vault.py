@@ -25,9 +25,9 @@ from steelyard.model.command import Command
 from steelyard.model.snapshot import NAME, Snapshot, StoredFile
 from steelyard.model.tool import Tool
 from steelyard.remote import vault_listing as listing
-from steelyard.remote.vault_means import RCLONE, Means, means_of
+from steelyard.remote.vault_means import Means, means_of
 
-__all__ = ["GRACE", "RCLONE", "Kept", "Runner", "Vault", "here"]
+__all__ = ["GRACE", "Kept", "Runner", "Vault", "here"]
 
 GRACE = 720  # minutes: longer than from a snapshot's first kept file to its manifest
 

@@ -10,10 +10,7 @@ from pathlib import Path, PurePosixPath
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
 from steelyard.model.snapshot import StoredFile
-from steelyard.model.tool import Tool
-
-# Without a place for its configuration it makes a directory in the home, even for its version.
-RCLONE = Tool("rclone", apt="rclone", dnf="rclone", version=("--config", "", "version"))
+from steelyard.model.tool import RCLONE, Tool
 
 _BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,62}(?:/[A-Za-z0-9_=+-][A-Za-z0-9._=+-]*)*)/?")
 _LARGE = 64 << 10  # bytes; smaller files are copied even where a link would do, as some are appended to

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.model.tool import Tool
+from steelyard.model.tool import RCLONE, Tool
 
 XRDCP = Tool("xrdcp", apt="xrootd-client", dnf="xrootd-client")
 GLOBUS_URL_COPY = Tool("globus-url-copy", apt="globus-gass-copy-progs", dnf="globus-gass-copy-progs")
-# Without a place for its configuration it makes a directory in the home, even for its version.
-RCLONE = Tool("rclone", apt="rclone", dnf="rclone", version=("--config", "", "version"))
 SCP = Tool("scp", apt="openssh-client", dnf="openssh-clients", version=("-V",))
 
 

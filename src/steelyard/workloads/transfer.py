@@ -10,13 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Endpoint, Output, Phase, Place
 from steelyard.model.metric import QUANTILES, Metric, Reading, latency_metrics
-from steelyard.model.tool import Tool
+from steelyard.model.tool import RCLONE, Tool
 from steelyard.stats.histogram import Histogram
 from steelyard.units import Size
 from steelyard.workloads import _transfer_scripts as scripts
 from steelyard.workloads._server import no_server, of_service
 from steelyard.workloads._transfer_output import moved
-from steelyard.workloads._transfer_protocols import GLOBUS_URL_COPY, PROTOCOLS, RCLONE, SCP, XRDCP, Protocol
+from steelyard.workloads._transfer_protocols import GLOBUS_URL_COPY, PROTOCOLS, SCP, XRDCP, Protocol
 from steelyard.workloads.base import Options, Workload
 
 _STAGES = ("prepare", "run", "verify", "remove")
