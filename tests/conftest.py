@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from accounts import Account, account
 from loading import loaded
 from steelyard.store.reader import RunRecord
 
@@ -82,6 +83,20 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.chdir(place)
     yield place
     shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def mallory() -> Iterator[Account]:
+    """A second account of this machine, who means us ill; skips the test where none can be made."""
+    with account() as stranger:
+        yield stranger
+
+
+@pytest.fixture(scope="session")
+def alice() -> Iterator[Account]:
+    """An ordinary account, where root would be spared what happens to everybody else."""
+    with account() as user:
+        yield user
 
 
 @pytest.fixture(scope="session")
