@@ -1,7 +1,7 @@
 """Other accounts on this machine, for tests that play the adversary or two users at once. Root makes them.
 
-An account has a home, a group of its own and a shell. It runs our code with this test's Python, whose files it
-reaches through mounts in a namespace of its own, wherever they lie.
+An account has a home, a group of its own and a shell. It runs our code with this test's Python, whose files
+it reaches through mounts in a namespace of its own, wherever they lie.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ class Account:
     def start(self, *argv: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
         """Start a program, as `subprocess.Popen`; whatever is left of it ends with the account."""
         plain: dict[str, Any] = {"text": True, "cwd": self.home, "start_new_session": True}
-        return subprocess.Popen(
-            self.argv(*argv), env=self.environment | (env or {}), **(plain | options)
-        )
+        return subprocess.Popen(self.argv(*argv), env=self.environment | (env or {}), **(plain | options))
 
     def steelyard(self, *words: str, **options: Any) -> Any:
         """Run our command line to its end."""
@@ -111,7 +109,8 @@ def account() -> Iterator[Account]:
     name = f"{_PREFIX}{secrets.token_hex(4)}"
     home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir="/var/tmp"))
     try:
-        _as_root("useradd", "-M", "-U", "-d", str(home), "-s", "/bin/sh", "-c", f"{_COMMENT}{os.getpid()}", name)
+        comment = f"{_COMMENT}{os.getpid()}"
+        _as_root("useradd", "-M", "-U", "-d", str(home), "-s", "/bin/sh", "-c", comment, name)
         entry = pwd.getpwnam(name)
         for part in ("python", "packages", "sources"):
             (home / ".code" / part).mkdir(parents=True)
