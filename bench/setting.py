@@ -55,6 +55,7 @@ class Setting:
             "STEELYARD_STORE": str(self.folder("store")),
             "STEELYARD_SCRATCH": str(self.folder("scratch")),
             "TMPDIR": str(self.folder("tmp")),
+            "STEELYARD_RUNTIME_DIR": str(self.folder("tmp")),
         }
 
 

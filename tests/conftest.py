@@ -70,7 +70,7 @@ def _read(path: Path) -> bytes:
 
 @pytest.fixture(autouse=True)
 def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory, a TMPDIR (where the locks of the machine's turn lie) and a store of its own.
+    """A working directory, a TMPDIR, a store and a place for the locks of the machine's turn of its own.
 
     Beside `tmp_path`, which tests expect to be empty.
     """
@@ -78,6 +78,7 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     (place / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(place / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", str(place / "tmp"))
+    monkeypatch.setenv("STEELYARD_RUNTIME_DIR", str(place / "tmp"))
     monkeypatch.setenv("STEELYARD_STORE", str(place / "store"))
     monkeypatch.delenv("STEELYARD_SCRATCH", raising=False)
     monkeypatch.chdir(place)

@@ -16,7 +16,8 @@ from steelyard.sites.base import Site
 from steelyard.spec.change import dump
 from steelyard.spec.load import check
 from steelyard.spec.load import load as load_file
-from steelyard.store.layout import RunFolder, Store
+from steelyard.spec.stores import chosen_store
+from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.units import show
 
@@ -57,7 +58,7 @@ class Run:
         """Write the HTML report; by default into the run's own folder. Raises StoreError."""
         from steelyard.report import html as page
 
-        return page.write(self.record, Path(path) if path else self.record.folder.derived / "report.html")
+        return page.write(self.record, Path(path) if path else self.record.folder.derived_file("report.html"))
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {len(self.record.trials)} trials>"
@@ -96,20 +97,20 @@ def run(
     Blocks until it has ended. Raises SpecError with all problems, Interrupted, SteelyardError.
     """
     chosen, text, origin = _experiment(experiment)
-    where = Store.chosen(str(store) if store else None)
+    where = chosen_store(str(store) if store else None)
     choices = Choices(site, Path(scratch) if scratch else None, beside)
     return Run(runs.start(chosen, text, where, choices=choices, observer=observer, origin=origin))
 
 
 def resume(run: str = "last", *, store: str | Path | None = None, observer: Observer | None = None) -> Run:
     """Go on with a run that was interrupted. Raises as `run`."""
-    where = Store.chosen(str(store) if store else None)
+    where = chosen_store(str(store) if store else None)
     return Run(runs.resume(where.find(run), where, observer=observer))
 
 
 def load(run: str, *, store: str | Path | None = None) -> Run:
     """A run from the store, by id, by a part of it, or `last`. Raises UnknownName."""
-    return Run(Store.chosen(str(store) if store else None).find(run))
+    return Run(chosen_store(str(store) if store else None).find(run))
 
 
 def last(*, store: str | Path | None = None) -> Run:

@@ -13,7 +13,7 @@ from steelyard import api
 from steelyard.controller import run as runs
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
-from steelyard.store.layout import Store
+from steelyard.spec.stores import chosen_store
 
 pytestmark = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
 CHAOS = '''
@@ -82,7 +82,7 @@ def test_a_file_names_a_function_and_its_run_can_be_gone_on_with_elsewhere(tmp_p
     (kept,) = run.record.folder.functions.iterdir()
     assert (kept.name, kept.read_text().strip()) == ("1-chaos.py", CHAOS.strip())
     shutil.rmtree(place)
-    runs.extend(run.record.folder, Store.chosen(None), levels={}, repeat=2, observer=told)
+    runs.extend(run.record.folder, chosen_store(None), levels={}, repeat=2, observer=told)
     again = api.load(run.id)
     assert [trial.result.status for trial in again.record.trials] == ["ok", "ok"]
     assert len(events(again)) == 2 * 6

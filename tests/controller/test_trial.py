@@ -33,7 +33,7 @@ def test_a_trial_begins_in_an_empty_directory_which_is_removed(measure: Measure)
     run = measure("ls -A; pwd; mkdir -p a/b; echo x > a/b/c; ln -s / root", repeat=2)
     for number in (1, 2):
         (where,) = said(run, number).splitlines()
-        assert where.endswith(f"scratch/{run.id}/t{number}")
+        assert re.search(rf"scratch/steelyard-{run.id}-[0-9a-f]{{16}}/t{number}$", where)
         assert not Path(where).exists()
     assert not (run.record.folder.path.parents[1] / "scratch").exists()
 
@@ -55,7 +55,7 @@ def test_a_directory_of_ones_own_is_used_and_only_what_was_made_in_it_removed(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "data").touch()
     run = measure("pwd", options={"directory": str(tmp_path / "mine")})
-    assert said(run, 1).strip() == f"{tmp_path}/mine/steelyard-{run.id}/t1"
+    assert re.fullmatch(rf"{tmp_path}/mine/steelyard-{run.id}-[0-9a-f]{{16}}/t1", said(run, 1).strip())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["data"]
 
 

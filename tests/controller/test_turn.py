@@ -148,8 +148,7 @@ def test_a_run_beside_nobody_takes_its_turn(told: Recorder) -> None:
 
 @pytest.mark.parametrize("form", ["a file", "a link", "open to others"])
 def test_a_hostile_directory_is_refused(form: str, own_place: Path, told: Recorder) -> None:
-    """The temporary directory is everybody's."""
-    place = own_place / "tmp" / f"steelyard-{os.getuid()}"
+    place = own_place / "tmp" / "steelyard"
     if form == "a file":
         place.touch()
     elif form == "a link":
@@ -159,12 +158,12 @@ def test_a_hostile_directory_is_refused(form: str, own_place: Path, told: Record
         place.chmod(0o777)
     with pytest.raises(HostError) as caught:
         asyncio.run(Turn(told, beside=False).__aenter__())
-    assert "TMPDIR" in caught.value.hint
+    assert "STEELYARD_RUNTIME_DIR" in caught.value.hint
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to somebody else")
 def test_a_directory_of_somebody_else_is_refused(own_place: Path, told: Recorder) -> None:
-    place = own_place / "tmp" / f"steelyard-{os.getuid()}"
+    place = own_place / "tmp" / "steelyard"
     place.mkdir()
     os.chown(place, 65534, 65534)
     with pytest.raises(HostError, match="belongs to somebody else"):
@@ -172,7 +171,7 @@ def test_a_directory_of_somebody_else_is_refused(own_place: Path, told: Recorder
 
 
 def test_a_lock_that_is_a_link_is_not_followed(own_place: Path, told: Recorder) -> None:
-    place = own_place / "tmp" / f"steelyard-{os.getuid()}"
+    place = own_place / "tmp" / "steelyard"
     place.mkdir(mode=0o700)
     (place / "turn").symlink_to(own_place / "elsewhere")
     with pytest.raises(HostError, match="cannot lock this machine's turn"):
@@ -183,7 +182,7 @@ def test_a_lock_that_is_a_link_is_not_followed(own_place: Path, told: Recorder) 
 @pytest.fixture
 def folder(own_place: Path) -> Path:
     """Where the locks of this test lie."""
-    return own_place / "tmp" / f"steelyard-{os.getuid()}"
+    return own_place / "tmp" / "steelyard"
 
 
 def test_the_last_run_takes_the_files_away(told: Recorder, folder: Path) -> None:
@@ -237,8 +236,8 @@ def test_many_that_come_and_go_are_never_two_at_once(
     assert not folder.exists()
 
 
-def test_a_temporary_directory_that_is_gone_is_told(own_place: Path, told: Recorder) -> None:
+def test_a_place_for_the_locks_that_is_gone_is_told(own_place: Path, told: Recorder) -> None:
     (own_place / "tmp").rmdir()
     with pytest.raises(HostError, match="cannot lock this machine's turn") as caught:
         asyncio.run(Turn(told, beside=False).__aenter__())
-    assert "TMPDIR" in caught.value.hint
+    assert "STEELYARD_RUNTIME_DIR" in caught.value.hint

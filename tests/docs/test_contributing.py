@@ -53,6 +53,7 @@ def typed(words: list[str], clone: Path, tmp_path: Path) -> subprocess.Completed
     """A command of the page, run in the copy."""
     module = {"steelyard": ["-m", "steelyard"], "pytest": ["-m", "pytest", "-q", "-p", "no:cacheprovider"]}
     env = {**os.environ, "PYTHONPATH": str(clone / "src"), "TMPDIR": str(tmp_path), "PYTEST_ADDOPTS": ""}
+    env["STEELYARD_RUNTIME_DIR"] = str(tmp_path)
     env.pop("STEELYARD_TEST_SESSION", None)  # it is a session of its own, and must leave ours alone
     argv = [sys.executable, *module[words[0]], *words[1:]]
     return subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, timeout=100, check=False)

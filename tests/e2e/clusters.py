@@ -44,6 +44,7 @@ class Bench:
     def __init__(self, place: Path, **env: str) -> None:
         self.place, self.store = place, place / "store"
         self.env = {**os.environ, "STEELYARD_STORE": str(self.store), "TMPDIR": str(place), **env}
+        self.env["STEELYARD_RUNTIME_DIR"] = str(place)
         self._started: list[subprocess.Popen[str]] = []
 
     def cluster(self, *words: str, within: float = 150.0) -> Ended:

@@ -223,11 +223,10 @@ def test_a_directory_of_the_user_stays(lab: Lab, fork_server: ForkServer) -> Non
     assert (lab.place / "mine").is_dir()
 
 
-def test_an_unusable_tmpdir_is_told(lab: Lab, fork_server: ForkServer) -> None:
-    """The locks of the machine's turn lie there."""
-    (lab.place / f"steelyard-{os.getuid()}").touch()  # the fork server's TMPDIR is the lab's place
+def test_an_unusable_place_for_the_locks_is_told(lab: Lab, fork_server: ForkServer) -> None:
+    (lab.place / "steelyard").touch()  # the fork server keeps its locks in the lab's place
     outcome = fork_server.run(lab, "run", "--", "true")
     assert outcome.code == 3, outcome.said
-    assert "set TMPDIR" in outcome.said
+    assert "set STEELYARD_RUNTIME_DIR" in outcome.said
     assert "Traceback" not in outcome.said
     assert lab.journal()[-1]["state"] == "failed"

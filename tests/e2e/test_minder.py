@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,7 +96,7 @@ def test_when_both_are_killed_the_next_command_sweeps(
     elif sweeper == "clean":
         cleaned = fork_server.run(lab, "clean")
         assert cleaned.code == 0, cleaned.said
-        assert f"removed {lab.store}/scratch/{run}" in cleaned.said
+        assert f"removed {lab.store}/scratch/steelyard-{run}-" in cleaned.said
     if sweeper != "resume":
         assert not lab.bearers(run)
     is_completed(lab, fork_server)
@@ -108,7 +109,7 @@ def test_clean_leaves_what_lives_alone(lab: Lab, fork_server: ForkServer, until:
     cleaned = fork_server.run(lab, "clean")
     assert cleaned.code == 0, cleaned.said
     assert set(lab.bearers(run)) == before
-    assert (lab.store / "scratch" / run / "t1").is_dir()
+    assert list((lab.store / "scratch").glob(f"steelyard-{run}-*/t1"))
     assert started.process.poll() is None
     busy = fork_server.run(lab, "resume", "last")
     assert busy.code == 3
@@ -121,7 +122,7 @@ def test_clean_leaves_what_lives_alone(lab: Lab, fork_server: ForkServer, until:
 def test_clean_says_what_it_cannot_remove(lab: Lab, fork_server: ForkServer) -> None:
     """A directory of the run's name without its marker may hold somebody's data."""
     assert fork_server.run(lab, "run", "--repeat", "1", "--", "true").code == 0
-    place = lab.store / "scratch" / lab.runs()[0].name
+    place = Path(next(line["path"] for line in lab.journal() if line["kind"] == "scratch"))
     place.mkdir(parents=True)
     (place / "data").touch()
     cleaned = fork_server.run(lab, "clean")

@@ -391,18 +391,20 @@ def test_scratch_is_made_with_its_marker_and_goes_with_the_lease(run: Run) -> No
         (run.folder / "scratch" / "a" / "b").mkdir(parents=True)
         await lease.make_scratch(run.folder / "kept")
         lease.forget_scratch(run.folder / "kept")
-        await lease.make_scratch(outside)
+        with pytest.raises(FileExistsError, match="not a directory of this run"):
+            await lease.make_scratch(outside)
 
     within(run, story)
     assert not (run.folder / "scratch").exists()
-    assert (run.folder / "kept" / ".steelyard-scratch").read_text() == run.id
+    assert (run.folder / "kept" / ".steelyard-scratch").read_text().startswith(f"{run.id}:")
     assert (outside / "keep").read_text() == "keep"
     assert stat.S_IMODE((run.folder / "kept").stat().st_mode) == 0o700
 
 
 def test_scratch_that_cannot_be_made_is_an_error(run: Run) -> None:
     async def story(lease: Lease, _: Start) -> None:
+        (run.folder / "none").touch()
         await lease.make_scratch(run.folder / "none" / "scratch")
 
-    with pytest.raises(FileNotFoundError, match="scratch"):
+    with pytest.raises(FileExistsError, match="scratch"):
         within(run, story)

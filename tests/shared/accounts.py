@@ -30,7 +30,8 @@ _COMMENT = "steelyard test of pid "
 _SOURCES = Path(__file__).parents[2] / "src"
 _ENTER = """
 mount --make-rprivate /
-for each in python packages sources; do mount --rbind "$1" "$HOME/.code/$each"; shift; done
+code=$1; shift
+for each in python packages sources; do mount --rbind "$1" "$code/$each"; shift; done
 exec setpriv --reuid="$USER" --regid="$USER" --init-groups -- "$@"
 """
 
@@ -69,7 +70,8 @@ class Account:
     def argv(self, *argv: str) -> list[str]:
         """Words that run a program as this account."""
         code = (sys.base_prefix, sysconfig.get_path("purelib"), str(_SOURCES))
-        return ["unshare", "--mount", "sh", "-eu", "-c", _ENTER, "sh", *code, *argv]
+        place = str(self.home / ".code")
+        return ["unshare", "--mount", "sh", "-eu", "-c", _ENTER, "sh", place, *code, *argv]
 
     def run(self, *argv: str, env: dict[str, str] | None = None, **options: Any) -> Any:
         """Run a program to its end, as `subprocess.run` with captured text."""

@@ -37,9 +37,9 @@ def test_types_are_taken_in_the_order_of_the_file() -> None:
 
 def test_an_entry_of_sites_yaml(own_place: Path) -> None:
     Path("sites.yaml").write_text(
-        f"ec2: {{image: {IMAGE}, type: c7i.xlarge, region: eu-central-1, volume: 20GiB}}\n"
+        f"cloud: {{use: ec2, image: {IMAGE}, type: c7i.xlarge, region: eu-central-1, volume: 20GiB}}\n"
     )
-    found = resolve("ec2:3").site
+    found = resolve("cloud:3").site
     assert isinstance(found, Ec2)
     assert (found.size(), found.order(None).volume) == (3, 20)
     assert asyncio.run(found.seconds_left()) is None

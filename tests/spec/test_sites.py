@@ -53,6 +53,26 @@ def test_wrong_options_are_told_with_their_place_all_at_once(home: Path) -> None
     ]
 
 
+def test_the_projects_file_may_not_redefine_a_site_of_ours(home: Path) -> None:
+    """`--site slurm` must not mean what a directory that one happens to be in says."""
+    Path("sites.yaml").write_text("bench: {use: local}\nslurm: {use: ssh, hosts: [x]}\nlocal: {hosts: 9}\n")
+    with pytest.raises(SpecError) as caught:
+        resolve("bench")
+    assert [str(problem).partition("; ")[0] for problem in caught.value.problems] == [
+        "sites.yaml:2:1  site 'slurm' is Steelyard's own",
+        "sites.yaml:3:1  site 'local' is Steelyard's own",
+    ]
+
+
+def test_a_file_here_that_others_may_write_to_is_not_used(home: Path) -> None:
+    Path("sites.yaml").write_text("bench: {use: local}\n")
+    Path("sites.yaml").chmod(0o666)
+    with pytest.raises(UsageError, match=r"the file of sites sites.yaml .* others may write") as told:
+        resolve("bench")
+    assert "steelyard trust" in told.value.hint
+    assert hosts("local") == 1, "which needs no file"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [("local:many", "a number of hosts, as in local:4"), ("local:0", "hosts"), ("local:4000", "hosts")],

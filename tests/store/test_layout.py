@@ -120,14 +120,6 @@ def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         Store(tmp_path).all()
 
 
-def test_the_place_is_chosen_by_option_then_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELYARD_STORE", "from-environment")
-    assert Store.chosen("from-option").root == Path("from-option")
-    assert Store.chosen(None).root == Path("from-environment")
-    monkeypatch.setenv("STEELYARD_STORE", "")
-    assert Store.chosen(None).root == Path("steelyard-runs")
-
-
 def test_every_file_of_a_run_lies_in_its_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     named = [folder.experiment, folder.design, folder.environment, folder.journal, folder.control]

@@ -29,6 +29,7 @@ COMMANDS = {
     "report": "Write a self-contained HTML (or Markdown) report",
     "export": "Export a run as CSV, Parquet, JSON or JUnit",
     "rm": "Remove runs from the store",
+    "trust": "Trust a directory that other accounts may write to",
     "clean": "End and remove whatever dead runs left behind",
     "catalog": "List workloads, sites and what they cover",
     "doctor": "Say what is poor about this machine for measuring",

@@ -15,9 +15,9 @@ def command(store: str | None) -> int:
     Safe at any time: runs that live are not touched, and records are kept.
     """
     from steelyard.controller.clean import clean
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
-    found = clean(Store.chosen(store))
+    found = clean(chosen_store(store))
     for path in found.removed:
         click.echo(f"removed {path}")
     for text in found.rented:

@@ -28,9 +28,9 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     """
     import asyncio
 
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
-    chosen = scratch or os.environ.get("STEELYARD_SCRATCH") or Store.chosen(store).scratch
+    chosen = scratch or os.environ.get("STEELYARD_SCRATCH") or chosen_store(store).scratch
     where = PurePosixPath(Path(chosen).absolute())
     found = asyncio.run(_found(where))
     if as_json:

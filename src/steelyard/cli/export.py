@@ -29,7 +29,7 @@ def command(run: str, form: str, output: str | None, store: str | None) -> int:
     from steelyard.store.reader import RunRecord
 
     record = RunRecord(found_run(store, run))
-    path = Path(output) if output else record.folder.derived / f"{record.id}.{_ENDINGS[form]}"
+    path = Path(output) if output else record.folder.derived_file(f"{record.id}.{_ENDINGS[form]}")
     writers = {
         "csv": export.write_csv,
         "parquet": export.write_parquet,

@@ -48,14 +48,14 @@ def command(
     from steelyard.cli.progress import observer
     from steelyard.controller.choices import Choices
     from steelyard.controller.run import extend
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
     if not levels and repeat is None:
         raise UsageError("what shall be added?", hint="for example: -p outstanding=128, or --repeat 12")
     folder = found_run(store, run)
     extend(
         folder,
-        Store.chosen(store),
+        chosen_store(store),
         levels=dict(_level(text) for text in levels),
         repeat=repeat,
         choices=Choices(site, Path(scratch) if scratch else None, beside),

@@ -56,7 +56,7 @@ def _report(record: RunRecord) -> Any:
     from steelyard.report import html
 
     try:
-        return html.write(record, record.folder.derived / "report.html")
+        return html.write(record, record.folder.derived_file("report.html"))
     except SteelyardError as error:
         click.echo(f"no report: {error}", err=True)
         return None

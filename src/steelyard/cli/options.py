@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from steelyard.store.layout import RunFolder, Store
+from steelyard.errors import SteelyardError
+from steelyard.spec.stores import chosen_store
+from steelyard.store.layout import RunFolder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,7 +37,9 @@ class RunName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The ids that begin so, newest first, and `last`."""
-        ids = [run.id for run in reversed(Store.chosen(ctx.params.get("store")).all())]
+        ids: list[str] = []
+        with suppress(SteelyardError):  # there is nobody to tell it to
+            ids = [run.id for run in reversed(chosen_store(ctx.params.get("store")).all())]
         return [CompletionItem(name) for name in ("last", *ids) if name.startswith(incomplete)]
 
 
@@ -64,7 +69,9 @@ class SiteName(click.ParamType[str]):
         """The names that begin so."""
         from steelyard.spec.sites import site_names
 
-        return [CompletionItem(name) for name in site_names() if name.startswith(incomplete)]
+        with suppress(SteelyardError):
+            return [CompletionItem(name) for name in site_names() if name.startswith(incomplete)]
+        return []
 
 
 def site_option(text: str) -> Callable[[Function], Function]:
@@ -105,7 +112,7 @@ def run_argument(name: str = "run", **more: Any) -> Callable[[Function], Functio
 
 def found_run(store: str | None, name: str) -> RunFolder:
     """The run of a name; `last` is printed resolved. Raises UnknownName."""
-    folder = Store.chosen(store).find(name)
+    folder = chosen_store(store).find(name)
     if name == "last":
         click.echo(f"last is {folder.id}", err=True)
     return folder

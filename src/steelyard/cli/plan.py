@@ -36,11 +36,11 @@ def command(file: str, site: str | None, scratch: str | None, store: str | None,
     from steelyard.controller.choices import Choices, chosen_site
     from steelyard.controller.preview import preview
     from steelyard.spec.load import load
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
     experiment, _ = load(Path(file))
     named = chosen_site(Choices(site), experiment)
-    where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or Store.chosen(store).scratch).absolute()
+    where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or chosen_store(store).scratch).absolute()
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

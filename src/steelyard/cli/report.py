@@ -31,7 +31,7 @@ def command(run: str, form: str, output: str | None, outliers: str | None, store
 
     record = RunRecord(found_run(store, run))
     name = "report.html" if form == "html" else "report.md"
-    path = Path(output) if output else record.folder.derived / name
+    path = Path(output) if output else record.folder.derived_file(name)
     writer = html if form == "html" else markdown
     click.echo(writer.write(record, path, outliers=outliers))
     return 0

@@ -52,12 +52,12 @@ def command(
     from steelyard.cli.progress import observer
     from steelyard.controller.choices import Choices, JobChoices
     from steelyard.controller.run import resume
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
     folder = found_run(store, run)
     jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
     choices = Choices(site, Path(scratch) if scratch else None, beside, jobs)
-    resume(folder, Store.chosen(store), choices=choices, observer=observer(quiet=quiet or as_json))
+    resume(folder, chosen_store(store), choices=choices, observer=observer(quiet=quiet or as_json))
     if detach:
         return 0
     # Loaded only now: what prints results is not to hold up the trials, least of all in a job that costs.

@@ -72,7 +72,7 @@ def command(
     from steelyard.cli.progress import observer
     from steelyard.controller.choices import Choices, JobChoices
     from steelyard.controller.run import start
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
     words: tuple[str, ...] = ctx.meta.get("words", ())
     if words and not any("{" in word for word in words) and len(words) > 1:
@@ -81,7 +81,7 @@ def command(
     experiment, text, origin = _experiment(
         file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}
     )
-    where = Store.chosen(store)
+    where = chosen_store(store)
     jobs = JobChoices(detach, chain, split, options)
     choices = Choices(site, Path(scratch) if scratch else None, beside, jobs)
     folder = start(

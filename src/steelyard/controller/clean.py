@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.remote.ec2.clean import clean_leases
+from steelyard.remote.mark import digest
 from steelyard.remote.minder.scratch import remove_scratch
 from steelyard.remote.sweep import sweep
 from steelyard.store.journal import lines
@@ -35,8 +36,8 @@ def clean(store: Store) -> Cleaned:
     _clean_rented(found)
     for folder in store.all():
         if not is_live(folder):
-            for path in _scratch_of(folder, store):
-                _remove(path, folder.id, found)
+            for path, mark in _scratch_of(folder).items():
+                _remove(path, mark, found)
     return found
 
 
@@ -48,18 +49,22 @@ def _clean_rented(found: Cleaned) -> None:
     found.kept += ended.kept
 
 
-def remove_scratch_of(folder: RunFolder, store: Store) -> None:
+def remove_scratch_of(folder: RunFolder) -> None:
     """Remove the scratch of one dead run, as far as possible; `clean` reports what is left."""
-    for path in _scratch_of(folder, store):
-        _remove(path, folder.id, Cleaned())
+    for path, mark in _scratch_of(folder).items():
+        _remove(path, mark, Cleaned())
 
 
-def _scratch_of(folder: RunFolder, store: Store) -> list[Path]:
-    """The directories that a run made for scratch, whether or not they are still there."""
+def _scratch_of(folder: RunFolder) -> dict[Path, str]:
+    """The directories that a run made for scratch, whether or not they are still there; their marks' digests.
+
+    Hosts far away clean up by themselves. A run of somebody else is no reason to remove anything.
+    """
+    if not folder.is_ours():
+        return {}
     near = [line for line in _history(folder) if line["kind"] == "scratch" and "host" not in line]
-    named = [Path(str(line.get("path"))) for line in near]  # hosts far away clean up by themselves
-    every = dict.fromkeys([store.scratch.absolute() / folder.id, *named])
-    return [path for path in every if path.name.endswith(folder.id)]
+    named = {Path(str(line.get("path"))): str(line.get("mark")) for line in near}
+    return {path: mark for path, mark in named.items() if folder.id in path.name}
 
 
 def _history(folder: RunFolder) -> list[dict[str, Any]]:
@@ -70,10 +75,10 @@ def _history(folder: RunFolder) -> list[dict[str, Any]]:
         return []
 
 
-def _remove(path: Path, run: str, found: Cleaned) -> None:
+def _remove(path: Path, mark: str, found: Cleaned) -> None:
     try:
-        if not remove_scratch(bytes(path), run):
-            path.rmdir()  # it bears the run's name, and was cut off just before or after its marker was there
+        if not remove_scratch(bytes(path), lambda text: digest(text) == mark):
+            path.rmdir()  # it was cut off just before or after its marker was there; others are not empty
     except FileNotFoundError:
         return
     except OSError as error:

@@ -19,6 +19,7 @@ from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
 from steelyard.remote.sweep import sweep
+from steelyard.remote.trust import check_is_ours
 from steelyard.spec.change import extended
 from steelyard.spec.load import checked_source
 from steelyard.spec.sites import NamedSite
@@ -46,6 +47,7 @@ def start(
     """
     site = chosen_site(choices, experiment)
     functions, experiment = texts(experiment, origin), looked_up(experiment, origin)
+    check_is_ours(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     with RunWriter(folder) as writer:
@@ -64,6 +66,7 @@ def resume(
     folder: RunFolder, store: Store, *, choices: Choices | None = None, observer: Observer | None = None
 ) -> RunFolder:
     """Go on with a run where its journal ends. Raises as `start`, and RunBusy when it is still going on."""
+    check_is_ours(folder.path, "the run")
     with RunWriter(folder, _PATIENCE_OF_A_JOB if os.environ.get(JOB) == "1" else PATIENCE) as writer:
         site = _go_on(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
@@ -80,6 +83,7 @@ def extend(
     observer: Observer | None = None,
 ) -> RunFolder:
     """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
+    check_is_ours(folder.path, "the run")
     with RunWriter(folder) as writer:
         record = _begun(folder)
         _, text = extended(record.experiment_text, str(folder.experiment), levels, repeat)
@@ -103,7 +107,7 @@ def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: O
     record = _begun(folder)
     experiment = found_again(checked_source(read(record.experiment_text, str(folder.experiment))), folder)
     sweep(run=folder.id)
-    remove_scratch_of(folder, store)
+    remove_scratch_of(folder)
     # A trial that failed only because its record found no room is made again.
     results = Results(result for result in record.results if result.category != "store-full")
     design = Design(experiment, record.seed)

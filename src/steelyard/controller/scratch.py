@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import PurePosixPath
@@ -36,7 +37,7 @@ class Scratch:
     ) -> None:
         self.host, self.base, self.run, self._note = host, base, run, note
         self._keep = experiment.reset == "keep"
-        self._alone = alone
+        self._alone, self._secret = alone, secrets.token_hex(8)
         self._made: list[PurePosixPath] = []
 
     async def open(self) -> None:
@@ -84,14 +85,15 @@ class Scratch:
         named = workload.directory()
         if named == "scratch":
             return await self._make(self._within(self.base))
-        return await self._make(PurePosixPath(named) / f"steelyard-{self._own()}")
+        return await self._make(PurePosixPath(named) / self._own())
 
     def _within(self, base: PurePosixPath) -> PurePosixPath:
         return base / self._own()
 
     def _own(self) -> str:
-        """The directory's name begins with the host where others see it too, and ends with the run's id."""
-        return self.run if self._alone else f"{self.host.name}-{self.run}"
+        """The directory's name: the host, where others see it too, the run's id, and a secret."""
+        name = self.run if self._alone else f"{self.host.name}-{self.run}"
+        return f"steelyard-{name}-{self._secret}"
 
     async def _make(self, path: PurePosixPath) -> PurePosixPath:
         if path not in self._made:

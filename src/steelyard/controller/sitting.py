@@ -46,8 +46,11 @@ from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import Store
 from steelyard.store.writer import RunWriter
 
-FAR_SCRATCH = PurePosixPath("/var/tmp/steelyard")  # noqa: S108 - its directories are made 0700, and marked
-"""Where test data go on a host far away that names no place: on its disk, unlike /tmp on many."""
+FAR_SCRATCH = PurePosixPath("/var/tmp")  # noqa: S108 - what is made there is ours, with a name unknown before
+"""Where test data go on a host far away that names no place: on its disk, unlike /tmp on many.
+
+No directory in between, which another account could make first.
+"""
 
 
 async def _in_numbers(host: Host) -> None:
@@ -274,7 +277,7 @@ class Sitting:
 
     def _note_scratch(self, host: Host, path: PurePosixPath) -> None:
         facts = {} if host.shares_files else {"host": host.name}
-        self.writer.journal.write("scratch", sync=True, path=str(path), **facts)
+        self.writer.journal.write("scratch", sync=True, path=str(path), mark=host.mark.digest, **facts)
 
     async def _environment(self, crew: Crew, scratches: Scratches) -> None:
         needs = tools_of(self.experiment, self.design.cells[0])

@@ -9,10 +9,11 @@ has locked a file makes sure that it is still the one that others find.
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
+import pwd
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,8 +21,10 @@ from typing import Self
 
 from steelyard.controller.observer import Observer
 from steelyard.errors import HostError
+from steelyard.remote.local import this_machine
 
 LOOK_EVERY = 0.1
+VARIABLE = "STEELYARD_RUNTIME_DIR"
 
 
 class Turn:
@@ -62,7 +65,7 @@ class Turn:
 
     def _open(self) -> None:
         try:
-            self._folder = _folder()
+            self._folder = lock_folder()
             self._turn = _opened(self._folder / "turn")
             try:
                 self._present = _opened(self._folder / "present")
@@ -70,10 +73,10 @@ class Turn:
                 os.close(self._turn)
                 raise
         except OSError as error:
-            if isinstance(error, FileNotFoundError) and Path(tempfile.gettempdir()).is_dir():
+            if isinstance(error, FileNotFoundError):
                 self._open()  # the last run has just taken the directory away
                 return
-            hint = "set TMPDIR to a directory that you can write to"
+            hint = f"set {VARIABLE} to a directory of yours, the same for all your runs here"
             raise HostError(f"cannot lock this machine's turn: {error}", hint=hint) from error
 
     def _found_by_others(self) -> bool:
@@ -125,13 +128,45 @@ def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def _folder() -> Path:
-    """A directory that only this user can write to, whatever others put into the temporary directory."""
-    path = Path(tempfile.gettempdir()) / f"steelyard-{os.getuid()}"
-    path.mkdir(mode=0o700, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise HostError(
-            f"{path} belongs to somebody else", hint="remove it, or set TMPDIR to a directory of yours"
-        )
+def lock_folder() -> Path:
+    """A directory of ours that all our runs on this machine find, whatever TMPDIR and XDG_… say in each.
+
+    That of the session, where there is one; else one in our home, which other machines may share; else, for
+    an account without a home, one for temporary files. STEELYARD_RUNTIME_DIR names another. Raises OSError.
+    """
+    if named := os.environ.get(VARIABLE):
+        return _private(Path(named) / "steelyard")
+    runtime = Path(f"/run/user/{os.getuid()}")
+    if _is_private(runtime):
+        return _private(runtime / "steelyard")
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir) if _has_account() else Path()
+    if home.is_absolute() and home.is_dir():
+        cache = home / ".cache" / "steelyard"
+        cache.mkdir(parents=True, exist_ok=True)
+        return _private(cache / f"runs-{this_machine()}")
+    return _private(Path(f"/var/tmp/steelyard-{os.getuid()}"))  # noqa: S108 - made, or refused
+
+
+def _has_account() -> bool:
+    """A container may run as a user whom its list of accounts does not know."""
+    return any(each.pw_uid == os.getuid() for each in pwd.getpwall())
+
+
+def _private(path: Path) -> Path:
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        if not _is_private(path):
+            why = "it belongs to somebody else, or others may write to it"
+            raise PermissionError(errno.EPERM, why, str(path)) from None
+    except FileNotFoundError:
+        raise NotADirectoryError(errno.ENOTDIR, "there is no such directory", str(path.parent)) from None
     return path
+
+
+def _is_private(path: Path) -> bool:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022

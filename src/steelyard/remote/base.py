@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.command import Command, Exit
+from steelyard.remote.mark import Mark
 
 
 class Streams(NamedTuple):
@@ -69,6 +70,7 @@ class Host(ABC):
     - `machine` tells machines apart: hosts with the same one share a kernel, and so its clock and its load.
     - `facts` go into the record as they are: its type, its price, how to cut it off.
     - `shares_files`: a path of the controller's names the same file there (a result written there is here).
+    - `mark` is what its scratch directories are marked with.
 
     Methods raise HostError that names the host; HostLost, a HostError, when it does not answer any more; and
     TrialFailure with category `tool-missing` when a program is not there.
@@ -80,6 +82,7 @@ class Host(ABC):
     memory: int
     machine: str
     shares_files: bool
+    mark: Mark
     facts: Mapping[str, Any]
 
     def scratch_base(self) -> PurePosixPath | None:
@@ -135,7 +138,10 @@ class Host(ABC):
 
     @abstractmethod
     async def make_scratch(self, path: PurePosixPath) -> None:
-        """Make a directory for this run, marked as ours, and remember to remove it whatever happens."""
+        """Make a directory for this run, marked as ours, and remember to remove it whatever happens.
+
+        Its name must be one that nobody can guess. Raises HostError where somebody else could replace it.
+        """
 
     @abstractmethod
     async def remove_scratch(self, path: PurePosixPath) -> None:

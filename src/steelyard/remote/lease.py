@@ -24,6 +24,7 @@ from typing import Any, Self
 from steelyard.errors import HostError
 from steelyard.model.command import Exit
 from steelyard.remote import minder
+from steelyard.remote.mark import Mark
 from steelyard.remote.minder.processes import EXEC_WITHIN, read_proc
 from steelyard.remote.sweep import UNENDING, SweepError, end_bearers
 from steelyard.remote.token import Token
@@ -85,7 +86,7 @@ class Lease:
 
     def __init__(self, token: Token) -> None:
         loop = asyncio.get_running_loop()
-        self.token, self.minder_pid = token, 0
+        self.token, self.mark, self.minder_pid = token, Mark.fresh(token.run), 0
         self._names = map(str, itertools.count(1))
         self._children: dict[str, Child] = {}
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -141,14 +142,15 @@ class Lease:
             raise StartError(answer["what"], values[answer["what"]], answer["errno"])
         return child
 
-    async def make_scratch(self, path: Path) -> None:
-        """Have the minder create a directory marked as this run's, and remove it when the lease ends.
+    async def make_scratch(self, path: Path, mark: Mark | None = None) -> None:
+        """Have the minder create a directory with a mark, ours by default; it goes when the lease ends.
 
-        One that is there already is only noted; its marker then decides. Raises OSError and MinderError.
+        One that bears the mark already is only noted. Raises OSError and MinderError.
         """
-        answer = await self._ask(next(self._names), do="scratch", path=_path(path))
+        mark = mark or self.mark
+        answer = await self._ask(next(self._names), do="scratch", path=_path(path), mark=str(mark))
         if answer["errno"]:
-            raise OSError(answer["errno"], os.strerror(answer["errno"]), str(path))
+            raise OSError(answer["errno"], answer["why"], str(path))
 
     def memory_floor(self) -> int:
         """Return the least `peak_memory`, in bytes, that an exit can show, about 11 MB.

@@ -36,6 +36,7 @@ class LocalHost(Host):
     ) -> None:
         self.name, self.address, self._lease, self._prefix = name, address, lease, prefix
         self.machine, self.shares_files, self.facts = this_machine(), True, {}
+        self.mark = lease.mark
         self._steady: dict[str, int] = {}  # files that are read again and again, kept open
         self._parents: set[Path] = set()  # directories that we made, and remove when they are empty
         self.cores = len(os.sched_getaffinity(0))
@@ -158,27 +159,21 @@ class LocalHost(Host):
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory that the minder removes should we die; see `Host`."""
+        parent = Path(path).parent
+        if not parent.exists():
+            self._parents.add(parent)
         try:
-            with suppress(FileNotFoundError):
-                return await self._make_under(Path(path).parent, Path(path))
-            # Another run has just removed the parent, which it found empty.
-            await self._make_under(Path(path).parent, Path(path))
+            await self._lease.make_scratch(Path(path))
         except OSError as error:
             hint = "name another directory with --scratch DIR or STEELYARD_SCRATCH"
             raise HostError(
                 f"cannot make the scratch directory {path}: {error.strerror}", hint=hint
             ) from error
 
-    async def _make_under(self, parent: Path, path: Path) -> None:
-        if not parent.exists():
-            parent.mkdir(parents=True, exist_ok=True)
-            self._parents.add(parent)
-        await self._lease.make_scratch(path)
-
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last; what cannot be removed stays on the minder's list, and `clean`'s."""
         try:
-            remove_scratch(os.fsencode(path), self._lease.token.run)
+            remove_scratch(os.fsencode(path), self.mark.text.__eq__)
         except FileNotFoundError:
             pass
         except OSError as error:

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from steelyard.errors import StoreError, StoreFull
+from steelyard.store import files
 
 
 @contextlib.contextmanager
 def aside(path: Path) -> Iterator[Path]:
-    """A name beside `path`; what was written there takes the place of `path` when the block ends well.
+    """A name for a library; what it wrote there takes the place of `path` when the block ends well.
 
-    Makes the folder, and removes the file when the block fails. Raises StoreFull, StoreError.
+    Makes the folder. Raises StoreFull, StoreError.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _told(path), files.aside(path) as part:
         yield part
-        part.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> Path:
     """Write a text file whole or not at all; what cannot be UTF-8 becomes `?`. Raises as `aside`."""
-    with aside(path) as part:
-        part.write_bytes(text.encode("utf-8", errors="replace"))
+    with _told(path):
+        files.write_whole(path, text.encode("utf-8", errors="replace"))
     return path
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def _unwritable(path: Path, error: OSError) -> StoreError:

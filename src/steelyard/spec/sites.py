@@ -7,8 +7,9 @@
     cluster: {use: slurm, nodes: 4, partition: cpu, time: 2h}
 
 An entry in the project's `sites.yaml` (in the working directory) wins over one in the user's
-`~/.config/steelyard/sites.yaml`, and both win over the plug-in of that name, whose defaults an entry such as
-`slurm: {use: slurm, account: physics}` thereby sets.
+`~/.config/steelyard/sites.yaml`. The latter may also name a plug-in, whose defaults an entry such as
+`slurm: {use: slurm, account: physics}` thereby sets. The project's may not: what `slurm` means is no affair
+of the directory that one happens to be in.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from pydantic import ValidationError
 
 from steelyard.errors import SpecError, UnknownName, UsageError
 from steelyard.plugins import find, names
+from steelyard.remote.trust import check_is_ours
 from steelyard.sites.base import Site
 from steelyard.spec.problem import Problem
 from steelyard.spec.sentences import faults
 from steelyard.spec.source import Source, read_bytes
 
 FILE = "sites.yaml"
+_TAKEN = "site '{name}' is Steelyard's own; choose another name, or set its defaults in ~/.config/steelyard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ def _made(kind: type[Site[Any]], text: str, options: Mapping[str, Any], source: 
 
 
 def _entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
-    for source in _sources():
+    for source in _sources(name):
         if name in source.value:
             entry = source.value[name]
             if not isinstance(entry, Mapping):
@@ -85,18 +88,36 @@ def _entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
     return None, {}
 
 
-def _sources() -> Iterator[Source]:
-    for path in _places():
-        if path.is_file():
-            source = read_bytes(path.read_bytes(), str(path))
-            if not isinstance(source.value, Mapping):
-                raise UsageError(f"{path} is no mapping of site names to their options")
-            yield source
+def _sources(name: str = "") -> Iterator[Source]:
+    """The files that are there, the project's first. They can name programs, so they must be ours alone.
 
-
-def _places() -> tuple[Path, ...]:
+    Whose the project's is does not matter to a `name` that it may not redefine anyway.
+    """
     home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(FILE), Path(home) / "steelyard" / FILE
+    for path in (Path(FILE), Path(home) / "steelyard" / FILE):
+        if not path.is_file():
+            continue
+        try:
+            check_is_ours(path, "the file of sites")
+        except UsageError:
+            if path.is_absolute() or name not in names("sites"):
+                raise
+            continue
+        yield _source(path)
+
+
+def _source(path: Path) -> Source:
+    source = read_bytes(path.read_bytes(), str(path))
+    if not isinstance(source.value, Mapping):
+        raise UsageError(f"{path} is no mapping of site names to their options")
+    builtin = set() if path.is_absolute() else names("sites")
+    taken = [name for name in source.value if name in builtin]
+    if taken:
+        marks = ((name, source.locate((name,), key=True)) for name in taken)
+        raise SpecError(
+            Problem(source.name, mark.line, mark.column, _TAKEN.format(name=name)) for name, mark in marks
+        )
+    return source
 
 
 def _unknown(name: str) -> UnknownName:

@@ -31,7 +31,9 @@ class Journal:
     def __init__(self, path: Path, reserve: Path) -> None:
         self.path, self._reserve = path, reserve
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = os.open(
+                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+            )
             self._end, self._sequence = _sound_end(path)
             os.ftruncate(self._file, self._end)
         except OSError as error:

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import secrets
 import time
@@ -28,6 +29,7 @@ from steelyard.errors import StoreError, UnknownName
 
 SCHEMA = 1
 DEFAULT = "steelyard-runs"
+ANOTHER_STORE = "name another place with --store DIR or STEELYARD_STORE"
 _SECOND = len("20261120-184512")
 _ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{4}")
 
@@ -78,6 +80,34 @@ class RunFolder:
         """What analysis makes."""
         return self.path / "derived"
 
+    def derived_file(self, name: str) -> Path:
+        """Where to write a file of `derived`. Raises StoreError where the run is not ours."""
+        self.check_is_ours("name another place with --output")
+        return self.derived / name
+
+    def is_ours(self) -> bool:
+        """Whether the folder, and no link to it, belongs to us."""
+        return self._owner() == os.geteuid()
+
+    def check_is_ours(self, hint: str = "") -> None:
+        """Raises StoreError when the run belongs to somebody else: nothing is written into it."""
+        owner = self._owner()
+        if owner is not None and owner != os.geteuid():
+            message = f"run {self.id} belongs to {_account(owner)}, so nothing is written into {self.path}"
+            raise StoreError(
+                message, hint=hint or "`steelyard run` with its experiment.yaml makes one of yours"
+            )
+
+    def _owner(self) -> int | None:
+        """Who could change what lies in it: we, unless the folder or one that we write into is another's."""
+        try:
+            owners = {self.path.lstat().st_uid, self.path.stat().st_uid}
+            written = (self.derived, self.path / "trials")
+            owners |= {path.lstat().st_uid for path in written if os.path.lexists(path)}
+        except FileNotFoundError:
+            return None
+        return next(iter(owners - {os.geteuid()}), os.geteuid())
+
     @property
     def minder_log(self) -> Path:
         """What the minder has to complain about; empty on a good day."""
@@ -125,11 +155,6 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    @classmethod
-    def chosen(cls, option: str | None) -> Store:
-        """The store of `--store`, else of STEELYARD_STORE, else ./steelyard-runs."""
-        return cls(Path(option or os.environ.get("STEELYARD_STORE") or DEFAULT))
-
     @property
     def runs(self) -> Path:
         """Where the run folders lie."""
@@ -148,7 +173,7 @@ class Store:
     def create(self, title: str) -> RunFolder:
         """A new run folder. Its id sorts by time and is unique: `20261120-184512-ska1-7f3a`."""
         try:
-            self.runs.mkdir(parents=True, exist_ok=True)
+            self._make()
             while True:
                 stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
                 path = self.runs / f"{stamp}-{title[:32]}-{secrets.token_hex(2)}"
@@ -157,6 +182,16 @@ class Store:
                     return RunFolder(path)
         except OSError as error:
             raise _unwritable(self.root, error) from error
+
+    def _make(self) -> None:
+        """The store; what is recorded is for its user's eyes, who may open it to others."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.runs.mkdir(mode=0o700, exist_ok=True)
+        for path in (self.root, self.runs):
+            owner = path.stat().st_uid
+            if owner not in (0, os.geteuid()):
+                message = f"the store {path} belongs to {_account(owner)}, so nothing is written into it"
+                raise StoreError(message, hint=ANOTHER_STORE)
 
     def all(self) -> list[RunFolder]:
         """All runs, oldest first. Raises StoreError when the store cannot be read."""
@@ -211,5 +246,11 @@ def _born(run: RunFolder) -> int:
 
 def _unwritable(root: Path, error: OSError) -> StoreError:
     reason = error.strerror or str(error)
-    hint = "name another place with --store DIR or STEELYARD_STORE"
-    return StoreError(f"cannot make a run in the store {root}: {reason}", hint=hint)
+    return StoreError(f"cannot make a run in the store {root}: {reason}", hint=ANOTHER_STORE)
+
+
+def _account(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import StoreError
+from steelyard.store.files import aside
 from steelyard.store.journal import write_failure
 
 if TYPE_CHECKING:
@@ -60,15 +61,11 @@ def write_parquet(rows: Iterable[Mapping[str, float]], path: Path) -> None:
 
     Raises StoreFull, StoreError, and leaves nothing behind then.
     """
-    aside = path.with_name(f".{path.name}.part")
     try:
-        _write(_columns(rows), aside)
-        _sync(aside)
-        aside.replace(path)
+        with aside(path, sync=True) as part:
+            _write(_columns(rows), part)
     except OSError as error:
         raise write_failure(path, error) from error
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def read_parquet(path: Path) -> dict[str, list[Any]]:
@@ -123,11 +120,6 @@ def _refused(path: Path, error: duckdb.Error) -> StoreError:
     if os.strerror(errno.ENOSPC) in str(error) or os.strerror(errno.EDQUOT) in str(error):
         return write_failure(path, OSError(errno.ENOSPC, ""))
     return StoreError(f"cannot write {path}: {_first_line(error)}")
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _literal(path: Path) -> str:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from steelyard.errors import RunBusy, StoreError
+from steelyard.store.files import write_whole
 from steelyard.store.journal import Journal, write_failure
 from steelyard.store.layout import SCHEMA, RunFolder
 
@@ -24,10 +25,12 @@ _PAUSE = 0.01
 class RunWriter:
     """An open run. Use it as a context manager; it holds `control.json` locked until it is closed.
 
-    `patience`: for how many seconds it is tried when another process has it. Raises RunBusy, StoreError.
+    `patience`: for how many seconds it is tried when another process has it. Raises RunBusy, StoreError; the
+    latter also for a run of somebody else, into which nothing is written.
     """
 
     def __init__(self, folder: RunFolder, patience: float = PATIENCE) -> None:
+        folder.check_is_ours()
         self.folder = folder
         self._lock = _locked(folder, patience)
         try:
@@ -64,17 +67,9 @@ class RunWriter:
 
     def text(self, path: Path, content: str, *, sync: bool = False) -> None:
         """Write a file of the record whole or not at all. Raises StoreFull, StoreError."""
-        aside = path.with_name(f".{path.name}.part")
         try:
-            with aside.open("w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(content + "\n")
-                file.flush()
-                if sync:
-                    os.fdatasync(file.fileno())
-            aside.replace(path)
+            write_whole(path, f"{content}\n".encode(errors="surrogateescape"), sync=sync)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                aside.unlink(missing_ok=True)
             raise write_failure(path, error) from error
 
     def phase_folder(self, number: int, role: str, phase: str) -> Path:
@@ -101,7 +96,7 @@ class RunWriter:
 def is_live(folder: RunFolder) -> bool:
     """Whether a controller drives the run just now, on this machine or through a shared file system."""
     try:
-        lock = os.open(folder.control, os.O_RDONLY | os.O_CLOEXEC)
+        lock = os.open(folder.control, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -123,7 +118,7 @@ def _locked(folder: RunFolder, patience: float) -> int:
     """
     for _ in range(max(1, round(patience / _PAUSE))):
         try:
-            lock = os.open(folder.control, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = os.open(folder.control, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise write_failure(folder.control, error) from error
         if _taken(folder.control, lock):

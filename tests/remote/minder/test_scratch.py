@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import os
 import resource
+import stat
 from pathlib import Path
 
 import pytest
 
+from accounts import Account
 from steelyard.remote.minder import SCRATCH_MARKER
 from steelyard.remote.minder.scratch import make_scratch, remove_scratch
 
@@ -16,7 +18,7 @@ def test_what_was_made_is_removed(tmp_path: Path) -> None:
     (place / "deep" / "er").mkdir(parents=True)
     (place / "deep" / "file").write_text("x")
     os.mkfifo(place / "pipe")
-    assert remove_scratch(os.fsencode(place), "run")
+    assert remove_scratch(os.fsencode(place), "run".__eq__)
     assert not place.exists()
 
 
@@ -24,7 +26,7 @@ def test_what_was_made_is_removed(tmp_path: Path) -> None:
 def test_what_does_not_name_the_run_stays(tmp_path: Path, marker: str | None) -> None:
     if marker is not None:
         (tmp_path / SCRATCH_MARKER).write_text(marker)
-    assert not remove_scratch(os.fsencode(tmp_path), "run")
+    assert not remove_scratch(os.fsencode(tmp_path), "run".__eq__)
     assert tmp_path.exists()
 
 
@@ -33,8 +35,7 @@ def test_a_marker_elsewhere_does_not_count(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     (place / SCRATCH_MARKER).symlink_to(tmp_path / "marker")
-    with pytest.raises(OSError, match="symbolic links"):
-        remove_scratch(os.fsencode(place), "run")
+    assert not remove_scratch(os.fsencode(place), "run".__eq__)
     assert place.exists()
 
 
@@ -47,16 +48,79 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (place / "link").symlink_to(outside)
     (tmp_path / "alias").symlink_to(place)
     with pytest.raises(OSError, match=r"alias"):
-        remove_scratch(os.fsencode(tmp_path / "alias"), "run")
-    assert remove_scratch(os.fsencode(place), "run")
+        remove_scratch(os.fsencode(tmp_path / "alias"), "run".__eq__)
+    assert remove_scratch(os.fsencode(place), "run".__eq__)
     assert (outside / "keep").read_text() == "keep"
 
 
-def test_what_is_there_already_is_not_marked(tmp_path: Path) -> None:
+def make(place: Path, mark: str = "run") -> None:
+    make_scratch(os.fsencode(place), mark)
+
+
+def test_missing_parents_are_made_for_passage_only(tmp_path: Path) -> None:
+    make(tmp_path / "a" / "b" / "place")
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a" / "b")]
+    assert modes == [0o711, 0o711]
+
+
+def test_what_is_there_already_is_taken_only_with_our_mark(tmp_path: Path) -> None:
     place = tmp_path / "place"
-    place.mkdir()
-    make_scratch(os.fsencode(place), "run")
-    assert list(place.iterdir()) == []
+    make(place)
+    make(place)
+    place.chmod(0o711)  # opened for a server with a user of its own
+    make(place)
+    with pytest.raises(FileExistsError, match="not a directory of this run"):
+        make(place, "another run")
+    (tmp_path / "bare").mkdir(mode=0o700)
+    with pytest.raises(FileExistsError, match="not a directory of this run"):
+        make(tmp_path / "bare")
+
+
+@pytest.mark.parametrize("mode", [0o750, 0o702, 0o777])
+def test_what_others_may_read_or_write_is_not_taken(tmp_path: Path, mode: int) -> None:
+    make(tmp_path / "place")
+    (tmp_path / "place").chmod(mode)
+    with pytest.raises(FileExistsError, match="not a directory of this run"):
+        make(tmp_path / "place")
+
+
+def test_a_link_to_a_directory_of_ours_is_not_taken(tmp_path: Path) -> None:
+    make(tmp_path / "place")
+    (tmp_path / "link").symlink_to(tmp_path / "place")
+    with pytest.raises(OSError, match="link"):
+        make(tmp_path / "link")
+
+
+def test_the_directory_of_another_account_is_not_taken(tmp_path: Path, mallory: Account) -> None:
+    """Who makes it first would read what we write there, and could put his own files in the place of ours."""
+    place = mallory.owns(tmp_path / "place", mode=0o700)
+    mallory.owns(place / SCRATCH_MARKER, "run")
+    with pytest.raises(FileExistsError, match="not a directory of this run"):
+        make(place)
+    assert not remove_scratch(os.fsencode(place), "run".__eq__)
+
+
+def test_a_marker_of_another_account_does_not_count(tmp_path: Path, mallory: Account) -> None:
+    (tmp_path / "place").mkdir(mode=0o700)
+    mallory.owns(tmp_path / "place" / SCRATCH_MARKER, "run")
+    with pytest.raises(FileExistsError, match="not a directory of this run"):
+        make(tmp_path / "place")
+
+
+def test_a_parent_of_another_account_is_refused(tmp_path: Path, mallory: Account) -> None:
+    parent = mallory.owns(tmp_path / "parent")
+    with pytest.raises(PermissionError, match=f"parent: it belongs to {mallory.name}"):
+        make(parent / "deep" / "place")
+    assert list(parent.iterdir()) == []
+
+
+def test_a_parent_that_others_may_write_to_is_refused_unless_it_is_sticky(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(PermissionError, match="open: others may write to it; `steelyard trust"):
+        make(tmp_path / "open" / "place")
+    (tmp_path / "open").chmod(0o1777)
+    make(tmp_path / "open" / "place")
 
 
 def test_a_removal_cut_short_can_be_taken_up_again(tmp_path: Path) -> None:
@@ -70,9 +134,9 @@ def test_a_removal_cut_short_can_be_taken_up_again(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + 3, hard))
     try:
         with pytest.raises(OSError, match="Too many open files"):
-            remove_scratch(os.fsencode(place), "run")
+            remove_scratch(os.fsencode(place), "run".__eq__)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert {SCRATCH_MARKER, "1"} <= {path.name for path in place.iterdir()}
-    assert remove_scratch(os.fsencode(place), "run")
+    assert remove_scratch(os.fsencode(place), "run".__eq__)
     assert not place.exists()

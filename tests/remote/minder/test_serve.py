@@ -72,7 +72,7 @@ def is_no_request(line: bytes) -> bool:
         b'{"do": "start"}\n',
         b'{"do": "start", "id": "2", "argv": 7, "env": {}}\n',
         b'{"do": "kill", "id": "1", "grace": "soon"}\n',
-        b'{"do": "scratch", "path": 1}\n',
+        b'{"do": "scratch", "path": 1, "mark": "x"}\n',
         b"[" * 100_000 + b"\n",
         b"1" * 10_000 + b"\n",
     ],
@@ -106,7 +106,7 @@ def test_a_controller_that_does_not_listen_cannot_hold_the_minder_up(run: Run) -
     with bare_minder(run) as (lease, _):
         start_tree(lease)
         for number in range(10_000):
-            say(lease, do="scratch", id=str(number), path=str(run.folder / "none" / "x"))
+            say(lease, do="scratch", id=str(number), path="/proc/none/x", mark="")
         say(lease, do="kill", id="1", grace=0)
         assert run.until(lambda: not run.bearers())
         answers = [hear(lease)["event"] for _ in range(10_001)]

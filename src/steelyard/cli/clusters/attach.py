@@ -33,9 +33,9 @@ def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: A
     from steelyard.controller.clusters import named
     from steelyard.errors import UsageError
     from steelyard.model.cluster import visitor
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
-    found = named(Store.chosen(options["store"]), cluster)
+    found = named(chosen_store(options["store"]), cluster)
     appl = application(options)
     if appl is None:
         raise UsageError("what shall join the cluster?", hint="give --appl COMMAND")

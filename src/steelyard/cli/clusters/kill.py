@@ -19,7 +19,7 @@ def command(cluster: str | None, store: str | None) -> int:
     """
     from steelyard.controller.clusters import named
     from steelyard.controller.steer import steer
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
-    click.echo(steer(named(Store.chosen(store), cluster).folder, "cancel"))
+    click.echo(steer(named(chosen_store(store), cluster).folder, "cancel"))
     return 0

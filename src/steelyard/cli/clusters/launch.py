@@ -20,6 +20,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.sites._batch_options import BatchOptions
 from steelyard.spec.change import from_tree
 from steelyard.spec.sites import NamedSite, resolve
+from steelyard.spec.stores import chosen_store
 from steelyard.store.layout import RunFolder, Store
 from steelyard.units import Duration
 
@@ -69,7 +70,7 @@ class Asked:
 def launched(tree: Mapping[str, Any], asked: Asked, nodes: int) -> int:
     """Run it; the exit code: the application's, 125 where we failed. Raises UsageError, Interrupted."""
     experiment, text = from_tree(tree)
-    site, store = asked.place(nodes), Store.chosen(asked.store)
+    site, store = asked.place(nodes), chosen_store(asked.store)
     queued = waits_for_job(site)
     if asked.detach and not queued:
         from steelyard.cli.clusters.background import in_background

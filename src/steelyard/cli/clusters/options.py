@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from steelyard.cli.options import site_option, store_option
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.store.layout import Store
+from steelyard.spec.stores import chosen_store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _CLOCK = re.compile(r"(\d{1,4}):([0-5]?\d)(?::([0-5]?\d))?")
@@ -52,7 +52,7 @@ class ClusterName(click.ParamType[str]):
         """Those that live."""
         from steelyard.controller.clusters import living
 
-        every = living(Store.chosen(ctx.params.get("store")))
+        every = living(chosen_store(ctx.params.get("store")))
         names = dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
@@ -169,7 +169,7 @@ def snapshot_place(store: str | None, place: str | None) -> str:
     """Where snapshots lie, absolute, since hosts are asked for it, too."""
     if place and place.startswith("s3://"):
         return place
-    return str(Path(place or Store.chosen(store).snapshots).absolute())
+    return str(Path(place or chosen_store(store).snapshots).absolute())
 
 
 def settings_of(pairs: Sequence[str]) -> Mapping[str, Any]:

@@ -22,10 +22,10 @@ def command(cluster: str | None, place: str | None, store: str | None, as_json: 
     steelyard cluster snapshot brain --snapshots s3://results/brain
     """
     from steelyard.controller.clusters import named
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
     from steelyard.units import show
 
-    found = named(Store.chosen(store), cluster)
+    found = named(chosen_store(store), cluster)
     where = snapshot_place(store, place) if place else None
     told = ask(found.folder.control, "snapshot", place=where)
     if as_json:

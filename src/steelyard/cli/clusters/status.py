@@ -26,9 +26,9 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
     steelyard cluster status brain --json
     """
     from steelyard.controller.clusters import listed, living, named
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
-    where = Store.chosen(store)
+    where = chosen_store(store)
     every = living(where)
     if cluster is None and len(every) != 1:
         if as_json:

@@ -21,9 +21,9 @@ def command(cluster: str | None, store: str | None) -> int:
     """
     from steelyard.controller.clusters import named
     from steelyard.errors import UsageError
-    from steelyard.store.layout import Store
+    from steelyard.spec.stores import chosen_store
 
-    found = named(Store.chosen(store), cluster)
+    found = named(chosen_store(store), cluster)
     if found.state != "running":
         raise UsageError(
             f"cluster {found.name} has not begun: it is {found.doing.what}",

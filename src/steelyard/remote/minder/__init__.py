@@ -11,7 +11,7 @@ lines of ASCII JSON; bytes that are not UTF-8 travel as lone surrogates (PEP 383
                                                              {event: failed, id, what, errno}
     {do: kill, id, grace}                                    {event: exited, id, code, signal, wall, user,
                                                               system, peak_memory, leftovers}
-    {do: scratch, id, path}                                  {event: scratch, id, errno}
+    {do: scratch, id, path, mark}                            {event: scratch, id, errno, why}
     {do: unscratch, path}
 
 The lease is over when it is closed, the controller is dead, SIGTERM comes, or a message makes no sense. Then

@@ -41,9 +41,9 @@ class Minder:
     """Serves one lease."""
 
     def __init__(self, token: str) -> None:
-        self.token, self.run = token, token.partition(":")[0]
+        self.token = token
         self.children: dict[str, Child] = {}
-        self.scratch: dict[str, None] = {}
+        self.scratch: dict[str, str] = {}  # path to mark
         self.inbox, self.outbox = b"", b""
         self.poll = select.poll()
         self.poll.register(LEASE, select.POLLIN)
@@ -137,11 +137,12 @@ class Minder:
 
         A controller that created it could be killed between mkdir and marker, and the directory would stay.
         """
-        self.scratch[request["path"]] = None
+        self.scratch[request["path"]] = request["mark"]
         try:
-            make_scratch(raw(request["path"]), self.run)
+            make_scratch(raw(request["path"]), request["mark"])
         except OSError as error:
-            self.reply(event="scratch", id=request["id"], errno=error.errno)
+            del self.scratch[request["path"]]
+            self.reply(event="scratch", id=request["id"], errno=error.errno, why=error.strerror)
         else:
             self.reply(event="scratch", id=request["id"], errno=None)
 
@@ -215,9 +216,9 @@ class Minder:
                 break  # only programs of other users are left
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
-        for path in self.scratch:
+        for path, mark in self.scratch.items():
             with suppress(OSError):  # what stays is found by its marker
-                remove_scratch(raw(path), self.run)
+                remove_scratch(raw(path), mark.__eq__)
 
 
 def prepare() -> int:
