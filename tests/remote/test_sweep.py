@@ -10,6 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
+from accounts import Account
 from steelyard.remote.lease import Lease
 from steelyard.remote.minder import TOKEN_VARIABLE
 from steelyard.remote.sweep import Bearer, _send, bearers, end_bearers, sweep
@@ -40,6 +43,28 @@ def test_a_sweep_counts_what_it_ends(run: Run) -> None:
     assert run.until(lambda: run.settled(sleeping=3, others=1))
     assert end_bearers(lambda token: token.run == run.id) == 4
     assert not run.bearers()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as another user")
+def test_root_also_sweeps_servers_that_run_as_users_of_their_own(run: Run) -> None:
+    become = ["setpriv", "--reuid=1234567", "--regid=1234567", "--clear-groups"]
+    run.popen(*become, "sleep", "300", env={**os.environ, TOKEN_VARIABLE: str(run.token)})
+    assert run.until(lambda: len(run.bearers()) == 1)
+    assert end_bearers(lambda token: token.run == run.id) == 1
+    assert not run.bearers()
+
+
+def test_an_account_sweeps_nobody_elses_processes(run: Run, alice: Account, mallory: Account) -> None:
+    """Whatever token they bear: mallory's might lead alice to end them, and hers never be ended by him."""
+    token = str(run.token)
+    theirs = mallory.start("sleep", "300", env={TOKEN_VARIABLE: token})
+    assert run.until(lambda: any(bearer.token == run.token for bearer in bearers(lambda _: True)))
+    code = "from steelyard.remote.sweep import end_bearers; print(end_bearers(lambda token: True))"
+    said = alice.run(*alice.python, "-c", code)
+    assert (said.stdout, said.returncode) == ("0\n", 0), said.stderr
+    assert theirs.poll() is None
+    theirs.kill()
+    theirs.wait()
 
 
 def test_a_sweep_leaves_living_runs_alone(run: Run) -> None:

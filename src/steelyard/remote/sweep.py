@@ -72,7 +72,11 @@ def end_bearers(predicate: Callable[[Token], bool], *, patience: float = PATIENC
 
 
 def bearers(predicate: Callable[[Token], bool]) -> list[Bearer]:
-    """Return all processes of this user with a token that satisfies the predicate."""
+    """Return all processes of this user with a token that satisfies the predicate.
+
+    For root those of all users: its servers run as users of their own. Who bears a token of root's without
+    being started by it has only himself to harm.
+    """
     found = (_bearer(pid) for pid in pids() if _is_ours(pid))
     return [bearer for bearer in found if bearer and predicate(bearer.token)]
 
@@ -86,7 +90,7 @@ def _bearer(pid: int) -> Bearer | None:
 
 def _is_ours(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}").stat().st_uid == os.geteuid()
+        return os.geteuid() in (0, Path(f"/proc/{pid}").stat().st_uid)
     except OSError:
         return False
 
