@@ -85,10 +85,20 @@ class Agent:
         return content
 
     async def run(self, id_: str, seconds: float, script: str, *words: str) -> tuple[int, bytes]:
-        """Run a script with these arguments: its exit code (124: its time was up), and what it printed."""
+        """Run a script with these arguments: its exit code (124: its time was up), and what it printed.
+
+        Everybody there can see script and arguments: nothing that is secret may be in them.
+        """
+        return await self._see_to_end(id_, seconds, "do", id_, f"{seconds:.3f}", script, *words)
+
+    async def remove(self, id_: str, seconds: float, path: str) -> tuple[int, bytes]:
+        """Remove a scratch directory that it made: as `run`, with what stands in its way."""
+        return await self._see_to_end(id_, seconds, "remove", id_, f"{seconds:.3f}", path)
+
+    async def _see_to_end(self, id_: str, seconds: float, *request: str) -> tuple[int, bytes]:
         self._scripts[id_] = done = asyncio.get_running_loop().create_future()
         try:
-            await self.ask("do", id_, f"{seconds:.3f}", script, *words)
+            await self.ask(*request)
             late = seconds + self._pace.patience
             code = await self._in_time(done, "did not end a script", late)
             return code, await self.ask("fetch", id_)
@@ -265,7 +275,8 @@ class Agent:
 
 
 def agent_script(token: Token, pace: Pace) -> str:
-    """`agent.sh` with its arguments, as the command of a channel."""
-    gate, agent = (Path(__file__).with_name(name).read_text("utf-8") for name in ("gate.sh", "agent.sh"))
+    """`agent.sh` with its parts and arguments, as the command of a channel."""
+    names = ("gate.sh", "processes.sh", "scratch.sh", "agent.sh")
+    gate, *parts = (Path(__file__).with_name(name).read_text("utf-8") for name in names)
     words = (str(token), f"{pace.beat:.3f}", f"{pace.patience:.3f}")
-    return wire.script_with(words, agent, sy_gate=gate)
+    return wire.script_with(words, "".join(parts), sy_gate=gate)

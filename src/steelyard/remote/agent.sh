@@ -1,11 +1,12 @@
 # The agent on a host where nothing of ours is installed: docs/agent-protocol.md says what it understands.
 #
-# Its arguments are TOKEN BEAT PATIENCE; $sy_gate holds gate.sh. It runs under any POSIX shell. All variables
-# begin with sy_, so that none that a program inherits is changed. Standard error is kept for events (3).
+# Its arguments are TOKEN BEAT PATIENCE; $sy_gate holds gate.sh. It begins with processes.sh and scratch.sh, and runs
+# under any POSIX shell. All variables begin with sy_, so that none that a program inherits is changed. Standard error
+# is kept for events (3). What is secret is never a word of a program, which everybody sees: the shell handles it.
 #
 # In $sy_dir lie, for each child ID: ID.job (the pid of its first process; the child exists as long as the file
 # does), ID.run (the pid of the subshell that waits for it), ID.kill (it is being ended), ID.out, ID.at, ID.times.
-sy_token=$1 sy_beat=$2 sy_patience=$3 sy_run=${1%%:*}
+sy_token=$1 sy_beat=$2 sy_patience=$3
 sy_locale=${LC_ALL+set} sy_lc_all=${LC_ALL-}
 NL='
 '
@@ -13,6 +14,7 @@ LC_ALL=C # lengths are counted in bytes
 export LC_ALL
 set -f
 exec 3>&2 2>/dev/null
+
 
 # What this host has -----------------------------------------------------------------------------------------
 
@@ -25,23 +27,25 @@ else
     }
 fi
 
+# Like grep -lzxF: OPTION PATTERNS FILE..., where the option is -e or -f.
 if printf 'a\0b' | grep -qzxF b; then
     marked() { grep -lzxF "$@" /dev/null; }
 else
-    marked() { # like grep -lzxF
-        sy_words=
-        while [ "$1" = -e ]; do sy_words="$sy_words$2$NL"; shift 2; done
+    marked() {
+        sy_how=$1 sy_what=$2
+        shift 2
         for sy_file; do
-            tr '\0' '\n' <"$sy_file" | grep -qxF "${sy_words%"$NL"}" && printf '%s\n' "$sy_file"
+            tr '\0' '\n' <"$sy_file" | grep -qxF "$sy_how" "$sy_what" && printf '%s\n' "$sy_file"
         done
     }
 fi
 
 if sleep 0.001; then sy_nap=0.05; else sy_nap=1; fi
-sy_setsid= sy_env=env
-if setsid true; then sy_setsid=setsid; fi
+sy_uid=$(id -u) sy_setsid= sy_env=$(command -v env) # paths, as a program may be given another PATH
+if setsid true; then sy_setsid=$(command -v setsid); fi
 # A shell lets what it starts in the background ignore Ctrl-C; only a new env(1) can undo that.
-if env --default-signal=INT,QUIT true; then sy_env='env --default-signal=INT,QUIT'; fi
+if env --default-signal=INT,QUIT true; then sy_env="$sy_env --default-signal=INT,QUIT"; fi
+case $(ls --version) in *coreutils*) sy_shows_acl=yes ;; *) sy_shows_acl= ;; esac
 
 # Words ------------------------------------------------------------------------------------------------------
 
@@ -66,102 +70,30 @@ seconds() { # NS, as decimal seconds in sy_seconds
     sy_seconds=$(($1 / 1000000000)).${sy_part#1}
 }
 
-# Processes --------------------------------------------------------------------------------------------------
-
-bearers() { # ID...: the pids of what bears our token and one of these
+become() { # ENVS VAR=VALUE... PROGRAM WORD...: this subshell is replaced by a program that bears our marks
+    sy_n=$1
+    shift
     for sy_each; do
         shift
-        set -- "$@" -e "STEELYARD_CHILD=$sy_each"
-    done
-    set +f
-    set -- $(marked "$@" /proc/[0-9]*/environ)
-    [ $# -gt 0 ] || return 0
-    for sy_each in $(marked -e "STEELYARD_TOKEN=$sy_token" "$@"); do
-        sy_each=${sy_each#/proc/}
-        echo "${sy_each%/environ}"
-    done
-}
-
-tree() { # ID...: the pids of these children, wherever they went, with all below them and in their sessions
-    sy_sessions=' '
-    [ "$sy_setsid" ] && for sy_each; do
-        sy_first=
-        read -r sy_first <"$sy_dir/$sy_each.job"
-        # Session 0 is that of the kernel, and of all that came into a container from outside.
-        case $sy_first in '' | *[!0-9]* | 0* | 1) ;; *) sy_sessions="$sy_sessions$sy_first " ;; esac
-    done
-    sy_found=" $(echo $(bearers "$@")) "
-    sy_table=$(set +f; cat /proc/[0-9]*/stat)
-    # A process in the middle of an exec shows no environment; it has one at the second look.
-    sy_found="$sy_found$(echo $(bearers "$@")) "
-    sy_live=' '
-    case $sy_found$sy_sessions in *[0-9]*) ;; *) return 0 ;; esac
-    case $sy_found in *[0-9]*) ;; *) # mostly nothing is left: one look for the session spares reading the table
-        [ $# -gt 1 ] || case $sy_table in *"$sy_sessions"*) ;; *) return 0 ;; esac ;;
-    esac
-    while
-        sy_more=
-        while read -r sy_line; do
-            sy_pid=${sy_line%% *}
-            case $sy_pid in '' | *[!0-9]*) continue ;; esac
-            case $sy_spared$sy_live in *" $sy_pid "*) continue ;; esac
-            set -- ${sy_line##*) }
-            case $1 in [ZX]) continue ;; esac
-            case $sy_sessions in *" ${4:-0} "*) ;; *)
-                case $sy_found in *" $sy_pid "* | *" ${2:-0} "*) ;; *) continue ;; esac ;;
-            esac
-            sy_found="$sy_found$sy_pid " sy_live="$sy_live$sy_pid " sy_more=yes
-        done <<END
-$sy_table
-END
-        [ "$sy_more" ]
-    do :; done
-    echo $sy_live
-}
-
-strike() { # ID...: kill them all; frozen first, until a look finds nothing new, since what is frozen cannot fork
-    sy_frozen=' '
-    while
-        sy_new=
-        for sy_one in $(tree "$@"); do
-            case $sy_frozen in *" $sy_one "*) continue ;; esac
-            kill -STOP "$sy_one" && sy_new=yes
-            sy_frozen="$sy_frozen$sy_one "
-        done
-        [ "$sy_new" ]
-    do :; done
-    for sy_one in $sy_frozen; do kill -KILL "$sy_one"; done
-}
-
-ask_to_end() { # ID...
-    for sy_one in $(tree "$@"); do
-        kill -TERM "$sy_one"
-        kill -CONT "$sy_one" # a stopped process would not hear the other
-    done
-}
-
-settle() { # end what child sy_id left running; sy_left counts it
-    sy_left=0 sy_counted=' '
-    while sy_rest=$(tree "$sy_id"); [ "$sy_rest" ]; do
-        sy_table=$(set +f; cat /proc/[0-9]*/stat)
-        case $sy_table in *" $sy_first "*) ;; *) echo >"$sy_dir/$sy_id.job" ;; esac # the number is free for others
-        if [ ! -e "$sy_dir/$sy_id.kill" ]; then # else it may have a grace, and somebody who sees to its end
-            for sy_one in $sy_rest; do
-                case $sy_counted in *" $sy_one "*) continue ;; esac
-                sy_counted="$sy_counted$sy_one " sy_left=$((sy_left + 1))
-            done
-            strike "$sy_id"
+        if [ $sy_n -gt 0 ]; then
+            sy_n=$((sy_n - 1))
+            if lay_over "$sy_each"; then continue; fi
         fi
-        sleep $sy_nap
+        set -- "$@" "$sy_each"
     done
-}
-
-become() { # WORD...: this subshell is replaced by a program that bears our marks
     if [ "$sy_locale" ]; then LC_ALL=$sy_lc_all; else unset LC_ALL; fi
-    STEELYARD_TOKEN=$sy_token STEELYARD_CHILD=$sy_id
-    export STEELYARD_TOKEN STEELYARD_CHILD
+    mark
     if [ "${sy_at--}" = - ]; then exec 3>&-; fi # a gate says itself when it is ready
     exec $sy_setsid $sy_env "$@"
+}
+
+lay_over() { # VAR=VALUE: export it; fails for a name that a shell cannot, or that it has for itself
+    case ${1%%=*} in
+    '' | [!A-Za-z_]* | *[!A-Za-z0-9_]* | _ | sy_* | NL | IFS | OPTIND | UID | EUID | PPID | GROUPS | SECONDS | RANDOM | \
+        SRANDOM | LINENO | HISTCMD | FUNCNAME | DIRSTACK | EPOCH* | BASH* | SHELLOPTS) return 1 ;;
+    LC_ALL) sy_locale=set sy_lc_all=${1#*=} ;;
+    *) export "$1" ;;
+    esac
 }
 
 # do ---------------------------------------------------------------------------------------------------------
@@ -172,8 +104,12 @@ run_script() { # ID SECONDS SCRIPT WORD...
     cd /
     (
         ulimit -f 32768 # blocks of 512 bytes: 16 MiB
-        become sh -c "$sy_script" sh "$@"
+        become 0 sh -c "$sy_script" sh "$@"
     ) </dev/null >"$sy_dir/$sy_id.out" 2>/dev/null 3>&- &
+    see_to_end
+}
+
+see_to_end() { # of what was just begun for child sy_id, which has so many sy_seconds
     sy_first=$!
     echo $sy_first >"$sy_dir/$sy_id.job"
     end_late "$sy_seconds" 3>&- &
@@ -293,9 +229,9 @@ run_program() { # ID AT CWD STDIN STDOUT STDERR ENVS VAR=VALUE... PROGRAM WORD..
     now
     sy_began=$sy_now
     if [ "$sy_out" = "$sy_err" ]; then
-        become "$@" <"$sy_in" >"$sy_out" 2>&1 &
+        become "$sy_envs" "$@" <"$sy_in" >"$sy_out" 2>&1 &
     else
-        become "$@" <"$sy_in" >"$sy_out" 2>"$sy_err" &
+        become "$sy_envs" "$@" <"$sy_in" >"$sy_out" 2>"$sy_err" &
     fi
     sy_first=$!
     echo $sy_first >"$sy_dir/$sy_id.job"
@@ -404,47 +340,6 @@ read_bytes() { # FILE...
     done
 }
 
-# scratch ----------------------------------------------------------------------------------------------------
-
-sy_marker=.steelyard-scratch sy_noted=0
-
-make_scratch() { # PATH
-    sy_noted=$((sy_noted + 1))
-    printf '%s.' "$1" >"$sy_dir/scratch.$sy_noted"
-    if [ -e "$1" ] || [ -h "$1" ]; then
-        reply 0 ''
-        return
-    fi
-    if sy_why=$( { mkdir -p "${1%/*}/" && mkdir -m 700 "$1"; } 2>&1 ); then
-        if sy_why=$( { printf %s "$sy_run" >"$1/$sy_marker"; } 2>&1 ); then
-            reply 0 ''
-            return
-        fi
-        rm -f "$1/$sy_marker"
-        rmdir "$1"
-    fi
-    rm -f "$sy_dir/scratch.$sy_noted"
-    reply 1 "$sy_why"
-}
-
-forget() { # PATH
-    for sy_each in $(set +f; echo "$sy_dir"/scratch.*); do
-        if [ "$(cat "$sy_each")" = "$1." ]; then rm -f "$sy_each"; fi
-    done
-}
-
-raze() ( # PATH: remove a directory that is ours; links are not followed, and what is mounted in it stays
-    [ ! -h "$1" ] && cd "$1" && [ "$(cat $sy_marker)" = "$sy_run" ] || exit 0
-    find . -xdev ! -type d ! -path ./$sy_marker -exec rm -f {} +
-    find . -xdev -depth -type d ! -name . -exec rmdir {} +
-    set +f
-    for sy_each in * .[!.]* ..?*; do # the marker goes last, so that a removal cut short can be taken up again
-        if { [ -e "$sy_each" ] || [ -h "$sy_each" ]; } && [ "$sy_each" != $sy_marker ]; then exit 0; fi
-    done
-    rm -f $sy_marker
-    rmdir "$1"
-)
-
 # The end ----------------------------------------------------------------------------------------------------
 
 end_all() {
@@ -469,8 +364,9 @@ end_all() {
         while strike "$@"; sleep $sy_nap; sy_rest=$(tree "$@"); [ "$sy_rest" ]; do :; done
     fi
     for sy_each in $(bearers "$sy_watch"); do kill -KILL "$sy_each"; done
-    for sy_each in $(set +f; echo "$sy_dir"/scratch.*); do
-        sy_path=$(cat "$sy_each") && raze "${sy_path%.}"
+    set +f
+    for sy_each in "$sy_dir"/scratch.*; do
+        if [ -e "$sy_each" ]; then unmake "$sy_each" >/dev/null; fi
     done
     cd /
     rm -rf "$sy_dir"
@@ -491,7 +387,7 @@ watch() { # ends all when the agent died, or hears nothing for sy_patience secon
     seconds $((sy_slice * 1000000))
     case $sy_nap in 1) sy_slice=${sy_seconds%.*} ;; *) sy_slice=$sy_seconds ;; esac
     # The sleep bears the token: who sweeps it away, ends us.
-    while STEELYARD_TOKEN=$sy_token STEELYARD_CHILD=$sy_watch sleep "$sy_slice" && kill -0 $$; do
+    while (sy_id=$sy_watch; mark; exec sleep "$sy_slice") && kill -0 $$; do
         read -r sy_beats <"$sy_dir/beats" || sy_beats=
         if [ "$sy_beats" = "$sy_last" ]; then sy_missed=$((sy_missed + 1)); else sy_missed=0; fi
         sy_last=$sy_beats
@@ -527,7 +423,7 @@ replace() { # PATH: the probe takes our place
     # Only its sleep is there: one look for marks is enough, where `strike` reads the table of processes too.
     while sy_rest=$(bearers "$sy_watch"); [ "$sy_rest" ]; do kill -KILL $sy_rest; done
     trap - EXIT
-    rm -rf "$sy_dir"
+    rm -f "$sy_dir/seal" "$sy_dir/beats"
     if [ "$sy_locale" ]; then LC_ALL=$sy_lc_all; else unset LC_ALL; fi
     exec "$1" agent "$sy_token" "$sy_beat" "$sy_patience" 2>&3 3>&-
 }
@@ -553,32 +449,40 @@ serve() { # WORD...
         fi
         ;;
     kill) end_child "$2" "$3" >/dev/null 3>&- & sy_runners="$sy_runners $!/$2"; reply 0 '' ;;
-    scratch) make_scratch "$2" ;;
-    forget) forget "$2"; reply 0 '' ;;
+    write)
+        sy_code=0
+        sy_why=$(write "$2" "$3") || sy_code=1
+        reply $sy_code "$sy_why"
+        ;;
+    desk) write "$sy_dir/$sy_marker" "$2" >/dev/null; reply 0 "$sy_dir" ;;
+    scratch) note_scratch "$2" "$3" ;;
+    remove) shift; spawn remove_scratch "$@"; reply 0 '' ;;
     become) replace "$2" ;;
     *) reply 2 "unknown request: $1" ;;
     esac
 }
 
-sy_dir= sy_n=0
-until mkdir -m 700 "${TMPDIR:-/tmp}/steelyard-agent-$$.$sy_n"; do
-    sy_n=$((sy_n + 1))
-    if [ $sy_n -gt 20 ]; then
-        event say "no directory for the agent can be made in ${TMPDIR:-/tmp}"
-        exit 1
-    fi
-done
-sy_dir=${TMPDIR:-/tmp}/steelyard-agent-$$.$sy_n
-printf %s "$sy_run" >"$sy_dir/$sy_marker"
+random() { printf %s $(od -An -v -tx1 -N"$1" /dev/urandom); } # BYTES, in hex
+
+refuse() { # WHY
+    event say "the agent ends: $1"
+    exit 1
+}
+
+case $(command -v printf) in printf) ;; *) refuse 'this shell has no printf of its own, so secrets could be seen' ;; esac
+sy_seal=$(random 16)
+[ ${#sy_seal} -eq 32 ] || refuse 'od(1) gave no bytes of /dev/urandom'
+awk 'BEGIN { exit 0 }' || refuse 'there is no awk(1)'
+make_own || refuse 'it found no directory for its own files'
+(umask 077; printf %s "STEELYARD_CHILD_SEAL=$sy_seal" >"$sy_dir/seal")
 sy_watch=agent-$$ sy_runners= sy_beats=0
 # Never to be ended: this shell, and all above it.
 sy_spared=' 0 1 ' sy_pid=$$
 while case $sy_pid in '' | 0 | 1 | *[!0-9]*) false ;; esac do
     sy_spared="$sy_spared$sy_pid "
-    read -r sy_line <"/proc/$sy_pid/stat" || break
-    sy_line=${sy_line##*) }
-    sy_line=${sy_line#* }
-    sy_pid=${sy_line%% *}
+    stat_of "$sy_pid"
+    set -- $sy_stat
+    sy_pid=${2-}
 done
 watch </dev/null >/dev/null 3>&- &
 sy_watcher=$!

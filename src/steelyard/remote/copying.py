@@ -19,7 +19,12 @@ _REASON_WITHIN = 2.0
 _BLOCK = 1 << 20
 _MOST_NOISE = 65536
 _MOST_REASON = 2000
-_TAKE_FILE = 'cat >"$1.part" && chmod "$2" "$1.part" && mv -f "$1.part" "$1"'
+_TAKE_FILE = """umask 077
+part=$1.$(printf %s $(od -An -v -tx1 -N8 /dev/urandom))
+set -C # a new file, and no link that another has laid there
+: >"$part" || exit
+cat >>"$part" && chmod "$2" "$part" && mv -f "$part" "$1" || { rm -f "$part"; exit 1; }
+"""
 _TAKE_FOLDER = 'mkdir -p "$1" && cd "$1" && exec tar -xof -'
 _GIVE = """if [ -d "$1" ]; then cd "$1" && echo steelyard-copy folder && exec tar -cf - .
 elif [ -f "$1" ]; then exec 3<"$1" && echo steelyard-copy file && exec cat <&3

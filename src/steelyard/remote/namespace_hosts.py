@@ -67,9 +67,7 @@ class FarNode(Wired, ShellHost):
     async def connect(self) -> None:
         """Reach it; see `ShellHost`."""
         await super().connect()
-        temporary = Path(self._desk.parent)
-        for path in (Path(self._desk), *temporary.glob(f"steelyard-agent-{self._agent_pid}.*")):
-            await self.lease.make_scratch(path)
+        await self.lease.make_scratch(Path(self._desk))
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory; see `Host`."""

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import os
 import re
-import secrets
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -19,6 +18,7 @@ from steelyard.remote import copying, scripts, wire
 from steelyard.remote.agent import Agent, Pace, Refused
 from steelyard.remote.base import Clock, Host, Process, Streams
 from steelyard.remote.far_child import NotStarted
+from steelyard.remote.mark import Mark
 from steelyard.remote.output import Output
 from steelyard.remote.probe import find_probe
 from steelyard.remote.shell_process import ShellProcess, start_failure
@@ -36,7 +36,8 @@ class ShellHost(Host):
     """A host behind a transport: `async with ShellHost.open(...)`, or `connect` and `leave` for many at once.
 
     `log` is a file for what the machinery there complains about. With `shares_files`, programs write straight
-    to the paths of the controller. `scratch` is where its site wants test data to go.
+    to the paths of the controller. `scratch` is where its site wants test data to go. `mark` is what the
+    directories of this sitting bear there.
     """
 
     def __init__(
@@ -49,16 +50,18 @@ class ShellHost(Host):
         pace: Pace | None = None,
         scratch: PurePosixPath | None = None,
         facts: Mapping[str, Any] | None = None,
+        mark: Mark | None = None,
     ) -> None:
         self.name, self.address, self.shares_files = transport.name, transport.address, shares_files
         self.cores, self.memory, self.machine, self.facts = 1, 0, "", dict(facts or {})
         self._transport, self._token, self._log, self._pace = transport, token, log, pace or Pace()
+        self._mark = str(mark or Mark.fresh(token.run))
         self._base, self._desk = scratch, PurePosixPath("/")
         self._ids = (f"{self.name}:{number}" for number in itertools.count(1))
-        self._agent_pid = 0
+        self._agent_pid, self._agent_start = 0, 0
         self._agent: Agent | None = None
         self._lease, self._reaching = AsyncExitStack(), asyncio.Lock()
-        self._scratch: dict[PurePosixPath, str] = {}  # and the parent that was made for it
+        self._scratch: set[PurePosixPath] = set()
 
     @classmethod
     @asynccontextmanager
@@ -77,10 +80,8 @@ class ShellHost(Host):
         self.address = self._transport.address
         opening = Agent.open(self._transport, self._token, self._pace, self._say)
         self._agent = await self._lease.enter_async_context(opening)
-        temporary = await self._look()
-        name = f"steelyard-{self._token.run}-{self.name}-{secrets.token_hex(4)}"
-        self._desk = PurePosixPath(temporary) / name
-        await self._ask("scratch", str(self._desk))
+        await self._look()
+        self._desk = PurePosixPath(os.fsdecode(await self._ask("desk", self._mark)))
         await self._improve(self._agent)
 
     async def leave(self) -> None:
@@ -106,6 +107,7 @@ class ShellHost(Host):
     ) -> Process:
         """Start a program; see `Host`."""
         id_ = next(self._ids)
+        self._check_names(command)
         far, output = self._output(id_, streams)
         stdin = await self._feed(streams.stdin, self._desk / f"{id_}.in")
         variables = [f"{name}={value}" for name, value in command.variables.items()]
@@ -116,6 +118,13 @@ class ShellHost(Host):
         except NotStarted as error:
             raise start_failure(self.name, error, command, command.cwd or cwd, streams) from error
         return ShellProcess(child, output)
+
+    def _check_names(self, command: Command) -> None:
+        """The agent can hide the value of a variable only where a shell can set it. Raises HostError."""
+        for name in command.secrets:
+            if not wire.NAME.fullmatch(name):
+                hint = "use only letters, digits and _, or give it as `env`, where it is no secret"
+                raise HostError(f"host {self.name}: the secret {name!r} cannot be passed on unseen", hint=hint)
 
     def _output(self, id_: str, streams: Streams) -> tuple[list[PurePosixPath], Output | None]:
         """Where a program there prints to, and how that comes here. Equal paths share one file."""
@@ -138,7 +147,7 @@ class ShellHost(Host):
         if len(content) > _MOST_IN_WORD or b"\0" in content:
             await copying.put(self._transport, source, target)
         else:
-            await self._script(scripts.WRITE, str(target), os.fsdecode(content))
+            await self._ask("write", str(target), os.fsdecode(content))
         return str(target)
 
     async def capture(self, argv: tuple[str, ...], *, seconds: float = 10.0) -> str | None:
@@ -194,22 +203,19 @@ class ShellHost(Host):
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory that the agent removes should we die; see `Host`."""
-        code, _ = await self._run('[ -d "$1" ]', str(path.parent))
         hint = "name another directory with --scratch DIR, STEELYARD_SCRATCH, or `scratch:` of the site"
         try:
-            await self._ask("scratch", str(path))
+            await self._ask("scratch", str(path), self._mark)
         except Refused as error:
             message = f"host {self.name}: cannot make the scratch directory {path}: {error.reason}"
             raise HostError(message, hint=hint) from error
-        self._scratch[path] = str(path.parent) if code else ""
+        self._scratch.add(path)
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
-        """Remove it, its marker last."""
-        parent = self._scratch.get(path, "")
-        what = f"remove the scratch directory {path}"
-        await self._must(what, scripts.REMOVE_SCRATCH, str(path), self._token.run, parent)
-        await self._ask("forget", str(path))
-        self._scratch.pop(path, None)
+        """Remove it, its marker last, and the parents that were made for it, unless others use them."""
+        answer = await self._reached().remove(next(self._ids), REMOVED_WITHIN, str(path))
+        self._done(f"remove the scratch directory {path}", *answer)
+        self._scratch.discard(path)
 
     async def make_directory(self, path: PurePosixPath) -> None:
         """Make a directory inside the scratch."""
@@ -247,35 +253,35 @@ class ShellHost(Host):
             await self._reach_again()
 
     async def _reach_again(self) -> None:
-        former, scratch = self._agent_pid, dict(self._scratch)
+        # The probe's directory may outlive it, where it was killed: nobody else is there to remove it.
+        shell = self._agent is not None and self._agent.hello.kind == "sh"
+        former = (str(self._agent_pid), str(self._agent_start), str(self._desk) if shell else "")
         await self.leave()
         await self.connect()
         try:
-            await self._see_off(former)
-            for path, parent in scratch.items():
-                await self._ask("scratch", str(path))
-                self._scratch[path] = parent
+            await self._see_off(*former)
+            for path in self._scratch:
+                await self._ask("scratch", str(path), self._mark)
         except HostLost:
             raise
         except HostError as error:
             raise HostLost(error.message, hint=error.hint) from error
 
-    async def _see_off(self, pid: int) -> None:
+    async def _see_off(self, pid: str, start: str, desk: str) -> None:
         """Wait for the end of an agent that lost us: it ends what we began, and removes our directories."""
         seconds = round(self._pace.patience * 2) + 10
-        words = (str(pid), str(self._token), str(seconds))
-        code, _ = await self._reached().run(next(self._ids), seconds * 3, scripts.FORMER_AGENT, *words)
+        words = (pid, start, str(seconds), desk)
+        code, _ = await self._run(scripts.FORMER_AGENT, *words, seconds=seconds * 3)
         if code:
             raise HostLost(f"host {self.name}: what ran there before it was lost does not end (agent {pid})")
 
-    async def _look(self) -> str:
-        """Learn what kind of host it is; returns where temporary files go."""
+    async def _look(self) -> None:
+        """Learn what kind of host it is."""
         said = (await self._script(scripts.FACTS)).decode(errors="replace").split("\n")
-        if len(said) < 7 or not all(word.isdecimal() for word in (*said[:2], *said[3:5])):
+        if len(said) < 7 or not all(word.isdecimal() for word in (*said[:2], *said[3:6])):
             raise HostError(f"host {self.name}: no Linux with /proc? It said {said[:6]}")
         self.cores, self.memory, self.machine = int(said[0]), int(said[1]) * 1024, said[2]
-        self._agent_pid = int(said[4])  # a script is the child of a subshell of the agent's
-        return said[5]
+        self._agent_pid, self._agent_start = int(said[4]), int(said[5])
 
     async def _improve(self, agent: Agent) -> None:
         """Let the probe take the agent's place, where there is one and it runs there."""
@@ -292,7 +298,7 @@ class ShellHost(Host):
             self._say(f"stays with sh, the probe does not run there: {reason}")
             return
         await agent.become(str(there))
-        await self._ask("scratch", str(self._desk))
+        await self._ask("scratch", str(self._desk), self._mark)
 
     def _reached(self) -> Agent:
         if self._agent is None:
@@ -313,7 +319,10 @@ class ShellHost(Host):
         return said
 
     async def _must(self, what: str, script: str, *words: str) -> str:
-        code, said = await self._run(script, *words, seconds=REMOVED_WITHIN)
+        return self._done(what, *await self._run(script, *words, seconds=REMOVED_WITHIN))
+
+    def _done(self, what: str, code: int, said: bytes) -> str:
+        """What was printed by something that ended so. Raises HostError where it failed."""
         text = said.decode(errors="replace")
         if code:
             raise HostError(f"host {self.name}: cannot {what}: {text.strip()[:500] or f'code {code}'}")

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 GREETING = b"steelyard-agent "
 MOST_IN_REPLY = 256 << 20  # bytes
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Of a variable that any shell can set."""
 _BARE = re.compile(rb"[A-Za-z0-9_\-./:,+=@%]+")
 _HEADER = re.compile(rb"(0|[1-9][0-9]{0,2}) (0|[1-9][0-9]{0,9})\n")
 _FRAME = re.compile(rb"([1-9][0-9]{0,5}) (0|[1-9][0-9]{0,9}) ")
@@ -95,7 +97,10 @@ def line(words: Iterable[str]) -> bytes:
 
 
 def script_with(words: Iterable[str], script: str, **variables: str) -> str:
-    """A script that begins with these words as its `$1`, `$2` …, and with these variables set."""
+    """A script that begins with these words as its `$1`, `$2` …, and with these variables set.
+
+    It becomes a word of the shell that runs it, which everybody there can see: nothing in it may be secret.
+    """
     given = "".join(f"{name}={os.fsdecode(quote(value))}\n" for name, value in variables.items())
     return f"NL='\n'\n{given}set -- {os.fsdecode(line(words))}{script}"
 
