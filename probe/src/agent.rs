@@ -2,7 +2,7 @@
 
 mod answers;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,8 +17,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use crate::children::{adopt_orphans, Children};
 use crate::lease::{Heard, Lease};
 use crate::request::{duration, Request};
+use crate::scratch::Scratch;
 use crate::spawn::close_range;
-use crate::{files, instant, scratch, wire};
+use crate::{files, instant, wire};
 
 const NOT_FOR_US: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGPIPE, Signal::SIGUSR1, Signal::SIGUSR2];
@@ -72,7 +73,7 @@ struct Agent {
     lease: Lease,
     signals: SignalFd,
     children: Children,
-    scratch: BTreeSet<Vec<u8>>,
+    scratch: BTreeMap<Vec<u8>, Scratch>,
 }
 
 impl Agent {
@@ -83,14 +84,8 @@ impl Agent {
             lease: Lease::new(patience),
             signals,
             children: Children::new(token),
-            scratch: BTreeSet::new(),
+            scratch: BTreeMap::new(),
         }
-    }
-
-    /// The run that the token names.
-    fn run(&self) -> Vec<u8> {
-        let mut parts = self.token.split(|&byte| byte == b':');
-        parts.next().unwrap_or_default().to_vec()
     }
 
     /// Do what the controller asks for until the lease is over; return why it is.
@@ -197,9 +192,8 @@ impl Agent {
             self.lease.tell(&format!("say the agent ends: {why}"));
         }
         self.children.end_all();
-        let run = self.run();
-        for path in &self.scratch {
-            let _ = scratch::remove(files::path(path), &run); // what stays is found by its marker
+        for (path, scratch) in &self.scratch {
+            let _ = scratch.remove(files::path(path)); // what stays is found by its marker
         }
         self.lease.flush();
     }

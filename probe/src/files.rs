@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -83,6 +83,18 @@ pub fn read(name: &[u8]) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open(name)?.take(FILE_LIMIT as u64).read_to_end(&mut content)?;
     Ok(content)
+}
+
+/// Write a new file that only we may read.
+pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)?
+        .write_all(content)
 }
 
 /// The content of a file that is kept open, from its beginning, into a buffer that is used again.

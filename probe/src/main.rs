@@ -7,6 +7,7 @@ mod files;
 mod gate;
 mod instant;
 mod lease;
+mod ownership;
 mod processes;
 mod request;
 mod sample;

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn names_may_hold_anything() {
-        for name in ["sh", "a b", ") R 1 1", "((", ""] {
+        for name in ["sh", "a b", ") R 1 1", "((", "", "\n1 (a) S 9 9 9 "] {
             let found = Process::parse(7, &stat(name, "S", 0, (10, 20))).unwrap();
             assert_eq!((found.parent, found.session), (3, 5), "{name}");
             assert!(!found.dead && !found.bare);

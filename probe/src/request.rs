@@ -19,8 +19,10 @@ pub enum Request {
     Fetch(String),
     Start(Start),
     Kill { id: String, grace: Duration },
-    Scratch(Word),
-    Forget(Word),
+    Write { path: Word, content: Word },
+    Desk(Word),
+    Scratch { path: Word, mark: Word },
+    Remove { id: String, time: Duration, path: Word },
     Become(CString),
 }
 
@@ -53,8 +55,12 @@ impl Request {
             b"fetch" => Self::Fetch(words.id()?),
             b"start" => Self::Start(words.start()?),
             b"kill" => Self::Kill { id: words.id()?, grace: words.seconds("GRACE")? },
-            b"scratch" => Self::Scratch(words.path()?),
-            b"forget" => Self::Forget(words.path()?),
+            b"write" => Self::Write { path: words.path()?, content: words.next("CONTENT")? },
+            b"desk" => Self::Desk(words.mark()?),
+            b"scratch" => Self::Scratch { path: words.path()?, mark: words.mark()? },
+            b"remove" => {
+                Self::Remove { id: words.id()?, time: words.seconds("SECONDS")?, path: words.path()? }
+            }
             b"become" => Self::Become(words.text("PATH")?),
             _ => return Err(format!("unknown request {}", show(&verb))),
         };
@@ -96,6 +102,12 @@ impl Words {
         } else {
             Err(format!("{} does not begin with /", show(&word)))
         }
+    }
+
+    fn mark(&mut self) -> Result<Word, Reason> {
+        let word = self.next("MARK")?;
+        let plain = !word.is_empty() && word.iter().all(|&byte| is_bare(byte));
+        plain.then_some(word).ok_or_else(|| "MARK is not made of plain letters and digits".into())
     }
 
     fn number<T: FromStr>(&mut self, name: &str) -> Result<T, Reason> {
@@ -193,7 +205,13 @@ mod tests {
             "kill 1 soon",
             "kill 1 -1",
             "kill 1 NaN",
-            "scratch here",
+            "scratch here run:1",
+            "scratch /here",
+            "scratch /here ''",
+            "desk",
+            "remove 1 /here",
+            "write here x",
+            "write /here",
             "become",
             "do 1",
             "do 1 5",

@@ -103,12 +103,45 @@ pub fn spawn(order: &Order) -> Result<(Pid, File), Errno> {
     }
 }
 
+/// Have a copy of us do something that may take long; it prints why it could not, and ends with 1 then.
+pub fn spawn_work(
+    printing: OwnedFd,
+    work: impl FnOnce() -> Result<(), String>,
+) -> Result<(Pid, File), Errno> {
+    let (heard, told) = pipe2(OFlag::O_CLOEXEC)?;
+    let agent = Pid::this();
+    // SAFETY: as in `spawn`.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => {
+            fcntl(&heard, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+            Ok((child, File::from(heard)))
+        }
+        ForkResult::Child => {
+            drop(told);
+            let ready = stand_alone(agent).and_then(|()| connect_to(&printing));
+            let outcome = ready.map_err(|errno| errno.desc().to_string()).and_then(|()| work());
+            if let Err(reason) = &outcome {
+                let _ = File::from(printing).write_all(reason.as_bytes());
+            }
+            // SAFETY: as in `become_program`.
+            unsafe { libc::_exit(i32::from(outcome.is_err())) }
+        }
+    }
+}
+
 fn become_program(order: &Order, agent: Pid, mut told: File) -> ! {
     if let Err((fault, errno)) = attempt(order, agent, &mut told) {
         let _ = told.write_all(&Report::Failed(fault, errno).encode());
     }
     // SAFETY: _exit only ends this process; what the agent would do at its end is not ours to do.
     unsafe { libc::_exit(127) }
+}
+
+fn connect_to(printing: &OwnedFd) -> Result<(), Errno> {
+    let nothing = CString::from(c"-");
+    open_stream(&nothing, OFlag::O_RDONLY).and_then(dup2_stdin)?;
+    open_stream(&nothing, OFlag::O_WRONLY).and_then(dup2_stderr)?;
+    dup2_stdout(printing)
 }
 
 type Fault = (&'static str, Errno);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use super::{our_signals, Agent};
 use crate::child::Child;
 use crate::children::{CHILD_VARIABLE, TOKEN_VARIABLE};
 use crate::request::{Request, Start};
-use crate::spawn::{spawn, Order, Output};
-use crate::{files, instant, scratch, wire};
+use crate::scratch::{make_own, Scratch};
+use crate::spawn::{spawn, spawn_work, Order, Output};
+use crate::{files, instant, wire};
 
 /// So much is read at once, in bytes.
 const READ_LIMIT: usize = 32 << 20;
@@ -39,11 +41,10 @@ impl Agent {
                 self.children.kill(&id, grace);
                 Ok(Vec::new())
             }
-            Request::Scratch(path) => self.make_scratch(path),
-            Request::Forget(path) => {
-                self.scratch.remove(&path);
-                Ok(Vec::new())
-            }
+            Request::Write { path, content } => write(&path, &content),
+            Request::Desk(mark) => self.make_desk(&mark),
+            Request::Scratch { path, mark } => self.make_scratch(path, &mark),
+            Request::Remove { id, time, path } => self.remove_scratch(&id, time, &path),
             Request::Become(path) => Err(self.hand_over(&path)),
         }
     }
@@ -70,8 +71,7 @@ impl Agent {
 
     fn run_script(&mut self, id: &str, time: Duration, words: Vec<CString>) -> Answer {
         self.check_new(id)?;
-        let (output, printing) = pipe2(OFlag::O_CLOEXEC).map_err(refuse)?;
-        fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(refuse)?;
+        let (output, printing) = pipe()?;
         let order = Order {
             at: None,
             directory: c"/".into(),
@@ -82,7 +82,22 @@ impl Agent {
             words,
         };
         let (pid, reports) = spawn(&order).map_err(refuse)?;
-        self.children.add(id, Child::script(pid.as_raw(), reports, File::from(output), time));
+        self.children.add(id, Child::script(pid.as_raw(), reports, output, time));
+        Ok(Vec::new())
+    }
+
+    /// Have a copy of us remove a directory, since that may take long.
+    fn remove_scratch(&mut self, id: &str, time: Duration, path: &[u8]) -> Answer {
+        self.check_new(id)?;
+        let (output, printing) = pipe()?;
+        let (path, known) = (files::path(path), self.scratch.get(path));
+        let work = || match known {
+            Some(scratch) => scratch.remove(path),
+            None if path.symlink_metadata().is_err() => Ok(()),
+            None => Err(format!("{} is no scratch directory of this agent's", path.display())),
+        };
+        let (pid, reports) = spawn_work(printing, work).map_err(refuse)?;
+        self.children.add(id, Child::script(pid.as_raw(), reports, output, time));
         Ok(Vec::new())
     }
 
@@ -108,14 +123,17 @@ impl Agent {
         entries.filter_map(|entry| CString::new(entry).ok()).collect()
     }
 
-    fn make_scratch(&mut self, path: Vec<u8>) -> Answer {
-        match scratch::make(files::path(&path), &self.run()) {
-            Ok(()) => {
-                self.scratch.insert(path);
-                Ok(Vec::new())
-            }
-            Err(error) => Err((1, format!("cannot create {}: {error}", path.escape_ascii()))),
-        }
+    fn make_scratch(&mut self, path: Vec<u8>, mark: &[u8]) -> Answer {
+        let scratch = Scratch::make(files::path(&path), mark).map_err(|reason| (1, reason))?;
+        self.scratch.entry(path).or_default().join(scratch);
+        Ok(Vec::new())
+    }
+
+    fn make_desk(&mut self, mark: &[u8]) -> Answer {
+        let (path, scratch) = make_own(mark).map_err(|reason| (1, reason))?;
+        let path = path.into_os_string().into_vec();
+        self.scratch.insert(path.clone(), scratch);
+        Ok(path)
     }
 
     /// Be replaced by another agent. Returns only when that cannot be, with the reason.
@@ -133,6 +151,19 @@ impl Agent {
         let _ = our_signals().thread_set_mask();
         (1, format!("cannot become {}: {}", path.to_string_lossy(), errno.desc()))
     }
+}
+
+fn write(path: &[u8], content: &[u8]) -> Answer {
+    let outcome = files::write_new(files::path(path), content);
+    outcome.map_err(|error| (1, format!("cannot write {}: {error}", path.escape_ascii())))?;
+    Ok(Vec::new())
+}
+
+/// What a script prints into, and where that comes out without making us wait.
+fn pipe() -> Result<(File, OwnedFd), (u8, String)> {
+    let (output, printing) = pipe2(OFlag::O_CLOEXEC).map_err(refuse)?;
+    fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(refuse)?;
+    Ok((File::from(output), printing))
 }
 
 fn read(patterns: &[Vec<u8>]) -> Answer {

@@ -13,26 +13,29 @@ entry() { # PATH: its mode, owner and group, of a link its own; fails where noth
 is_open() { # whether anybody but us and root may write what `entry` saw
     case $sy_mode in
     ????????w* | ?????w????+*) return 0 ;; # others, or whom an ACL names
-    ?????w*) [ "$sy_group" != 0 ] && { [ ! "$sy_shows_acl" ] || has_others "$sy_group"; } ;;
+    ?????w*) [ ! "$sy_shows_acl" ] || has_others "$sy_group" ;;
     *) return 1 ;;
     esac
 }
 
-has_others() { # GID: whether somebody else may belong to this group
-    sy_me=$(id -un) sy_listed= sy_primary=$(id -g)
-    while IFS=: read -r sy_name sy_word sy_gid sy_members; do
+has_others() ( # GID: whether somebody else may belong to this group
+    sy_me=$(id -un) sy_primary=$(id -g) sy_listed= IFS=:,
+    while read -r sy_name sy_word sy_gid sy_members; do
         [ "$sy_gid" = "$1" ] || continue
         sy_listed=yes
-        case $sy_members in '' | "$sy_me") ;; *) return 0 ;; esac
+        for sy_word in $sy_members; do
+            case $sy_word in root | "$sy_me") ;; *) exit 0 ;; esac
+        done
         # A directory service need not list whose primary group it is.
-        [ "$1" != "$sy_primary" ] || [ "$sy_name" = "$sy_me" ] || return 0
+        [ "$1" = 0 ] || [ "$1" != "$sy_primary" ] || [ "$sy_name" = "$sy_me" ] || exit 0
     done </etc/group
-    [ "$sy_listed" ] || return 0
-    while IFS=: read -r sy_name sy_word sy_number sy_gid sy_word; do
-        [ "$sy_gid" != "$1" ] || [ "$sy_name" = "$sy_me" ] || return 0
+    [ "$sy_listed" ] || exit 0
+    [ "$1" != 0 ] || exit 1
+    while read -r sy_name sy_word sy_number sy_gid sy_word; do
+        case $sy_gid:$sy_number in "$1:0" | "$1:$sy_uid") ;; "$1":*) exit 0 ;; esac
     done </etc/passwd
-    return 1
-}
+    exit 1
+)
 
 read_trusted() { # the directories that the user trusts, a line each
     sy_trusted= sy_list=${XDG_CONFIG_HOME:-${HOME-}/.config}/steelyard/trusted
@@ -88,7 +91,13 @@ arrive() { # DIRECTORY: `entry` saw it; what speaks against it is a doubt, which
 }
 
 doubt_owner() { # ENTRY
-    case $sy_owner in 0 | "$sy_uid") ;; *) doubt "$1 belongs to another account (uid $sy_owner)" ;; esac
+    case $sy_owner in 0 | "$sy_uid" | "$sy_nobody") ;; *) doubt "$1 belongs to another account (uid $sy_owner)" ;; esac
+}
+
+allow_nobody() { # in a user namespace that knows no root, root's directories show the uid that stands for all
+    sy_nobody=
+    while read -r sy_word sy_number sy_text; do [ "$sy_number" != 0 ] || return 0; done </proc/self/uid_map
+    read -r sy_nobody </proc/sys/kernel/overflowuid
 }
 
 doubt() { # REASON: the first one counts
@@ -99,7 +108,7 @@ pass() { # ENTRY MAKE
     if ! entry "$1"; then
         sy_why=${sy_doubt:-"$1 does not exist"}
         [ "$2" ] && [ ! "$sy_doubt" ] || return
-        if sy_why=$(mkdir -m 700 "$1" 2>&1); then sy_made=$1$NL$sy_made; fi
+        if sy_why=$(mkdir -m 711 "$1" 2>&1); then sy_made=$1$NL$sy_made; fi
         entry "$1" || return
     fi
     if [ "$sy_sticky" ]; then doubt_owner "$1"; fi
@@ -122,6 +131,7 @@ follow() { # LINK
 }
 
 make_own() { # make our own directory, where nobody else can change the way
+    allow_nobody
     for sy_place in "${TMPDIR:-/tmp}" /tmp /var/tmp; do
         sy_dir=${sy_place%/}/steelyard-agent-$(random 8) sy_why="it does not begin with /"
         case $sy_place in /*) walk "$sy_place" '' && sy_why=$(mkdir -m 700 "$sy_dir" 2>&1) && return ;; esac

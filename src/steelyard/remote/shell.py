@@ -55,7 +55,7 @@ class ShellHost(Host):
         self.name, self.address, self.shares_files = transport.name, transport.address, shares_files
         self.cores, self.memory, self.machine, self.facts = 1, 0, "", dict(facts or {})
         self._transport, self._token, self._log, self._pace = transport, token, log, pace or Pace()
-        self._mark = str(mark or Mark.fresh(token.run))
+        self.mark = mark or Mark.fresh(token.run)
         self._base, self._desk = scratch, PurePosixPath("/")
         self._ids = (f"{self.name}:{number}" for number in itertools.count(1))
         self._agent_pid, self._agent_start = 0, 0
@@ -81,7 +81,7 @@ class ShellHost(Host):
         opening = Agent.open(self._transport, self._token, self._pace, self._say)
         self._agent = await self._lease.enter_async_context(opening)
         await self._look()
-        self._desk = PurePosixPath(os.fsdecode(await self._ask("desk", self._mark)))
+        self._desk = PurePosixPath(os.fsdecode(await self._ask("desk", str(self.mark))))
         await self._improve(self._agent)
 
     async def leave(self) -> None:
@@ -205,7 +205,7 @@ class ShellHost(Host):
         """Make a marked directory that the agent removes should we die; see `Host`."""
         hint = "name another directory with --scratch DIR, STEELYARD_SCRATCH, or `scratch:` of the site"
         try:
-            await self._ask("scratch", str(path), self._mark)
+            await self._ask("scratch", str(path), str(self.mark))
         except Refused as error:
             message = f"host {self.name}: cannot make the scratch directory {path}: {error.reason}"
             raise HostError(message, hint=hint) from error
@@ -261,7 +261,7 @@ class ShellHost(Host):
         try:
             await self._see_off(*former)
             for path in self._scratch:
-                await self._ask("scratch", str(path), self._mark)
+                await self._ask("scratch", str(path), str(self.mark))
         except HostLost:
             raise
         except HostError as error:
@@ -298,7 +298,7 @@ class ShellHost(Host):
             self._say(f"stays with sh, the probe does not run there: {reason}")
             return
         await agent.become(str(there))
-        await self._ask("scratch", str(self._desk), self._mark)
+        await self._ask("scratch", str(self._desk), str(self.mark))
 
     def _reached(self) -> Agent:
         if self._agent is None:
