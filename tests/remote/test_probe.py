@@ -5,150 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import re
-import secrets
-import select
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
 
 import pytest
 
 import steelyard
-from steelyard.remote.minder.processes import environment, pids, process, read_proc, variable
+from agents import PROBE, SECONDS, Agent, Stream, eventually, frames, gone
+from steelyard.remote.minder.processes import environment, pids, process, variable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-PROBE = Path(steelyard.__file__).parent / f"remote/bin/steelyard-probe-{platform.machine()}"
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason="steelyard-probe is not built: make probe")
 MARKER = ".steelyard-scratch"
-SECONDS = 20.0  # for all that happens at once where the machine is not busy
-
-
-def quoted(word: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_./:,+=@%-]+", word):
-        return word
-    return "'" + word.replace("'", "'\\''").replace("\n", "'\"$NL\"'") + "'"
-
-
-class Stream:
-    """What comes through a pipe, with an end to patience."""
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self.pipe, self.seen = pipe, b""
-
-    def until(self, enough: Callable[[bytes], int]) -> bytes:
-        """Take as many bytes as `enough` says are there, once it does not say 0."""
-        deadline = time.monotonic() + SECONDS
-        while not (count := enough(self.seen)):
-            ready, _, _ = select.select([self.pipe], [], [], max(0.0, deadline - time.monotonic()))
-            data = os.read(self.pipe.fileno(), 1 << 16) if ready else b""
-            if not data:
-                raise AssertionError(f"{'closed' if ready else 'silent'} after {self.seen!r}")
-            self.seen += data
-        taken, self.seen = self.seen[:count], self.seen[count:]
-        return taken
-
-    def line(self) -> str:
-        return self.until(lambda seen: seen.find(b"\n") + 1).decode().rstrip("\n")
-
-    def take(self, count: int) -> bytes:
-        return self.until(lambda seen: count if len(seen) >= count else 0) if count else b""
-
-
-class Agent:
-    """An agent on this machine, and the controller's side of its three streams."""
-
-    def __init__(self, *, patience: float = 20.0, command: tuple[str, ...] = ()) -> None:
-        self.run = f"test-{secrets.token_hex(6)}"
-        self.token = f"{self.run}:here:1"
-        argv = command or (str(PROBE), "agent", self.token, "2", str(patience))
-        self.process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-        )
-        assert self.process.stdin
-        assert self.process.stdout
-        assert self.process.stderr
-        self.stdin = self.process.stdin
-        self.replies, self.events = Stream(self.process.stdout), Stream(self.process.stderr)
-
-    def send(self, *words: str) -> None:
-        self.stdin.write((" ".join(map(quoted, words)) + "\n").encode())
-
-    def ask(self, *words: str) -> tuple[int, bytes]:
-        self.send(*words)
-        code, length = map(int, self.replies.line().split())
-        return code, self.replies.take(length)
-
-    def start(self, name: str, *argv: str, at: str = "-", cwd: str = "/", **others: str) -> None:
-        streams = [others.get(each, "-") for each in ("stdin", "stdout", "stderr")]
-        assert self.ask("start", name, at, cwd, *streams, "0", *argv) == (0, b"")
-
-    def started(self, name: str, *argv: str, **others: str) -> int:
-        self.start(name, *argv, **others)
-        event, who, pid = self.event()
-        assert (event, who) == ("started", name)
-        return int(pid)
-
-    def event(self) -> list[str]:
-        return self.events.line().split()
-
-    def script(self, text: str, *words: str, seconds: float = SECONDS) -> tuple[int, bytes]:
-        name = secrets.token_hex(4)
-        assert self.ask("do", name, str(seconds), text, *words) == (0, b"")
-        event, who, code = self.event()
-        assert (event, who) == ("done", name)
-        status, printed = self.ask("fetch", name)
-        assert status == 0
-        return int(code), printed
-
-    def bearers(self) -> list[int]:
-        """The processes of this run but the agent itself."""
-        mark = self.token
-        return [pid for pid in pids() if variable(environment(pid), "STEELYARD_TOKEN") == mark]
-
-    def settled(self, name: bytes, count: int) -> None:
-        """Wait until so many programs of this name run."""
-        names = lambda: [read_proc(f"/proc/{pid}/comm").strip() for pid in self.bearers()]  # noqa: E731
-        assert eventually(lambda: names().count(name) == count)
-
-    def end(self) -> int:
-        self.stdin.close()
-        return self.process.wait(SECONDS)
-
-    def clean(self) -> None:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            self.end()
-        self.process.kill()
-        self.process.wait()
-        self.replies.pipe.close()
-        self.events.pipe.close()
-        for pid in self.bearers():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-def gone(pid: int) -> bool:
-    found = process(pid)
-    return found is None or found.dead
 
 
 @contextlib.contextmanager
 def an_agent(**options: float) -> Iterator[Agent]:
-    made = Agent(**options)  # type: ignore[arg-type]
+    made = Agent(str(PROBE), **options)  # type: ignore[arg-type]
     try:
         assert made.replies.line() == f"steelyard-agent 1 probe {platform.system()} {platform.machine()}"
         yield made
@@ -160,18 +35,6 @@ def an_agent(**options: float) -> Iterator[Agent]:
 def agent() -> Iterator[Agent]:
     with an_agent() as made:
         yield made
-
-
-def frames(data: bytes) -> dict[str, bytes]:
-    found = {}
-    while data:
-        head, _, rest = data.partition(b" ")
-        length, _, rest = rest.partition(b" ")
-        path, rest = rest[: int(head)], rest[int(head) :]
-        assert rest[:1] == b"\n"
-        found[path.decode()] = rest[1 : 1 + int(length)]
-        data = rest[1 + int(length) :]
-    return found
 
 
 # Replies --------------------------------------------------------------------------------------------------
@@ -218,7 +81,8 @@ def test_what_it_does_not_know_gets_code_2(agent: Agent) -> None:
         ("sing",),
         ("kill", "1"),
         ("start", "1", "-"),
-        ("scratch", "here"),
+        ("scratch", "here", "run:1"),
+        ("scratch", "/here"),
         ("do", "a b", "1", "true"),
     ):
         code, reason = agent.ask(*words)
@@ -476,9 +340,9 @@ def test_a_killed_agent_takes_its_programs_along(agent: Agent) -> None:
 
 def test_scratch_goes_with_the_lease(agent: Agent, tmp_path: Path) -> None:
     scratch, foreign = tmp_path / "new" / "scratch", tmp_path / "foreign"
-    assert agent.ask("scratch", str(scratch)) == (0, b"")
+    assert agent.ask("scratch", str(scratch), agent.mark) == (0, b"")
     assert scratch.stat().st_mode & 0o777 == 0o700
-    assert (scratch / MARKER).read_text() == agent.run
+    assert (scratch / MARKER).read_text() == agent.mark
     foreign.mkdir()
     (foreign / "file").write_text("precious")
     (scratch / "deep" / "er").mkdir(parents=True)
@@ -486,39 +350,48 @@ def test_scratch_goes_with_the_lease(agent: Agent, tmp_path: Path) -> None:
     (scratch / "link").symlink_to(foreign)
     (scratch / "deep" / "up").symlink_to("../..")
     agent.end()
-    assert not scratch.exists()
+    assert not scratch.parent.exists()
     assert (foreign / "file").read_text() == "precious"
 
 
-def test_scratch_of_others_stays(agent: Agent, tmp_path: Path) -> None:
-    names = ("unmarked", "another", "ours", "forgotten")
-    for name in names:
-        (tmp_path / name).mkdir()
-    (tmp_path / "another" / MARKER).write_text("another-run")
-    for name in ("ours", "forgotten"):
-        (tmp_path / name / MARKER).write_text(agent.run)
-    (tmp_path / "link").symlink_to(tmp_path / "forgotten")
-    for name in (*names, "link"):
-        assert agent.ask("scratch", str(tmp_path / name)) == (0, b"")
-    assert agent.ask("forget", str(tmp_path / "forgotten")) == (0, b"")
-    agent.end()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["another", "forgotten", "link", "unmarked"]
-    assert (tmp_path / "forgotten" / MARKER).exists()
+def test_scratch_is_removed_on_request(agent: Agent, tmp_path: Path) -> None:
+    scratch, other = tmp_path / "new" / "scratch", tmp_path / "other"
+    other.mkdir()
+    agent.ask("scratch", str(scratch), agent.mark)
+    (scratch / "deep").mkdir()
+    assert agent.remove(scratch) == (0, "")
+    assert not scratch.parent.exists()
+    assert agent.remove(scratch) == (0, "")
+    code, reason = agent.remove(other)
+    assert (code, str(other) in reason) == (1, True)
+    assert other.exists()
 
 
 def test_why_there_is_no_scratch(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        code, reason = agent.ask("scratch", str(path))
+        code, reason = agent.ask("scratch", str(path), agent.mark)
         assert code == 1
-        assert str(path).encode() in reason
+        assert str(tmp_path / "file").encode() in reason
+
+
+def test_a_desk_and_what_is_written_there(agent: Agent) -> None:
+    code, path = agent.ask("desk", agent.mark)
+    desk = Path(os.fsdecode(path))
+    assert (code, desk.stat().st_mode & 0o777) == (0, 0o700)
+    assert agent.ask("write", str(desk / "file"), "a\nb") == (0, b"")
+    assert ((desk / "file").read_text(), (desk / "file").stat().st_mode & 0o777) == ("a\nb", 0o600)
+    assert agent.ask("write", str(desk / "file"), "again")[0] == 1
+    agent.end()
+    assert not desk.exists()
 
 
 # Becoming, passing, sampling ------------------------------------------------------------------------------
 
 
 def test_a_shell_becomes_the_probe_and_that_another() -> None:
-    agent = Agent(command=("/bin/sh", "-c", 'read -r line; exec "$0" agent a:b:c 2 20', str(PROBE)))
+    argv = ("/bin/sh", "-c", 'read -r line; exec "$0" agent a:b:c 2 20', str(PROBE))
+    agent = Agent("", popen=lambda words, **options: subprocess.Popen(argv, **options))
     try:
         agent.send("become")
         hello = agent.replies.line()
