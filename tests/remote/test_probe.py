@@ -99,7 +99,7 @@ def test_a_script_gets_its_words_and_nothing_to_read(agent: Agent) -> None:
     code, printed = agent.script('cat; printf "%s|" "$0" "$@"; exit 7', "it's", "a\nb", "", "$HOME")
     assert (code, printed) == (7, b"sh|it's|a\nb||$HOME|")
     assert agent.script("kill -TERM $$") == (128 + signal.SIGTERM, b"")
-    assert agent.script('printf %s "$STEELYARD_TOKEN"') == (0, agent.token.encode())
+    assert agent.script('printf %s "$STEELYARD_TOKEN"') == (0, str(agent.token).encode())
 
 
 def test_a_script_has_so_much_time_and_leaves_nothing(agent: Agent) -> None:
