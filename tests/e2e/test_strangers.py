@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from accounts import Account
+from loading import loaded
 
 PLANTED = """
 experiment: planted
@@ -154,12 +155,41 @@ repeat: 3
 """
 
 
+@pytest.fixture(params=["local", "ssh"])
+def sites(
+    request: pytest.FixtureRequest, alice: Account, mallory: Account, common: Path
+) -> Iterator[dict[str, str]]:
+    """The site of each account: this machine, or this machine by SSH."""
+    if request.param == "local":
+        yield {alice.name: "local", mallory.name: "local"}
+        return
+    sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
+    server = sshd.Sshd(common / "sshd")
+    common.joinpath("sshd").chmod(0o755)
+    found = {}
+    for one in (alice, mallory):
+        key = sshd.make_key(one.home / "key")
+        with (common / "sshd" / "authorized").open("a") as authorized:
+            authorized.write(key.with_name("key.pub").read_text())
+        one.owns(one.home / "known", server.known.read_text())
+        os.chown(key, one.uid, one.gid)
+        host = {"hosts": [{"host": server.host, "port": server.port}], "user": one.name, "config": "none"}
+        options = host | {"key": str(key), "known_hosts": str(one.home / "known")}
+        one.owns(one.home / "hosts.yaml", json.dumps(options))
+        found[one.name] = f"ssh:{one.home}/hosts.yaml"
+    with server:
+        yield found
+
+
 def test_two_accounts_run_the_same_at_once_and_neither_sees_the_other(
-    alice: Account, mallory: Account, common: Path
+    alice: Account, mallory: Account, common: Path, sites: dict[str, str]
 ) -> None:
     (common / "beside.yaml").write_text(BESIDE)
-    words = ("-m", "steelyard", "run", str(common / "beside.yaml"), "--undecided", "pass")
-    started = [(one, one.start(*one.python, *words, stdout=-1, stderr=-1)) for one in (alice, mallory)]
+    words = ("-m", "steelyard", "run", str(common / "beside.yaml"), "--undecided", "pass", "--site")
+    started = [
+        (one, one.start(*one.python, *words, sites[one.name], stdout=-1, stderr=-1))
+        for one in (alice, mallory)
+    ]
     runs = {one.name: ended_run(one, process.communicate(timeout=100)) for one, process in started}
     assert any("foreign" in mark for run in runs.values() for mark in marks(run)), "each is load to the other"
     for reader, owner in ((alice, mallory), (mallory, alice)):
@@ -174,8 +204,8 @@ def test_two_accounts_run_the_same_at_once_and_neither_sees_the_other(
 
 
 def ended_run(owner: Account, outcome: tuple[str, str]) -> Path:
-    """The folder of the account's only run of this name, which came to its end."""
-    (run,) = (owner.home / "steelyard-runs" / "runs").glob("*-beside-*")
+    """The folder of the account's newest run of this name, which came to its end."""
+    run = max((owner.home / "steelyard-runs" / "runs").glob("*-beside-*"))
     (ended,) = [line for line in lines_of(run) if line["kind"] == "run-ended"]
     assert (ended["state"], ended["failed"]) == ("complete", 0), outcome
     return run

@@ -112,7 +112,7 @@ def account() -> Iterator[Account]:
     home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir="/var/tmp"))
     try:
         comment = f"{_COMMENT}{os.getpid()}"
-        _as_root("useradd", "-M", "-U", "-d", str(home), "-s", "/bin/sh", "-c", comment, name)
+        _as_root("useradd", "-M", "-U", "-d", str(home), "-s", "/bin/sh", "-p", "*", "-c", comment, name)
         entry = pwd.getpwnam(name)
         for part in ("python", "packages", "sources"):
             (home / ".code" / part).mkdir(parents=True)

@@ -67,12 +67,12 @@ class FarNode(Wired, ShellHost):
     async def connect(self) -> None:
         """Reach it; see `ShellHost`."""
         await super().connect()
-        await self.lease.make_scratch(Path(self._desk))
+        await self.lease.make_scratch(Path(self._desk), self.mark)
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory; see `Host`."""
         await super().make_scratch(path)
-        await self.lease.make_scratch(Path(path))
+        await self.lease.make_scratch(Path(path), self.mark)
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last."""

@@ -23,7 +23,7 @@ set -- $stat
 printf '%s\n' "$cores" "$memory" "$boot" "$PPID" "$agent" "${20}"
 """
 )
-"""The last three: the agent's subshell that runs this, the agent, and when that began, in ticks since boot."""
+"""The last three: the agent's subshell that runs this, the agent, when that began (in ticks since boot)."""
 
 WHICH = """case $1 in
 */*) [ -f "$1" ] && [ -x "$1" ] && printf %s "$1"; exit ;;
@@ -70,5 +70,5 @@ while lives "$1" "$2" || { [ "$4" ] && [ -e "$4" ]; }; do
 done
 """
 )
-"""Ask an agent whose controller lost it to end, by its pid and its start; wait so many seconds until it is gone,
-and the directory that it removes last."""
+"""Ask an agent whose controller lost it to end, by its pid and its start; wait so many seconds until it is
+gone, and the directory that it removes last."""

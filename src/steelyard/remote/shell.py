@@ -124,7 +124,8 @@ class ShellHost(Host):
         for name in command.secrets:
             if not wire.NAME.fullmatch(name):
                 hint = "use only letters, digits and _, or give it as `env`, where it is no secret"
-                raise HostError(f"host {self.name}: the secret {name!r} cannot be passed on unseen", hint=hint)
+                message = f"host {self.name}: the secret {name!r} cannot be passed on unseen"
+                raise HostError(message, hint=hint)
 
     def _output(self, id_: str, streams: Streams) -> tuple[list[PurePosixPath], Output | None]:
         """Where a program there prints to, and how that comes here. Equal paths share one file."""
