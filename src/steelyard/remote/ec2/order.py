@@ -11,6 +11,10 @@ RUN_TAG = "steelyard:run"
 RENTAL_TAG = "steelyard:rental"
 """By this tag whatever was rented is found again, whoever looks for it."""
 
+# What a program on the machine is tricked into fetching must not be the machine's credentials: version 2 of the
+# metadata service asks for a token first, which one hop, so no container or proxy, can fetch.
+_METADATA = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -75,6 +79,7 @@ def request(
         "KeyName": key,
         "ClientToken": token,
         "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": _METADATA,
         "BlockDeviceMappings": disks(image, order.volume),
         "TagSpecifications": [
             {"ResourceType": thing, "Tags": list(labels)} for thing in ("instance", "volume")
