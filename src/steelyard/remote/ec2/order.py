@@ -11,8 +11,8 @@ RUN_TAG = "steelyard:run"
 RENTAL_TAG = "steelyard:rental"
 """By this tag whatever was rented is found again, whoever looks for it."""
 
-# What a program on the machine is tricked into fetching must not be the machine's credentials: version 2 of the
-# metadata service asks for a token first, which one hop, so no container or proxy, can fetch.
+# A request that somebody talks a program on the machine into must not fetch the credentials there: version 2
+# of the metadata service wants a token first, and its answer goes one hop, so to no container or proxy.
 _METADATA = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
 
 
