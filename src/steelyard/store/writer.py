@@ -101,7 +101,7 @@ class RunWriter:
 def is_live(folder: RunFolder) -> bool:
     """Whether a controller drives the run just now, on this machine or through a shared file system."""
     try:
-        lock = os.open(folder.control, os.O_RDONLY | os.O_CLOEXEC)
+        lock = os.open(folder.control, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
