@@ -192,7 +192,7 @@ def test_a_name_may_hold_anything() -> None:
     fields = "S 1 9 9 0 -1 4194560 0 0 0 0 150 50 0 0 20 0 1 0 777 0 0"
     text = f"9 (a) R 2 (\nb) {fields}"
     found = snapshot({"/proc/9/stat": text, "/proc/self/stat": text, "/proc/8/stat": "gone"}).processes
-    assert found == {9: Process(777, 1, "a) R 2 (?b", 2.0, False, 1.5)}
+    assert found == {9: Process(777, 1, "a) R 2 (\\nb", 2.0, False, 1.5)}
 
 
 def test_thermal_counters_and_quotas_are_added() -> None:

@@ -6,9 +6,11 @@ import contextlib
 import io
 import os
 import tarfile
+import tempfile
+from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from steelyard.remote.archive import ArchiveError, Bounds, pack, unpack
@@ -41,6 +43,20 @@ HOSTILE = {
     "hard link above": [entry("l", HARD, linkname="../victim")],
     "hard link to what is not of it": [entry("l", HARD, linkname="none")],
     "hard link to a link": [entry("s", LINK, linkname="x"), entry("l", HARD, linkname="s")],
+    "up again behind a link": [
+        entry("a/l", LINK, linkname=".."),
+        entry("x", LINK, linkname="a/l/../victim"),
+    ],
+    "up again behind a link of a link": [
+        entry("a/b/k", LINK, linkname="../.."),
+        entry("a/l", LINK, linkname="b/k"),
+        entry("a/x", LINK, linkname="l/../victim"),
+    ],
+    "up again behind what becomes a link later": [
+        entry("a/x", LINK, linkname="b/../victim"),
+        entry("a/b", LINK, linkname=".."),
+        entry("y", LINK, linkname="a/b/../victim"),
+    ],
     "device": [entry("d", tarfile.CHRTYPE)],
     "pipe": [entry("p", tarfile.FIFOTYPE)],
     "the folder itself as a file": [entry(".", content=b"x")],
@@ -73,6 +89,60 @@ def test_nothing_is_written_through_a_link_that_was_there(tmp_path):
         unpack(archive(entry("l/file", content=b"x")), tmp_path / "target")
     unpack(archive(entry("l", content=b"x")), tmp_path / "target")  # the link itself is replaced
     assert list((tmp_path / "victim").iterdir()) == []
+
+
+def test_nothing_is_unpacked_through_a_link(tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "target").symlink_to("victim")
+    with pytest.raises(ArchiveError, match="through a link"):
+        unpack(archive(entry("f", content=b"x")), tmp_path / "target")
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
+def test_what_comes_later_takes_the_place_of_a_link(tmp_path):
+    unpack(archive(entry("l", LINK, linkname="x"), entry("l", content=b"later")), tmp_path / "t")
+    assert (tmp_path / "t" / "l").read_bytes() == b"later"
+    assert not (tmp_path / "t" / "l").is_symlink()
+
+
+def test_a_link_may_lead_up_and_down_within(tmp_path):
+    inner = [
+        entry("a/b/f", content=b"x"),
+        entry("a/c/l", LINK, linkname="../b/f"),
+        entry("a/up", LINK, linkname=".."),
+    ]
+    unpack(archive(*inner), tmp_path / "t")
+    assert (tmp_path / "t" / "a" / "c" / "l").read_bytes() == b"x"
+    assert (tmp_path / "t" / "a" / "up").resolve() == tmp_path / "t"
+
+
+PARTS = st.sampled_from(["a", "b", "c"])
+INNER = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
+ANY = st.lists(st.sampled_from(["a", "b", "c", "..", "."]), min_size=1, max_size=6).map("/".join)
+ENTRIES = st.one_of(
+    st.builds(lambda name: entry(name, FOLDER), INNER),
+    st.builds(lambda name: entry(name, content=b"x"), INNER),
+    st.builds(lambda name, to: entry(name, LINK, linkname=to), INNER, ANY),
+    st.builds(lambda name, to: entry(name, HARD, linkname=to), INNER, INNER),
+)
+
+
+@given(st.lists(st.lists(ENTRIES, max_size=8), min_size=1, max_size=2))
+@example([[entry("a/b", LINK, linkname=".."), entry("c", LINK, linkname="a/b/../a")]])
+@settings(max_examples=300, deadline=None)
+def test_no_tree_of_links_leads_outside(archives):
+    """Two archives may come into one folder, one after the other."""
+    with tempfile.TemporaryDirectory() as made:
+        target = Path(made).resolve() / "above" / "target"
+        target.parent.mkdir()
+        for entries in archives:
+            with contextlib.suppress(ArchiveError, OSError):
+                unpack(archive(*entries), target)
+        assert [path.name for path in target.parent.iterdir()] == ["target"]
+        for above, folders, files in os.walk(target):
+            for name in (*folders, *files):
+                real = Path(os.path.realpath(Path(above) / name))
+                assert real.is_relative_to(target), f"{name} in {above} leads to {real}"
 
 
 def test_it_may_not_be_too_large(tmp_path):

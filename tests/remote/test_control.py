@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -163,3 +164,12 @@ def test_a_file_that_names_no_socket(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(HostError, match="nobody can be asked"):
         announced_in(file)
+
+
+@pytest.mark.timeout(20)
+def test_a_planted_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for name in ("fifo", "link"):
+        with pytest.raises(HostError, match="nobody can be asked"):
+            announced_in(tmp_path / name)

@@ -20,7 +20,10 @@ from steelyard.model.trial import Cell, show_level
 from steelyard.report import html
 from steelyard.store.reader import RunRecord
 
-HOSTILE = "</script><img src=x onerror=window.pwned=1><!--<script>\u2028`${1}`|\x1b[31m\x00]]>&amp;\"'"
+HOSTILE = (
+    "</script><img src=x onerror=window.pwned=1><!--<script>\u2028`${1}`|\x1b[31m\x00]]>&amp;\"'"
+    "\x1b]0;pwn\x07\x9b2J\u202e\x7f"
+)
 
 
 @pytest.fixture(scope="module")

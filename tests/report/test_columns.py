@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.report.columns import aligned, printable, shortened, width
+from steelyard.report.columns import aligned, shortened, width
 
 
 def test_columns_are_as_wide_as_a_terminal_shows_them():
@@ -23,9 +23,3 @@ def test_a_shortened_text_says_so():
 @given(text=st.text(), most=st.integers(1, 30))
 def test_a_shortened_text_fits(text, most):
     assert width(shortened(text, most)) <= max(most, 0)
-
-
-@given(text=st.text())
-def test_nothing_reaches_the_terminal_but_letters(text):
-    assert printable(text).isprintable()
-    assert len(printable(text)) == len(text)

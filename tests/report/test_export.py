@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
+from steelyard.model.trial import show_level
+from steelyard.printable import printable
+from steelyard.report import html, markdown
 from steelyard.report.export import WRITERS
 from steelyard.report.junit import junit
 from steelyard.report.tidy import tidy
@@ -152,4 +155,54 @@ def test_a_hostile_record_is_valid_in_every_format(hostile, tmp_path):
     for name, writer in WRITERS.items():
         assert writer(hostile, tmp_path / f"a.{name}").stat().st_size > 0
     names = [case.get("name") for case in ElementTree.parse(tmp_path / "a.junit").iter("testcase")]
-    assert any("\ufffd" in name for name in names)
+    assert any(r"\x1b[31m" in name for name in names)
+
+
+FORMULAS = [
+    "=1+1",
+    "+1+cmd",
+    "-1+cmd|' /C calc'!A0",
+    "@SUM(1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    " =1",
+    "＝1",
+    "=",
+    "-1e",
+]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_spreadsheet_takes_no_text_for_a_formula(build, tmp_path, text):
+    metric = Metric(f"{text}m", "B/s", "higher")
+    record = build(
+        parameters={f"{text}p": [text, "plain"]},
+        metrics=[metric],
+        figures=lambda cell, repetition, rng: {metric.name: 1.0},
+        marks={(f"{text}p={show_level(text)}", 1): (f"{text}k", "x")},
+    )
+    with WRITERS["csv"](record, tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        cells = {cell for row in csv.reader(file) for cell in row}
+    assert not [cell for cell in cells if cell.strip()[:1] in ("=", "+", "-", "@", "＝") and len(cell) > 1]
+    assert f"'{text}m".replace("\r", "\n") in cells
+
+
+@pytest.mark.parametrize("text", ["-1.5", "+2", "-.5e-3", "-", "1-2", "a=b", "-inf"])
+def test_a_number_and_a_sign_are_no_formula(build, tmp_path, text):
+    parameters = {"p": [text, "plain"]}
+    record = build(parameters=parameters, figures=lambda cell, repetition, rng: {"write_bandwidth": -2.5})
+    rows = rows_of(WRITERS["csv"](record, tmp_path / "a.csv"))
+    assert {row["p"] for row in rows} == {text if text != "-inf" else "'-inf", "plain"}
+    assert {row["value"] for row in rows} == {"-2.5"}
+
+
+def test_no_format_that_people_read_lets_a_stranger_act(hostile, tmp_path):
+    paths = [writer(hostile, tmp_path / name) for name, writer in WRITERS.items() if name != "parquet"]
+    paths += [html.write(hostile, tmp_path / "a.html"), markdown.write(hostile, tmp_path / "a.md")]
+    paths += (tmp_path / "a-charts").iterdir()
+    assert len(paths) > 6
+    for path in paths:
+        text = path.read_bytes().decode()
+        assert [letter for letter in text if printable(letter) != letter] == [], path
+        assert "pwn" in text, path

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.report import markdown
-from steelyard.report.markdown import escaped, fenced
+from steelyard.report.markdown import escaped, fenced, ticked
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -75,9 +75,16 @@ def test_a_fence_is_longer_than_what_it_holds():
     assert fenced("a\n````\nb") == "`````\na\n````\nb\n`````"
 
 
+@pytest.mark.parametrize("text", ["`a\n\n<img src=x>`", "`a\r\r<img src=x>`", "a\n\n<img src=x> `b`"])
+def test_an_empty_line_ends_no_code(text):
+    assert len(ticked(text).splitlines()) == 1
+    assert "<img" not in re.sub(r"`[^`]*`", "", ticked(text))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("$x$", r"\$x\$"),
         ("write_bandwidth", "write_bandwidth"),
         ("_all_", r"\_all\_"),
         ("a | b", r"a \| b"),

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import string
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import StoreError, StoreFull
 from steelyard.store.journal import RESERVE, Journal, lines
+from steelyard.untrusted import LONGEST_LINE
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -153,6 +155,57 @@ def test_an_odd_sequence_number_does_not_stop_the_count(odd: str, tmp_path: Path
     numbers = sequence(path)
     assert numbers[-1] > 2
     assert numbers[-1] > max(number for number in numbers[:-1] if type(number) is int)
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_line_without_end_is_damage_and_fills_no_memory(last: bool, tmp_path: Path) -> None:
+    path = written(tmp_path, 3)
+    whole = path.read_bytes()
+    os.truncate(path, len(whole) + (256 << 20))  # a hole, which takes no space
+    if not last:
+        path.write_bytes(path.read_bytes() + b"\n" + whole)
+    tracemalloc.start()
+    with pytest.raises(
+        StoreError, match=f"damaged at byte {len(whole)}: the line there is longer than 8 MiB"
+    ):
+        list(lines(path))
+    assert tracemalloc.get_traced_memory()[1] < 4 * LONGEST_LINE
+    tracemalloc.stop()
+    with pytest.raises(StoreError, match="longer than 8 MiB"):
+        journal(tmp_path)
+    assert path.stat().st_size > 256 << 20, "it was cut off"
+
+
+def test_of_a_line_that_is_too_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
+    made, long = journal(tmp_path), "ü" * 3_000_000
+    made.write("line", text=long, inner=[{"deep": long}], level="x" * 32_000, number=1.5)
+    made.write("line", text="next")
+    made.close()
+    first, after = lines(made.path)
+    assert after["text"] == "next"
+    assert (first["level"], first["number"]) == ("x" * 32_000, 1.5)
+    for text in (first["text"], first["inner"][0]["deep"]):
+        assert text.startswith("ü" * 60_000)
+        assert text.endswith("more letters were cut here)")
+    assert max(map(len, made.path.read_bytes().splitlines())) < LONGEST_LINE
+
+
+def test_what_cannot_be_cut_is_refused_and_the_journal_goes_on(tmp_path: Path) -> None:
+    made = journal(tmp_path)
+    with pytest.raises(StoreError, match=r"cannot take a line 'line' of \d+ of at most 8 MiB"):
+        made.write("line", numbers=list(range(2_000_000)))
+    made.write("line", text="next")
+    made.close()
+    assert [line["text"] for line in lines(made.path)] == ["next"]
+
+
+@pytest.mark.timeout(20)
+def test_a_planted_journal_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for name in ("fifo", "link"):
+        with pytest.raises(StoreError, match=r"cannot read .*(regular|link)"):
+            list(lines(tmp_path / name))
 
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -258,3 +260,51 @@ def test_a_glance_does_not_read_the_middle(folder: RunFolder, monkeypatch: pytes
     monkeypatch.setattr(reader, "parse_line", lambda raw: read.append(len(raw)) or parse(raw))
     assert glance(folder).trials == 5000
     assert sum(read) < size / 50
+
+
+PLANTED = [
+    "design.json",
+    "environment.json",
+    "experiment.yaml",
+    "trials/1/metrics.json",
+    "trials/1/trial.json",
+]
+SERIES = "trials/1/host-0/run/samples.ndjson"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["fifo", "link", "endless", "hole"])
+@pytest.mark.parametrize("name", [*PLANTED, SERIES])
+def test_a_planted_document_is_refused_at_once(
+    kind: str, name: str, folder: RunFolder, tmp_path: Path
+) -> None:
+    found = record(folder, ("run-started", STARTED), ("trial-ended", ended(1)))
+    path = folder.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    (tmp_path / "secret").write_text("{}")
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "hole":
+        path.touch()
+        os.truncate(path, 1 << 40)
+    else:
+        path.symlink_to(tmp_path / "secret" if kind == "link" else "/dev/zero")
+    looks = {**PARTS, "design": lambda found: found.design, "series": lambda found: list(found.series(1))}
+    told = []
+    for look in looks.values():
+        try:
+            look(found)
+        except StoreError as error:
+            told.append(error.message)
+    assert any(re.search(r"cannot read .*(link|regular|larger)", message) for message in told), told
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["control", "journal"])
+def test_a_planted_fifo_keeps_no_list_waiting(name: str, folder: RunFolder) -> None:
+    record(folder, ("run-started", STARTED))
+    path = getattr(folder, name)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    assert glance(folder).state == "died"

@@ -3,11 +3,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -84,7 +86,7 @@ def test_a_missing_folder_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_reading_what_is_not_there_or_not_a_table(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no"):
+    with pytest.raises(StoreError, match="No such file"):
         read_parquet(tmp_path / "x.parquet")
     (tmp_path / "x.parquet").write_bytes(b"PAR1 nonsense PAR1")
     with pytest.raises(StoreError, match="cannot read"):
@@ -137,3 +139,23 @@ def test_a_line_is_json_on_one_line() -> None:
     line = sample_line(Sample(1.5, 2.5, {"/proc/x": "a\nb"}))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"t": 1.5, "m": 2.5, "raw": {"/proc/x": "a\nb"}}
+
+
+@pytest.mark.timeout(20)
+def test_planted_telemetry_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for name in ("fifo", "link"):
+        with pytest.raises(StoreError, match=r"cannot read .*(link|regular)"):
+            read_parquet(tmp_path / name)
+        with pytest.raises(StoreError, match=r"cannot read .*(link|regular)"):
+            list(read_samples(tmp_path / name))
+
+
+def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    with duckdb.connect() as database:
+        database.sql("SELECT 1.0 AS t FROM range(30_000_000)").write_parquet(str(path), compression="zstd")
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(StoreError, match="30000000 rows"):
+        read_parquet(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import keyword
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from steelyard import __version__
+from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError, did_you_mean
 
 COMMANDS = {
@@ -96,10 +98,12 @@ def run(words: Sequence[str] | None = None) -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        echo(told.getvalue(), err=True, nl=False)
         return 2
     except SteelyardError as error:
-        click.echo(str(error), err=True)
+        echo(str(error), err=True)
         return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as in `steelyard list | head`

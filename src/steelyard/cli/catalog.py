@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from steelyard.cli.options import EntryName, json_option, print_json
+from steelyard.cli.terminal import echo
 
 HEADINGS = {
     "workload": "",
@@ -33,20 +34,20 @@ def command(name: str | None, covers: str | None, as_json: bool) -> int:
         print_json(entries)
     elif name:
         pages = ("\n".join(_page(entry)) for entry in entries)
-        click.echo("\n\n".join(pages) if entries else f"{name} does not cover {covers}")
+        echo("\n\n".join(pages) if entries else f"{name} does not cover {covers}")
     else:
         for kind, heading in HEADINGS.items():
             _list([entry for entry in entries if entry["kind"] == kind], heading)
-        click.echo("\n`steelyard catalog NAME` shows options and metrics", err=True)
+        echo("\n`steelyard catalog NAME` shows options and metrics", err=True)
     return 0
 
 
 def _list(entries: list[dict[str, Any]], heading: str) -> None:
     if heading and entries:
-        click.echo(f"\n{heading}:")
+        echo(f"\n{heading}:")
     for entry in entries:
         ids = f"  [{', '.join(entry['covers'])}]" if entry["covers"] else ""
-        click.echo(f"{entry['name']:15}  {entry['about'].partition(chr(10))[0]}{ids}")
+        echo(f"{entry['name']:15}  {entry['about'].partition(chr(10))[0]}{ids}")
 
 
 def _entries(name: str | None) -> list[dict[str, Any]]:

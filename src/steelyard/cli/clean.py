@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from steelyard.cli.options import store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -19,10 +20,10 @@ def command(store: str | None) -> int:
 
     found = clean(chosen_store(store))
     for path in found.removed:
-        click.echo(f"removed {path}")
+        echo(f"removed {path}")
     for text in found.rented:
-        click.echo(f"ended the rented machine {text}")
+        echo(f"ended the rented machine {text}")
     for text in found.kept:
-        click.echo(f"kept {text}", err=True)
-    click.echo(f"{found.ended} processes ended, {len(found.removed)} scratch directories removed")
+        echo(f"kept {text}", err=True)
+    echo(f"{found.ended} processes ended, {len(found.removed)} scratch directories removed")
     return 3 if found.kept else 0

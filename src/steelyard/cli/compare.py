@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from steelyard.cli.options import found_run, json_option, print_json, run_argument, store_option
+from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
 
@@ -69,9 +70,9 @@ def _two(
     if as_json:
         print_json(plain_comparison(found))
     else:
-        click.echo("\n".join(comparison_lines(found)))
+        echo("\n".join(comparison_lines(found)))
     if fail_on and not found.compared:
-        click.echo("nothing could be compared, so --fail-on has no answer", err=True)
+        echo("nothing could be compared, so --fail-on has no answer", err=True)
         return 2
     return 1 if fail_on and found.having(Verdict.WORSE) else 0
 
@@ -101,5 +102,5 @@ def _beside(store: str | None, name: str, other: str, *, as_json: bool) -> int:
     if as_json:
         print_json(plain_beside(found))
     else:
-        click.echo("\n".join(beside_lines(found)))
+        echo("\n".join(beside_lines(found)))
     return 0

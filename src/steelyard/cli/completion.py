@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from steelyard.cli.terminal import echo
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -20,5 +22,5 @@ def command(ctx: click.Context, shell: str) -> int:
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
-    click.echo(kind(ctx.find_root().command, {}, "steelyard", "_STEELYARD_COMPLETE").source())
+    echo(kind(ctx.find_root().command, {}, "steelyard", "_STEELYARD_COMPLETE").source())
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.terminal import echo
 
 _COLOURS = {"bad": "red", "warning": "yellow", "info": "cyan"}
 
@@ -36,19 +37,20 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(found)
         return 0
-    click.echo(f"scratch {where}: {_described(found['scratch'])}")
+    echo(f"scratch {where}: {_described(found['scratch'])}")
     for note in found["advice"]:
         _print(note)
     if not any(note["severity"] != "info" for note in found["advice"]):
-        click.echo("nothing here would mislead you")
+        echo("nothing here would mislead you")
     return 0
 
 
 def _print(note: dict[str, Any]) -> None:
-    click.echo(click.style(f"{note['severity']:8}", fg=_COLOURS[note["severity"]]) + note["what"])
-    click.echo(f"         {note['why']}")
+    echo(f"{note['severity']:8}", colour=_COLOURS[note["severity"]], nl=False)
+    echo(note["what"])
+    echo(f"         {note['why']}")
     if note["what_to_do"]:
-        click.echo(f"         → {note['what_to_do']}")
+        echo(f"         → {note['what_to_do']}")
 
 
 def _described(system: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import found_run, run_argument, store_option
+from steelyard.cli.terminal import echo
 
 _ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
 
@@ -36,5 +37,5 @@ def command(run: str, form: str, output: str | None, store: str | None) -> int:
         "json": export.write_json,
         "junit": export.write_junit,
     }
-    click.echo(writers[form](record, path))
+    echo(writers[form](record, path))
     return 0

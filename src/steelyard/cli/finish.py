@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from typing import Any, Literal, cast
 
-import click
-
 from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import Judged, failed, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.cli.options import print_json
+from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
 from steelyard.report.findings import finding_lines
 from steelyard.report.heading import place
@@ -30,7 +29,7 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     print_results(record, summary, judged, as_json=as_json)
     report = _report(record)
     if report and not as_json:
-        click.echo(report)
+        echo(report)
     if record.trials and all(trial.result.status == "failed" for trial in record.trials):
         return 3  # not one trial gave a figure: the run was not carried out
     return 1 if failed(judged, cast(Literal["fail", "pass"], undecided)) else 0
@@ -45,10 +44,10 @@ def print_results(
         print_json({**everything, "site": record.site})
         return
     if where := place(record):
-        click.echo(where)
+        echo(where)
     columns = shutil.get_terminal_size((110, 24)).columns
     lines = result_lines(summary, judged, columns=columns, most=MOST_CELLS)
-    click.echo("\n".join([*lines, *finding_lines(derive(record, summary))]))
+    echo("\n".join([*lines, *finding_lines(derive(record, summary))]))
 
 
 def _report(record: RunRecord) -> Any:
@@ -58,5 +57,5 @@ def _report(record: RunRecord) -> Any:
     try:
         return html.write(record, record.folder.derived_file("report.html"))
     except SteelyardError as error:
-        click.echo(f"no report: {error}", err=True)
+        echo(f"no report: {error}", err=True)
         return None

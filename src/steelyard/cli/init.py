@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
 TEMPLATE = """\
@@ -50,12 +51,12 @@ def command(words: tuple[str, ...], output: str | None, force: bool) -> int:
     """
     text = template(words or ("sleep", "{0.1,0.2}"), output or "FILE")
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return 0
     if Path(output).exists() and not force:
         raise UsageError(f"{output} is there already", hint="--force replaces it")
     Path(output).write_text(text, encoding="utf-8")
-    click.echo(f"wrote {output}; `steelyard plan {output}` shows what it would run", err=True)
+    echo(f"wrote {output}; `steelyard plan {output}` shows what it would run", err=True)
     return 0
 
 

@@ -9,6 +9,7 @@ import subprocess
 
 import click
 
+from steelyard.cli.terminal import confirm, echo
 from steelyard.errors import SteelyardError, UnknownName
 from steelyard.model.tool import Tool
 
@@ -37,7 +38,7 @@ def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
         raise SteelyardError(f"nothing here brings {', '.join(unobtainable)}", hint=hint)
     wanted = [tool for tool in wanted if tool.obtainable]
     if not wanted:
-        click.echo("everything is there")
+        echo("everything is there")
         return 0
     builders = missing(BUILDERS) if any(tool.maven for tool in wanted) else []
     packaged = builders + [tool for tool in wanted if not tool.in_place_of_its_own]
@@ -59,11 +60,11 @@ def _as_root(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
     """As root, and in a place of our own, go ahead; otherwise ask before sudo."""
-    click.echo(shlex.join(argv))
+    echo(shlex.join(argv))
     if dry_run:
         return
     if ask:
-        click.confirm("run this?", abort=True)
+        confirm("run this?")
     if shutil.which(argv[0]) is None:
         raise SteelyardError(f"{argv[0]} is not here", hint=f"install {argv[0]} first, then try again")
     if subprocess.run(argv, check=False).returncode != 0:

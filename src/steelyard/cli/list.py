@@ -8,6 +8,7 @@ import time
 import click
 
 from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -32,13 +33,13 @@ def command(newest: int, every: bool, store: str | None, as_json: bool) -> int:
         print_json([dataclasses.asdict(run) for run in shown])
         return 0
     if not shown:
-        click.echo(f"no runs in {where.root}; `steelyard run FILE` makes one", err=True)
+        echo(f"no runs in {where.root}; `steelyard run FILE` makes one", err=True)
         return 0
     width = max(len(run.run) for run in shown)
     for run in shown:
         started = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started)) if run.started else "-"
         failed = f", {run.failed} failed" if run.failed else ""
-        click.echo(f"{run.run:{width}}  {started}  {run.state:11}  {run.trials} trials{failed}")
+        echo(f"{run.run:{width}}  {started}  {run.state:11}  {run.trials} trials{failed}")
     if len(shown) < len(folders):
-        click.echo(f"and {len(folders) - len(shown)} older ones; --all shows them", err=True)
+        echo(f"and {len(folders) - len(shown)} older ones; --all shows them", err=True)
     return 0

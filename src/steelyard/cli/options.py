@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
+from steelyard.printable import one_line
 from steelyard.spec.stores import chosen_store
 from steelyard.store.layout import RunFolder
 
@@ -28,6 +30,11 @@ class AfterDashes(click.Command):
         return super().parse_args(ctx, args)
 
 
+def completing(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+    """The names that begin so. One that no shell may print is left out: shown otherwise, it is no name."""
+    return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
+
+
 class RunName(click.ParamType[str]):
     """A run: its id or a part of it, a path, or `last`. Completes from the store."""
 
@@ -40,7 +47,7 @@ class RunName(click.ParamType[str]):
         ids: list[str] = []
         with suppress(SteelyardError):  # there is nobody to tell it to
             ids = [run.id for run in reversed(chosen_store(ctx.params.get("store")).all())]
-        return [CompletionItem(name) for name in ("last", *ids) if name.startswith(incomplete)]
+        return completing(incomplete, ("last", *ids))
 
 
 class EntryName(click.ParamType[str]):
@@ -55,7 +62,7 @@ class EntryName(click.ParamType[str]):
         from steelyard.plugins import names
 
         found = sorted({name for kind in ("workloads", "services", "events") for name in names(kind)})
-        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+        return completing(incomplete, found)
 
 
 class SiteName(click.ParamType[str]):
@@ -69,9 +76,10 @@ class SiteName(click.ParamType[str]):
         """The names that begin so."""
         from steelyard.spec.sites import site_names
 
+        names: list[str] = []
         with suppress(SteelyardError):
-            return [CompletionItem(name) for name in site_names() if name.startswith(incomplete)]
-        return []
+            names = site_names()
+        return completing(incomplete, names)
 
 
 def site_option(text: str) -> Callable[[Function], Function]:
@@ -114,10 +122,10 @@ def found_run(store: str | None, name: str) -> RunFolder:
     """The run of a name; `last` is printed resolved. Raises UnknownName."""
     folder = chosen_store(store).find(name)
     if name == "last":
-        click.echo(f"last is {folder.id}", err=True)
+        echo(f"last is {folder.id}", err=True)
     return folder
 
 
 def print_json(content: Any) -> None:
-    """JSON for machines, one document."""
-    click.echo(json.dumps(content, indent=1, ensure_ascii=False, default=str))
+    """JSON for machines, one document; in ASCII, as nothing in it may act on a terminal or be rewritten."""
+    echo(json.dumps(content, indent=1, default=str))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.options import json_option, print_json, site_option, store_option
+from steelyard.cli.terminal import echo
 from steelyard.units import show, show_span
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def command(file: str, site: str | None, scratch: str | None, store: str | None,
     if as_json:
         print_json(_document(found))
     else:
-        click.echo("\n".join(_lines(experiment, found, where, named.name)))
+        echo("\n".join(_lines(experiment, found, where, named.name)))
     return 0
 
 

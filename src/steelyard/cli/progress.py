@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from steelyard.cli.terminal import echo
 from steelyard.controller.observer import Observer
 from steelyard.controller.observer import Progress as State
 from steelyard.model.trial import Result, Trial
@@ -29,7 +30,7 @@ class Quiet(Observer):
 
     def warned(self, text: str) -> None:
         """Warnings are never hidden."""
-        print(f"warning: {text}", file=sys.stderr)
+        echo(f"warning: {text}", err=True)
 
 
 class Lines(Quiet):
@@ -37,23 +38,23 @@ class Lines(Quiet):
 
     def started(self, folder: RunFolder, progress: State, seed: int) -> None:
         """Which run it is and how much there is to do."""
-        print(headline(folder, progress, seed), file=sys.stderr)
+        echo(headline(folder, progress, seed), err=True)
 
     def waiting(self, text: str) -> None:
         """What the scheduler says."""
-        print(text, file=sys.stderr, flush=True)
+        echo(text, err=True)
 
     def trial_ended(self, result: Result, message: str, progress: State) -> None:
         """How a trial ended, and what is left."""
         left = f", {show_span(progress.left)} left" if progress.left else ""
         how = _how(result, message)
         count = f"{progress.done} of {_amount(progress)}{left}"
-        print(f"{named(result.trial)}  {how}  ({count})", file=sys.stderr, flush=True)
+        echo(f"{named(result.trial)}  {how}  ({count})", err=True)
 
     def ended(self, folder: RunFolder, state: str, reason: str) -> None:
         """Anything but a complete run is told."""
         if state != "complete":
-            print(f"run {folder.id} {state}: {reason}", file=sys.stderr)
+            echo(f"run {folder.id} {state}: {reason}", err=True)
 
 
 class Bar(Lines):
@@ -61,16 +62,17 @@ class Bar(Lines):
 
     def __init__(self) -> None:
         # Loaded here, as a controller that nobody watches (in a job, in a pipe) need not wait for it.
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
 
-        self._console = Console(stderr=True)
+        from steelyard.cli.screen import Screen
+
+        self._screen = Screen()
         self._bar = Progress(
-            TextColumn("{task.fields[what]}", table_column=Column(ratio=2, no_wrap=True)),
+            TextColumn("{task.fields[what]}", markup=False, table_column=Column(ratio=2, no_wrap=True)),
             BarColumn(bar_width=None, table_column=Column(ratio=2)),
             TextColumn("{task.percentage:3.0f} %   {task.fields[left]}"),
-            console=self._console,
+            console=self._screen,
             transient=True,
             expand=True,
         )
@@ -78,7 +80,7 @@ class Bar(Lines):
 
     def started(self, folder: RunFolder, progress: State, seed: int) -> None:
         """The headline, and an empty bar."""
-        self._console.print(headline(folder, progress, seed), highlight=False)
+        self._screen.print(headline(folder, progress, seed))
         self._task = self._bar.add_task("", total=progress.least, completed=progress.done, what="", left="")
         self._bar.start()
 
@@ -89,18 +91,16 @@ class Bar(Lines):
     def trial_ended(self, result: Result, message: str, progress: State) -> None:
         """The bar moves; what went wrong stays above it."""
         if result.status == "failed" or result.marks:
-            self._bar.console.print(
-                f"{named(result.trial)}  {_how(result, message)}", markup=False, highlight=False
-            )
+            self._screen.print(f"{named(result.trial)}  {_how(result, message)}")
         self._move(progress, named(result.trial))
 
     def waiting(self, text: str) -> None:
         """Above the bar."""
-        self._bar.console.print(text, markup=False, highlight=False)
+        self._screen.print(text)
 
     def warned(self, text: str) -> None:
         """Above the bar."""
-        self._bar.console.print(f"warning: {text}", style="yellow", markup=False, highlight=False)
+        self._screen.print(f"warning: {text}", style="yellow")
 
     def ended(self, folder: RunFolder, state: str, reason: str) -> None:
         """The bar goes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import found_run, run_argument, store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -33,5 +34,5 @@ def command(run: str, form: str, output: str | None, outliers: str | None, store
     name = "report.html" if form == "html" else "report.md"
     path = Path(output) if output else record.folder.derived_file(name)
     writer = html if form == "html" else markdown
-    click.echo(writer.write(record, path, outliers=outliers))
+    echo(writer.write(record, path, outliers=outliers))
     return 0

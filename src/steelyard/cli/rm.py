@@ -7,6 +7,7 @@ import shutil
 import click
 
 from steelyard.cli.options import run_argument, store_option
+from steelyard.cli.terminal import confirm, echo
 from steelyard.errors import RunBusy
 
 
@@ -30,8 +31,8 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> int:
             raise RunBusy(f"run {folder.id} is still going on", hint="end it first: Ctrl-C where it runs")
     names = ", ".join(folder.id for folder in folders)
     if not yes:
-        click.confirm(f"remove {names} for good?", abort=True)
+        confirm(f"remove {names} for good?")
     for folder in folders:
         shutil.rmtree(folder.path)
-    click.echo(f"removed {names}")
+    echo(f"removed {names}")
     return 0

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from steelyard.cli.options import AfterDashes, job_options, json_option, site_option, store_option
+from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
 PASS_OR_FAIL = click.Choice(["pass", "fail"])
@@ -76,7 +77,7 @@ def command(
 
     words: tuple[str, ...] = ctx.meta.get("words", ())
     if words and not any("{" in word for word in words) and len(words) > 1:
-        click.echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
+        echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
     options, words = (words, ()) if file else ((), words)
     experiment, text, origin = _experiment(
         file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}
@@ -88,7 +89,7 @@ def command(
         experiment, text, where, choices=choices, observer=observer(quiet=quiet or as_json), origin=origin
     )
     if detach:
-        click.echo(folder.id)
+        echo(folder.id)
         return 0
     return finish(folder, as_json=as_json, undecided=undecided)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from steelyard.cli.options import found_run, json_option, print_json, run_argument, store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -23,5 +24,5 @@ def command(run: str, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(found)
     else:
-        click.echo("\n".join(str(found[key]) for key in ("run", "job", "last") if found.get(key)))
+        echo("\n".join(str(found[key]) for key in ("run", "job", "last") if found.get(key)))
     return 0

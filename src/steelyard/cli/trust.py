@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
 
@@ -30,12 +31,12 @@ def command(directories: tuple[Path, ...], remove: bool) -> int:
     try:
         for directory in directories:
             if not remove:
-                click.echo(f"trusted: {trust(directory)}")
+                echo(f"trusted: {trust(directory)}")
             elif not distrust(directory):
                 raise UsageError(f"{directory} was not trusted", hint="`steelyard trust` lists what is")
     except OSError as error:
         raise UsageError(f"the list of trusted directories cannot be written: {error}") from error
     if not directories:
         for listed in trusted_directories():
-            click.echo(listed)
+            echo(listed)
     return 0

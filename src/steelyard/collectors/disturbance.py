@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from steelyard.collectors._cgroup import folders
 from steelyard.collectors.base import Collector
 from steelyard.model.metric import Mark
+from steelyard.printable import one_line
 
 QUICK = ("/proc/stat", "/proc/vmstat")
 THOROUGH = (
@@ -258,10 +259,6 @@ def _process(text: str) -> Process | None:
         user = int(fields[11]) * _TICK
         cpu = user + int(fields[12]) * _TICK
         kernel = bool(int(fields[6]) & _KERNEL_THREAD)
-        return Process(int(fields[19]), int(fields[1]), _printable(text[start + 1 : end]), cpu, kernel, user)
+        return Process(int(fields[19]), int(fields[1]), one_line(text[start + 1 : end]), cpu, kernel, user)
     except (ValueError, IndexError):
         return None
-
-
-def _printable(name: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -14,6 +14,7 @@ from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
 MOST_READ = 64 * 1024 * 1024
+MOST_FIGURES = 2 * 1024 * 1024
 EVIDENCE = 1500
 FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC")
 
@@ -43,7 +44,10 @@ def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path)
     try:
         output = Output(ended, _text(folder / "stdout"), _text(folder / "stderr"), raw)
         reading = workload.parse(phase.name, output)
-        json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
+        figures = json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
+        if len(figures) > MOST_FIGURES:  # they all stand in one line of the journal
+            most = f"{MOST_FIGURES >> 20} MiB at most"
+            raise ParseFailure(f"its figures and facts take {len(figures) >> 20} MiB, and may take {most}")
         series = [dataclasses.asdict(sample) for sample in workload.series(phase.name, output)]
         lines = [json.dumps(sample, allow_nan=False) + "\n" for sample in series]
     except ParseFailure as failure:

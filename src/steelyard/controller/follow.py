@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,10 @@ from steelyard.errors import HostError, Interrupted
 from steelyard.sites._job import Job
 from steelyard.spec.load import checked_source
 from steelyard.spec.source import read
+from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord, trial_record
+from steelyard.untrusted import lines_in, opened
 
 LOOK_EVERY = 0.5
 ASK_LEAST, ASK_MOST = 1.0, 20.0
@@ -32,13 +33,13 @@ class Tail:
 
     def new(self) -> Iterator[dict[str, Any]]:
         """Whole lines only."""
-        with self._path.open("rb") as file:
+        with opened(self._path) as file:
             file.seek(self._read)
-            for raw in file:
-                if not raw.endswith(b"\n"):
+            for raw in lines_in(file):
+                if not (line := parse_line(raw)):
                     return
                 self._read += len(raw)
-                yield json.loads(raw)
+                yield line
 
 
 class Follower:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Berth, machines
+from steelyard.controller.evidence import tail
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
 from steelyard.model.method import Step
@@ -93,7 +94,7 @@ class Preparation:
         process = await berth.host.start(command, streams, cwd=berth.scratch)
         exit_, timed_out = await finish(process, seconds)
         if timed_out or exit_.code != 0:
-            reason = (folder / "stderr").read_text(errors="replace")[-300:].strip()
+            reason = tail(folder / "stderr", 300)
             category = "disk-full" if "No space left" in reason else "host-failed"
             where = f"before_each {name} on {berth.host.name}"
             raise TrialFailure(category, f"{where}: {reason or 'took too long'}")

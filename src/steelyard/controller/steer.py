@@ -16,6 +16,7 @@ from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import is_live
 from steelyard.units import show_span
+from steelyard.untrusted import content
 
 
 def status(folder: RunFolder) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def _end_controller(folder: RunFolder) -> str:
         hint = "" if state == "complete" else "`steelyard resume` goes on with it"
         raise UsageError(f"run {folder.id} is not going on: it is {state}", hint=hint)
     try:
-        token = Token.parse(str(json.loads(folder.control.read_text())["token"]))
+        token = Token.parse(str(json.loads(content(folder.control))["token"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise HostError(
             f"who drives run {folder.id} cannot be read from {folder.control}: {error}"

@@ -2,12 +2,14 @@
 
 A host may be anything by now, so nothing of its archive may land, or lead, outside the target: no absolute
 names, no `..`, no links to elsewhere, no devices. Symbolic links are made last, so that no file is ever
-written through one. (tarfile's own `data` filter resolves links on disk as it goes, and had holes:
-CVE-2025-4517.)
+written through one. A link may go up (`..`) only before it goes down: from its own folder, which is none but
+a real one, upwards is inside as far as its name is deep, while `..` behind a name goes up from wherever that
+name leads. (tarfile's own `data` filter resolves links on disk as it goes, and had holes: CVE-2025-4517.)
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 import tarfile
@@ -101,12 +103,14 @@ class _Unpacker:
 
     def take(self, archive: tarfile.TarFile, counted: _Counted) -> None:
         self._target.mkdir(exist_ok=True)
+        if self._target.is_symlink():
+            raise ArchiveError("it would be unpacked through a link")
         for entry in archive:
             counted.left = _MOST_HEADERS + max(entry.size, 0)
             self._count(entry)
             self._one(archive, entry)
             counted.left = _MOST_HEADERS
-        for name, to in self._links.items():
+        for name, to in tuple(self._links.items()):
             self._clear(name).symlink_to(to)
 
     def _count(self, entry: tarfile.TarInfo) -> None:
@@ -122,8 +126,7 @@ class _Unpacker:
         if entry.isdir():
             self._folder(name)
         elif entry.issym():
-            _inside(os.path.normpath(name.parent / entry.linkname), entry)
-            self._links[name] = entry.linkname
+            self._links[name] = _leading_inside(name, entry.linkname)
         elif entry.islnk() and (first := _inside(entry.linkname)) in self._files:
             self._clear(name).hardlink_to(self._target / first)
             self._files.add(name)
@@ -164,12 +167,21 @@ class _Unpacker:
         if path.is_symlink() or path.is_file():
             path.unlink()
         self._files.discard(name)
+        self._links.pop(name, None)
         return path
 
 
-def _inside(name: str | Path, entry: tarfile.TarInfo | None = None) -> PurePosixPath:
+def _inside(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in str(name):
-        shown = f"{entry.name!r} leads to {entry.linkname!r}, which" if entry else f"{str(name)!r}"
-        raise ArchiveError(f"{shown} lies outside")
+    if path.is_absolute() or ".." in path.parts or "\0" in name:
+        raise ArchiveError(f"{name!r} lies outside")
     return path
+
+
+def _leading_inside(name: PurePosixPath, to: str) -> str:
+    """Where a link leads, whatever else in the archive is a link. Raises ArchiveError."""
+    path = PurePosixPath(to)
+    up = len(tuple(itertools.takewhile("..".__eq__, path.parts)))
+    if path.is_absolute() or ".." in path.parts[up:] or up > len(name.parent.parts) or "\0" in to:
+        raise ArchiveError(f"{str(name)!r} leads to {to!r}, which lies outside, or may")
+    return to

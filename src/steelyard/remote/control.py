@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from steelyard.errors import HostError, SteelyardError
 from steelyard.remote.tasks import tasks
+from steelyard.untrusted import content
 
 LONGEST = 256 * 1024
 WITHIN = 10.0
@@ -178,7 +179,7 @@ async def _asked(
 def announced_in(control: Path) -> Announced:
     """Where the controller of a run listens. Raises HostError when none says so."""
     try:
-        told = json.loads(control.read_text())["socket"]
+        told = json.loads(content(control, LONGEST))["socket"]
         return Announced(str(told["address"]), int(told["port"]), str(told["key"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         hint = "it has ended, or is only just beginning; `steelyard status` tells"

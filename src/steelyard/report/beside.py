@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from steelyard.analysis.beside import Beside, SetBeside
-from steelyard.report.columns import aligned, printable
+from steelyard.printable import one_line
+from steelyard.report.columns import aligned
 from steelyard.report.sections.finding import estimate_text
 
 HEAD = ("shape", "theirs", "ours [95 %]", "ours is")
@@ -27,7 +28,7 @@ def beside_lines(found: SetBeside) -> list[str]:
         lines.append("nothing of it can be set beside this run")
     lines += ["", "Compared is the shape, never the absolute value. Not compared:"]
     lines += [f"- {reason}" for reason in found.apart] or ["- nothing is left out"]
-    return [printable(line) for line in lines]
+    return [one_line(line) for line in lines]
 
 
 def _row(one: Beside) -> tuple[str, ...]:

@@ -31,11 +31,6 @@ def shortened(text: str, most: int) -> str:
     return text + "…" if most > 0 else ""
 
 
-def printable(text: str) -> str:
-    """The text without what could move a cursor or recolour a terminal; it may be a stranger's."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def _set(text: str, places: int, right: bool) -> str:
     blanks = " " * (places - width(text))
     return blanks + text if right else text + blanks

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 
 from steelyard.analysis.compare import ALPHA, ComparedCell, RunComparison
-from steelyard.report.columns import aligned, printable
+from steelyard.printable import one_line
+from steelyard.report.columns import aligned
 from steelyard.report.numbers import Scale, scale_for
 from steelyard.report.wording import counted, listed
 from steelyard.stats.comparison import Comparison
@@ -21,7 +22,7 @@ def comparison_lines(comparison: RunComparison) -> list[str]:
     for name, group in groupby(comparison.compared, key=lambda one: one.metric.name):
         cells = list(group)
         better = cells[0].metric.better
-        lines += ["", printable(name) + ("" if better == "none" else f", {better} is better")]
+        lines += ["", one_line(name) + ("" if better == "none" else f", {better} is better")]
         lines += aligned([HEAD, *(_row(one) for one in cells)])
     return [*lines, "", *_conclusion(comparison)]
 
@@ -30,7 +31,7 @@ def _row(one: ComparedCell) -> list[str]:
     found = one.judged.comparison
     scale = scale_for([found.median_a, found.median_b], one.metric.unit)
     return [
-        printable(one.cell.key),
+        one_line(one.cell.key),
         f"{found.n_a}, {found.n_b}",
         scale.text(found.median_a),
         scale.text(found.median_b),
@@ -69,8 +70,8 @@ def _conclusion(comparison: RunComparison) -> list[str]:
         else "nothing to compare"
     ]
     if comparison.left_out:
-        lines.append(f"not compared: {printable(listed(comparison.left_out, 6))}; choose with --metric NAME")
+        lines.append(f"not compared: {one_line(listed(comparison.left_out, 6))}; choose with --metric NAME")
     for which, cells in (("a", comparison.only_a), ("b", comparison.only_b)):
         if cells:
-            lines.append(f"only in {which}: {printable(listed([cell.key for cell in cells]))}")
-    return lines + [printable(note) for note in comparison.notes]
+            lines.append(f"only in {which}: {one_line(listed([cell.key for cell in cells]))}")
+    return lines + [one_line(note) for note in comparison.notes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
+from steelyard.printable import printable
 from steelyard.report.files import aside, write_text
 from steelyard.report.junit import junit
 from steelyard.report.plain import plain_derived, plain_run
@@ -21,13 +23,16 @@ from steelyard.store.reader import RunRecord
 
 
 def write_csv(record: RunRecord, path: Path) -> Path:
-    """One row per trial and metric, see `tidy`; nothing is an empty field."""
+    """One row per trial and metric, see `tidy`; nothing is an empty field.
+
+    For spreadsheets, which run what begins as a formula: such a text has `'` before it. Numbers stay numbers.
+    """
     table = tidy(record)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([_field(name) for name in table.columns])
     writer.writerows([_field(value) for value in row] for row in table.rows)
-    return write_text(path, text.getvalue())
+    return write_text(path, printable(text.getvalue()))
 
 
 def write_parquet(record: RunRecord, path: Path) -> Path:
@@ -65,6 +70,8 @@ WRITERS: Mapping[str, Callable[[RunRecord, Path], Path]] = {
 }
 """By the names that `steelyard export` knows; the endings of files are csv, parquet, json and xml."""
 
+# A number is none, nor is a sign alone. Neither blanks before a formula nor wide signs hinder all.
+_FORMULA = re.compile(r"(?![\s+-]*[\d.]*(?:e[+-]?\d+)?\s*\Z)\s*[=+\-@＝＋－＠]", re.IGNORECASE)
 _DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "BOOLEAN": "bool"}
 
 
@@ -73,7 +80,8 @@ def _field(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return value.replace("\r\n", "\n").replace("\r", "\n")
+        text = value.replace("\r\n", "\n").replace("\r", "\n")
+        return f"'{text}" if _FORMULA.match(text) else text
     return "" if value is None else value
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from steelyard.analysis.derived import Derived
-from steelyard.report.columns import aligned, printable
+from steelyard.printable import one_line
+from steelyard.report.columns import aligned
 from steelyard.report.wording import counted
 
 MOST_ROWS = 40
@@ -16,10 +17,10 @@ def finding_lines(derived: Derived) -> list[str]:
         from steelyard.report.sections.derived import derived_sections
 
         for section in derived_sections(derived):
-            lines += ["", printable(section.heading)]
-            shown = [tuple(map(printable, row)) for row in section.rows[:MOST_ROWS]]
-            lines += aligned([tuple(map(printable, section.head)), *shown]) if shown else []
+            lines += ["", one_line(section.heading)]
+            shown = [tuple(map(one_line, row)) for row in section.rows[:MOST_ROWS]]
+            lines += aligned([tuple(map(one_line, section.head)), *shown]) if shown else []
             more = len(section.rows) - len(shown) + section.left_out
             lines += [f"… and {counted(more, 'more row')}"] if more else []
-            lines += [printable(text) for text in (*section.notes, *section.sentences)]
-    return lines + [f"not derived  {printable(note)}" for note in derived.notes]
+            lines += [one_line(text) for text in (*section.notes, *section.sentences)]
+    return lines + [f"not derived  {one_line(note)}" for note in derived.notes]

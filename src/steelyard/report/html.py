@@ -18,6 +18,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from steelyard.printable import printable, printable_data
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
 from steelyard.report.files import write_text
@@ -49,7 +50,7 @@ def render(content: Page) -> str:
     )
     environment.filters |= {"counted": counted, "ticked": ticked}
     scripts = [_bundle(), _text("report.js")]
-    return environment.get_template("report.html.j2").render(
+    text = environment.get_template("report.html.j2").render(
         page=content,
         slots=list(slots(content.gallery.charts)),
         data=inlined(_charts(content.gallery.charts)),
@@ -59,6 +60,7 @@ def render(content: Page) -> str:
         scripts=scripts,
         hashes=" ".join(f"'sha256-{_sha256(script)}'" for script in scripts),
     )
+    return printable(text)
 
 
 def ticked(text: str) -> Markup:
@@ -82,7 +84,8 @@ def _charts(charts: Mapping[str, Chart]) -> dict[str, Any]:
         key: {"title": chart.title, "wide": chart.wide, "narrow": chart.narrow, "uses": list(chart.data)}
         for key, chart in charts.items()
     }
-    return {"charts": specs, "tables": tables, "light": config(LIGHT), "dark": config(DARK)}
+    drawn = printable_data({"charts": specs, "tables": tables})
+    return {**drawn, "light": config(LIGHT), "dark": config(DARK)}
 
 
 def _packed(rows: list[dict[str, Any]]) -> dict[str, Any]:

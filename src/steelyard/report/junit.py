@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from steelyard.analysis.requirements import Judged, Ruling, Verdict
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
+from steelyard.printable import printable
 from steelyard.report.numbers import show_interval
-from steelyard.report.xml import xml_text
 from steelyard.store.reader import TrialRecord
 
 
@@ -21,7 +21,7 @@ def junit(
     summary: RunSummary, judged: Sequence[Judged], *, undecided: Literal["fail", "pass"] = "fail"
 ) -> str:
     """The document. Undecided and missing are failures, or skipped tests when they are told to pass."""
-    suite = Element("testsuite", {"name": xml_text(summary.title), "id": xml_text(summary.run)})
+    suite = Element("testsuite", {"name": summary.title, "id": summary.run})
     for one in judged:
         for ruling in one.rulings:
             _ruling(suite, one, ruling, undecided)
@@ -40,7 +40,8 @@ def junit(
         suite.set(attribute, str(len(suite.findall(tag))))
     root = Element("testsuites")
     root.append(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+    # XML has no control characters, not even escaped ones, so they go once all is text.
+    return printable('<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n")
 
 
 def _ruling(suite: Element, one: Judged, ruling: Ruling, undecided: str) -> None:
@@ -65,12 +66,12 @@ def _failed(suite: Element, trial: TrialRecord) -> None:
 def _case(suite: Element, kind: str, name: str, outcome: str, message: str, *, seconds: float = 0.0) -> None:
     attributes = {
         "classname": f"{suite.get('name')}.{kind}",
-        "name": xml_text(name),
+        "name": name,
         "time": f"{seconds:.3f}",
     }
     case = SubElement(suite, "testcase", attributes)
     if outcome:
-        SubElement(case, outcome, {"message": xml_text(message)})
+        SubElement(case, outcome, {"message": message})
 
 
 def _value(ruling: Ruling, metric: Metric | None) -> str:

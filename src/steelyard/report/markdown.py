@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from steelyard.printable import printable, printable_data
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import PANELS
 from steelyard.report.charts.theme import LIGHT, config
@@ -17,7 +18,6 @@ from steelyard.report.files import write_text
 from steelyard.report.gallery import Gallery
 from steelyard.report.page import Page, page
 from steelyard.report.wording import counted
-from steelyard.report.xml import xml_data
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 WIDTH = 760
 MOST_METRICS = 4
 MOST_DERIVED = 24
-_SPECIAL = re.compile(r"[\\`*\[\]#|~{}]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_SPECIAL = re.compile(r"[\\`*\[\]#|~{}$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 _LIST = re.compile(r"^(\d+(?=[.)](?:\s|$))|)([-+>=.)])")  # what would begin a list, a quote or a heading
 
@@ -65,15 +65,16 @@ def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
     )
     environment.filters |= {"counted": counted, "ticked": ticked, "fenced": fenced, "path": _path, "raw": Raw}
     panels = [key for panel in PANELS if (key := panel.key) in pictures]
-    return environment.get_template("report.md.j2").render(page=content, pictures=pictures, panels=panels)
+    text = environment.get_template("report.md.j2").render(page=content, pictures=pictures, panels=panels)
+    return printable(text)
 
 
 def svg(chart: Chart) -> str | None:
     """A chart as a picture on white; None when it cannot be drawn, which must not cost the report."""
     import vl_convert
 
-    # vl-convert ends the whole process when the picture is no XML, so no such text may reach it.
-    spec = xml_data({**chart.wide, "width": WIDTH, "autosize": "pad", "datasets": dict(chart.data)})
+    # vl-convert ends the whole process when the picture is no XML, which has no control characters.
+    spec = printable_data({**chart.wide, "width": WIDTH, "autosize": "pad", "datasets": dict(chart.data)})
     try:
         return str(vl_convert.vegalite_to_svg(spec, config={**config(LIGHT), "background": LIGHT.paper}))
     except ValueError:
@@ -82,18 +83,15 @@ def svg(chart: Chart) -> str | None:
 
 def escaped(text: str) -> str:
     """One line of Markdown in which the text means nothing but itself, in a table as well."""
-    line = _SPECIAL.sub(lambda special: "\\" + special[0], " ".join(text.split()))
+    line = _SPECIAL.sub(lambda special: "\\" + special[0], _line(text))
     return _LIST.sub(r"\1\\\2", line.replace("&", "&amp;").replace("<", "&lt;"))
 
 
 def ticked(text: str) -> Raw:
     """Text in which `backticks` mean code."""
-    parts = text.split("`")
-    return Raw(
-        "".join(
-            f"`{part}`" if odd % 2 and part.strip() else escaped_part(part) for odd, part in enumerate(parts)
-        )
-    )
+    parts = enumerate(text.split("`"))
+    shown = (f"`{_line(part)}`" if odd % 2 and part.strip() else escaped_part(part) for odd, part in parts)
+    return Raw("".join(shown))
 
 
 def escaped_part(text: str) -> str:
@@ -107,6 +105,11 @@ def fenced(text: str) -> Raw:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return Raw(f"{fence}\n{text.rstrip()}\n{fence}")
+
+
+def _line(text: str) -> str:
+    """On one line: an empty one would end whatever the text stands in."""
+    return " ".join(text.split())
 
 
 def _path(text: str) -> Raw:

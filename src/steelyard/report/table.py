@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary
 from steelyard.model.metric import Metric
-from steelyard.report.columns import GAP, aligned, printable, shortened, width
+from steelyard.printable import one_line
+from steelyard.report.columns import GAP, aligned, shortened, width
 from steelyard.report.sections.outcome import doubts
 from steelyard.report.sections.results import figure
 from steelyard.report.wording import counted, in_short, levels_of, listed, marks_of
@@ -26,14 +27,14 @@ def result_lines(
     """
     lines = table_lines(summary, columns=columns, most=most)
     blocks = [lines, requirement_lines(judged), trouble_lines(summary), _notes(summary)]
-    return [printable(line) for block in blocks for line in block]
+    return [one_line(line) for block in blocks for line in block]
 
 
 def table_lines(summary: RunSummary, *, columns: int = 100, most: int | None = None) -> list[str]:
     """The table alone, with its footnotes."""
     cells = summary.cells[:most]
     names = _names(cells)
-    marks = [shortened(printable("; ".join(marks_of(cell))), WIDEST_MARKS) for cell in cells]
+    marks = [shortened(one_line("; ".join(marks_of(cell))), WIDEST_MARKS) for cell in cells]
     room = columns - width(names[0]) - max(map(width, marks), default=0) - 3 * len(GAP) - 4
     shown = _fitting(cells, summary.primary, room)
     head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
@@ -49,7 +50,7 @@ def requirement_lines(judged: Sequence[Judged]) -> list[str]:
     rows = []
     for one in judged:
         where = f" where {one.where}" if one.where else ""
-        rows.append(["require", printable(one.requirement.text + where), printable(in_short(one))])
+        rows.append(["require", one_line(one.requirement.text + where), one_line(in_short(one))])
     return aligned(rows) if rows else []
 
 
@@ -59,18 +60,18 @@ def trouble_lines(summary: RunSummary) -> list[str]:
     why = {trial.number: trial.message for cell in summary.cells for trial in cell.trials}
     for cell in summary.cells:
         for tally in cell.failed:
-            found.setdefault(printable(tally.what), []).extend(tally.trials)
+            found.setdefault(one_line(tally.what), []).extend(tally.trials)
     lines = []
     for what, numbers in found.items():
         lines.append(f"{counted(len(numbers), 'trial')} failed: {what} (trial {listed(sorted(numbers), 6)})")
         if message := why.get(min(numbers), ""):
-            lines.append(f"     trial {min(numbers)}: {shortened(printable(message), WIDEST_REASON)}")
+            lines.append(f"     trial {min(numbers)}: {shortened(one_line(message), WIDEST_REASON)}")
     return lines
 
 
 def _names(cells: Sequence[CellSummary]) -> list[str]:
     """The cells' names with their parameters below each other."""
-    rows = [[printable(level) for level in levels_of(cell.cell)] for cell in cells]
+    rows = [[one_line(level) for level in levels_of(cell.cell)] for cell in cells]
     return aligned(rows) if len({len(row) for row in rows}) == 1 else [GAP.join(row) for row in rows] or [""]
 
 
@@ -86,7 +87,7 @@ def _fitting(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int)
 
 
 def _head(metric: Metric) -> str:
-    return f"{printable(metric.name)}  median [95 %]"
+    return f"{one_line(metric.name)}  median [95 %]"
 
 
 def _text(one: CellMetric) -> str:
@@ -105,8 +106,8 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     nothing = [one.reason for one in found if one.summary is None and one.marked is None]
     marked = [one.reason for one in found if one.marked is not None]
     notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
-    notes += [f"–  {printable(reason)}" for reason in dict.fromkeys(nothing)]
-    notes += [f"( )  median of marked trials, no result: {printable(why)}" for why in dict.fromkeys(marked)]
+    notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
+    notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
     notes += [ADVICE] if marked and any(map(_disturbed, cells)) else []
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
@@ -120,4 +121,4 @@ def _notes(summary: RunSummary) -> list[str]:
     )
     if summary.outliers != "none":
         notes.append(f"outliers: {summary.outliers} set aside {counted(dropped, 'value')}")
-    return notes + [printable(doubt) for doubt in doubts(summary)]
+    return notes + [one_line(doubt) for doubt in doubts(summary)]

@@ -35,7 +35,8 @@ def read_inventory(path: Path, options: type[BaseModel]) -> Mapping[str, Any]:
 
 def _parse(path: Path) -> Any:
     try:
-        text = path.read_bytes()[: MOST_BYTES + 1].decode()
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode()
     except OSError as error:
         hint = "name the file relative to this directory, or hosts as in ssh:alice@node1,node2"
         raise UsageError(f"the inventory {path} cannot be read: {error.strerror}", hint=hint) from error

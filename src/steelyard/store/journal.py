@@ -1,7 +1,8 @@
 """The journal: one line of JSON per thing that happened, one writer, torn last lines tolerated.
 
 Each line has a sequence number `seq`, the wall clock `wall` and the monotonic clock `mono` (seconds), and
-its `kind`. Lines on which a resume depends are synced to disk before `write` returns.
+its `kind`. Lines on which a resume depends are synced to disk before `write` returns. No line is longer than
+`LONGEST_LINE`: of one that would be, long texts are cut, and say so; one that is all the same is damage.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError, StoreFull
+from steelyard.untrusted import LONGEST_LINE, lines_in, opened
 
 RESERVE = 64 * 1024
+# An experiment file is always shorter than the first, a level, by which a trial is known, than the second.
+_CUTS = (1 << 20, 1 << 16)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -40,11 +44,13 @@ class Journal:
             raise write_failure(path, error) from error
 
     def write(self, kind: str, *, sync: bool = False, **fields: Any) -> None:
-        """Append a line; with `sync`, return only when it is on the disk. Raises StoreFull, StoreError."""
+        """Append a line; with `sync`, return only when it is on the disk. Raises StoreFull, StoreError.
+
+        A line that is too long although its texts were cut is refused.
+        """
         self._sequence += 1
         line = {"seq": self._sequence, "wall": time.time(), "mono": time.monotonic(), "kind": kind, **fields}
-        # ASCII, because a file name need not be UTF-8, and a line that cannot be read back ends the history.
-        self._append(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+        self._append(_fitting(self.path, line))
         if sync:
             self._sync()
 
@@ -122,6 +128,34 @@ def write_failure(path: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot write {path}: {error.strerror}")
 
 
+def _fitting(path: Path, line: dict[str, Any]) -> bytes:
+    """The line as it is written; its texts are cut only as far as they must."""
+    raw = _encoded(line)
+    for most in _CUTS:
+        if len(raw) <= LONGEST_LINE:
+            break
+        raw = _encoded(_cut(line, most))
+    else:
+        if len(raw) > LONGEST_LINE:
+            size = f"{len(raw) >> 20} of at most {LONGEST_LINE >> 20} MiB"
+            raise StoreError(f"{path} cannot take a line '{line['kind']}' of {size}")
+    return raw
+
+
+def _encoded(line: Mapping[str, Any]) -> bytes:
+    """ASCII, because a file name need not be UTF-8, and a line that cannot be read back ends the history."""
+    return json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _cut(value: Any, most: int) -> Any:
+    """The same with no text longer than `most` letters, but for a note of what is missing."""
+    if isinstance(value, str) and len(value) > most:
+        return f"{value[:most]} … ({len(value) - most} more letters were cut here)"
+    if isinstance(value, Mapping):
+        return {key: _cut(item, most) for key, item in value.items()}
+    return [_cut(item, most) for item in value] if isinstance(value, list | tuple) else value
+
+
 def lines(path: Path) -> Iterator[dict[str, Any]]:
     """All lines in order; ends silently at a torn one, which is where the writer was killed.
 
@@ -154,11 +188,11 @@ def _sound(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
     """Each sound line with the offset of its end."""
     end = 0
     try:
-        with path.open("rb") as file:
-            for raw in file:
+        with opened(path) as file:
+            for raw in lines_in(file):
                 line = parse_line(raw)
                 if line is None:
-                    _check_torn(path, raw, file, end)
+                    _check_torn(path, raw, lines_in(file), end)
                     return
                 end += len(raw)
                 yield line, end
@@ -166,7 +200,12 @@ def _sound(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _check_torn(path: Path, raw: bytes, rest: Iterable[bytes], end: int) -> None:
-    if raw.endswith(b"\n") and any(map(parse_line, rest)):
-        hint = "restore the file from a copy, or remove the damaged line by hand"
-        raise StoreError(f"{path} is damaged at byte {end}: lines that can be read come after it", hint=hint)
+def _check_torn(path: Path, raw: bytes, rest: Iterator[bytes], end: int) -> None:
+    if len(raw) >= LONGEST_LINE:
+        why = f"the line there is longer than {LONGEST_LINE >> 20} MiB"
+    elif raw.endswith(b"\n") and any(map(parse_line, rest)):
+        why = "lines that can be read come after it"
+    else:
+        return
+    hint = "restore the file from a copy, or remove the damaged line by hand"
+    raise StoreError(f"{path} is damaged at byte {end}: {why}", hint=hint)

@@ -21,8 +21,9 @@ from steelyard.model.trial import Cell, Result, Trial
 from steelyard.store.journal import lines, parse_line
 from steelyard.store.layout import SCHEMA, RunFolder
 from steelyard.store.writer import is_live
+from steelyard.untrusted import content, lines_in, opened
 
-_TAIL = 8192
+_TAIL, _FARTHEST = 8192, 256 << 20
 _ENORMOUS = 1e15
 
 State = Literal["submitted", "running", "complete", "interrupted", "failed", "died"]
@@ -191,7 +192,7 @@ class RunRecord:
         """How the metrics of a trial went over time, for each copy that tells. Raises StoreError."""
         for path in sorted(self.folder.trial(number).glob("*/*/samples.ndjson")):
             with _sound(path):
-                yield [_sample(json.loads(line)) for line in path.read_text().splitlines()]
+                yield [_sample(json.loads(line)) for line in _text(path).splitlines()]
 
     def _of(self, kind: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.journal if line["kind"] == kind)
@@ -228,10 +229,10 @@ def _number(value: object) -> float:
 def _ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The first line, and the last one that counts trials, which may stand far from the end."""
     try:
-        with path.open("rb") as file:
-            first = parse_line(file.readline()) or {}
+        with opened(path) as file:
+            first = parse_line(next(lines_in(file), b"")) or {}
             size, reach = os.fstat(file.fileno()).st_size, _TAIL
-            while not (counting := _counting(file, max(0, size - reach))) and reach < size:
+            while not (counting := _counting(file, max(0, size - reach))) and reach < min(size, _FARTHEST):
                 reach *= 8
     except OSError:
         return {}, {}
@@ -242,7 +243,7 @@ def _counting(file: BinaryIO, start: int) -> dict[str, Any]:
     """The last line from there on that says how many trials are done; empty when none does."""
     file.seek(start)
     last: dict[str, Any] = {}
-    for raw in file:
+    for raw in lines_in(file):
         line = parse_line(raw)
         if line and "done" in line:
             last = line
@@ -286,7 +287,7 @@ def _probed(parameter: str, declared: Iterable[Cell], results: Iterable[Result])
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
+        return content(path).decode("utf-8", errors="surrogateescape")
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
 

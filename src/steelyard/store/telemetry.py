@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.errors import StoreError
 from steelyard.store.files import aside
 from steelyard.store.journal import write_failure
+from steelyard.untrusted import lines_in, opened
 
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
 
+_MOST_CELLS = 20_000_000
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "autoinstall_known_extensions": False,
@@ -48,8 +50,8 @@ def read_samples(path: Path) -> Iterator[Sample]:
     Raises StoreError when the file cannot be read or another line is not a sample.
     """
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+        with opened(path) as file:
+            for number, line in enumerate(lines_in(file), start=1):
                 if line.endswith(b"\n"):
                     yield _sample(line, path, number)
     except OSError as error:
@@ -72,13 +74,15 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
     """The columns of such a table by name; null is None. Raises StoreError."""
     import duckdb
 
-    if not path.is_file():
-        raise StoreError(f"there is no {path}")
     try:
-        with duckdb.connect(":memory:", config=_OFFLINE) as database:
+        with opened(path), duckdb.connect(":memory:", config=_OFFLINE) as database:
             table = database.read_parquet(_literal(path))
+            if len(table) * len(table.columns) > _MOST_CELLS:  # a few bytes can stand for any number of rows
+                raise StoreError(f"cannot read {path}: it has {len(table)} rows of {len(table.columns)}")
             found = table.fetchall()
             return {name: [row[index] for row in found] for index, name in enumerate(table.columns)}
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except duckdb.Error as error:
         raise StoreError(f"cannot read {path}: {_first_line(error)}") from error
 

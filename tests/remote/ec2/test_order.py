@@ -29,6 +29,11 @@ def test_all_or_nothing_once_only() -> None:
     assert "UserData" not in words
 
 
+def test_the_metadata_service_asks_for_a_token() -> None:
+    words = asked(Order("ami-1", (("c4.xlarge", 2),), spot=True))
+    assert words["MetadataOptions"] == {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
+
+
 def test_every_volume_goes_with_its_machine() -> None:
     sizes = [(disk["DeviceName"], disk["Ebs"]["VolumeSize"]) for disk in disks(IMAGE, 20)]
     assert sizes == [("/dev/xvda", 20), ("/dev/sdb", 100)]

@@ -81,6 +81,8 @@ def test_what_is_asked_for(cloud: Any, tmp_path: Path) -> None:
     }
     assert asked["ClientToken"].startswith(rental.removeprefix("steelyard-"))
     assert asked["InstanceInitiatedShutdownBehavior"] == "terminate"
+    assert asked["MetadataOptions.HttpTokens"] == "required"
+    assert asked["MetadataOptions.HttpPutResponseHopLimit"] == "1"
     assert asked["BlockDeviceMapping.1.Ebs.VolumeSize"] == "20"
     assert asked["BlockDeviceMapping.1.Ebs.DeleteOnTermination"] == "true"
     (rules,) = cloud.requests("AuthorizeSecurityGroupIngress")

@@ -10,10 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import click
-
 from steelyard.cli.clusters.launch import Asked
 from steelyard.cli.clusters.show import Shown, say
+from steelyard.cli.terminal import echo
 from steelyard.controller.clusters import OUR_FAILURE
 from steelyard.controller.observer import Progress
 from steelyard.errors import SteelyardError, UsageError
@@ -48,7 +47,7 @@ def in_background(work: Callable[[Shown], object], asked: Asked) -> int:
     with os.fdopen(reading) as answer:
         told: dict[str, Any] = json.loads(answer.read() or "{}")
     if "run" in told:
-        click.echo(told["run"])
+        echo(told["run"])
         return 0
     os.waitpid(child, 0)
     if told.get("usage"):

@@ -6,6 +6,7 @@ import click
 
 from steelyard.cli.clusters.options import cluster_argument
 from steelyard.cli.options import store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -21,5 +22,5 @@ def command(cluster: str | None, store: str | None) -> int:
     from steelyard.controller.steer import steer
     from steelyard.spec.stores import chosen_store
 
-    click.echo(steer(named(chosen_store(store), cluster).folder, "cancel"))
+    echo(steer(named(chosen_store(store), cluster).folder, "cancel"))
     return 0

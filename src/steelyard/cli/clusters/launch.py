@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from steelyard.cli.clusters.show import Shown, say
+from steelyard.cli.terminal import echo
 from steelyard.controller.choices import Choices, JobChoices, waits_for_job
 from steelyard.controller.clusters import OUR_FAILURE, ClusterFollower, outcome
 from steelyard.controller.loop import complete
@@ -83,7 +82,7 @@ def launched(tree: Mapping[str, Any], asked: Asked, nodes: int) -> int:
         if queued:
             shown.begins(folder)
         if asked.detach:
-            click.echo(folder.id)
+            echo(folder.id)
             return 0
         if queued:
             complete(ClusterFollower(folder, shown).follow())

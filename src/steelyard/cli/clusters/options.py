@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from steelyard.cli.options import site_option, store_option
+from steelyard.cli.options import completing, site_option, store_option
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.spec.stores import chosen_store
 
@@ -54,7 +54,7 @@ class ClusterName(click.ParamType[str]):
 
         every = living(chosen_store(ctx.params.get("store")))
         names = dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return completing(incomplete, names)
 
 
 class SnapshotName(click.ParamType[str]):
@@ -73,7 +73,7 @@ class SnapshotName(click.ParamType[str]):
             names = Shelf(place).names()
         except SteelyardError:
             return []
-        return [CompletionItem(name) for name in reversed(names) if name.startswith(incomplete)]
+        return completing(incomplete, reversed(names))
 
 
 def cluster_argument(function: Function) -> Function:

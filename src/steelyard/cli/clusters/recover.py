@@ -17,6 +17,7 @@ from steelyard.cli.clusters.options import (
 )
 from steelyard.cli.clusters.run import application, asked_of, cluster_of
 from steelyard.cli.options import AfterDashes
+from steelyard.cli.terminal import echo
 
 
 @click.command(cls=AfterDashes)
@@ -63,10 +64,10 @@ def _list(place: str) -> int:
 
     snapshots = Shelf(place).all()
     if not snapshots:
-        click.echo(f"no snapshots in {place}; `cluster run --snapshot` takes one", err=True)
+        echo(f"no snapshots in {place}; `cluster run --snapshot` takes one", err=True)
         return 2
-    click.echo("\n".join(table(snapshots)))
-    click.echo("choose one with --id NAME, or the newest with --latest", err=True)
+    echo("\n".join(table(snapshots)))
+    echo("choose one with --id NAME, or the newest with --latest", err=True)
     return 2
 
 

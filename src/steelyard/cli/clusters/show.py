@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from steelyard.cli.terminal import echo
 from steelyard.controller.observer import Observer, Progress
 from steelyard.model.trial import Result
 from steelyard.store.layout import RunFolder
@@ -111,7 +112,7 @@ class Printing(threading.Thread):
 
 def say(text: str) -> None:
     """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    echo(text, err=True)
 
 
 def link(logs: Path, name: str, folder: RunFolder) -> None:

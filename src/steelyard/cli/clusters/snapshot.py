@@ -7,6 +7,7 @@ import click
 from steelyard.cli.clusters.attach import ask
 from steelyard.cli.clusters.options import cluster_argument, place_option, snapshot_place
 from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -33,5 +34,5 @@ def command(cluster: str | None, place: str | None, store: str | None, as_json: 
         return 0
     for one in told["snapshots"]:
         size, spread = show(one["bytes"], "B"), show(one["spread"], "s")
-        click.echo(f"{one['name']}  {size}, about {one['rows']} rows of {one['nodes']} nodes within {spread}")
+        echo(f"{one['name']}  {size}, about {one['rows']} rows of {one['nodes']} nodes within {spread}")
     return 0

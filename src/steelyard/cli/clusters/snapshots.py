@@ -6,6 +6,7 @@ import click
 
 from steelyard.cli.clusters.options import SnapshotName, place_option, snapshot_place
 from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -39,16 +40,16 @@ def command(
         doomed += [name for name in names[: max(0, len(names) - keep)] if name not in doomed]
     if doomed:
         freed = show(shelf.remove(doomed), "B")
-        click.echo(f"removed {', '.join(doomed)}; {freed} freed")
+        echo(f"removed {', '.join(doomed)}; {freed} freed")
         return 0
     if keep is not None:
-        click.echo("nothing to remove", err=True)
+        echo("nothing to remove", err=True)
         return 0
     snapshots = shelf.all()
     if as_json:
         print_json([plain(one) for one in snapshots])
     elif snapshots:
-        click.echo("\n".join(table(snapshots)))
+        echo("\n".join(table(snapshots)))
     else:
-        click.echo(f"no snapshots in {shelf.place}; `cluster run --snapshot` takes one", err=True)
+        echo(f"no snapshots in {shelf.place}; `cluster run --snapshot` takes one", err=True)
     return 0

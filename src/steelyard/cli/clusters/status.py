@@ -11,6 +11,7 @@ import click
 from steelyard.cli.clusters.attach import ask
 from steelyard.cli.clusters.options import cluster_argument
 from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.terminal import echo
 from steelyard.report.columns import aligned
 
 
@@ -34,13 +35,13 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
         if as_json:
             print_json([_plain(one) for one in every])
         else:
-            click.echo(listed(every) if every else f"no cluster of the store {where.root} lives")
+            echo(listed(every) if every else f"no cluster of the store {where.root} lives")
         return 0
     told = _asked(named(where, cluster))
     if as_json:
         print_json(told)
     else:
-        click.echo("\n".join(lines(told, time.time())))
+        echo("\n".join(lines(told, time.time())))
     return 0
 
 

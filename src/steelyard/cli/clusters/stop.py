@@ -7,6 +7,7 @@ import click
 from steelyard.cli.clusters.attach import ask
 from steelyard.cli.clusters.options import cluster_argument
 from steelyard.cli.options import store_option
+from steelyard.cli.terminal import echo
 
 
 @click.command()
@@ -32,5 +33,5 @@ def command(cluster: str | None, store: str | None) -> int:
     told = ask(found.folder.control, "stop")
     last = " takes its snapshot and" if told.get("snapshot") else ""
     first = " now" if told["doing"] == "holding" else f", when it is done with {told['doing']},"
-    click.echo(f"cluster {found.name}{first}{last} ends")
+    echo(f"cluster {found.name}{first}{last} ends")
     return 0

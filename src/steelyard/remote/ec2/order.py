@@ -11,6 +11,10 @@ RUN_TAG = "steelyard:run"
 RENTAL_TAG = "steelyard:rental"
 """By this tag whatever was rented is found again, whoever looks for it."""
 
+# A request that somebody talks a program on the machine into must not fetch the credentials there: version 2
+# of the metadata service wants a token first, and its answer goes one hop, so to no container or proxy.
+_METADATA = {"HttpTokens": "required", "HttpPutResponseHopLimit": 1}
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -75,6 +79,7 @@ def request(
         "KeyName": key,
         "ClientToken": token,
         "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": _METADATA,
         "BlockDeviceMappings": disks(image, order.volume),
         "TagSpecifications": [
             {"ResourceType": thing, "Tags": list(labels)} for thing in ("instance", "volume")

@@ -1,0 +1,52 @@
+"""What others wrote, made fit to be shown: it may look like anything, but it may not act.
+
+Output of tools, names of hosts, files and processes, whole records may be a stranger's. A terminal obeys
+control characters (it moves, recolours and renames itself, and even types), and a reader's eye obeys those
+that turn the direction of writing. Whatever leaves for a person's eyes passes one of these functions:
+`cli.terminal` and `cli.screen` are the ways to a terminal, and in `report` each format has one place.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def printable(text: str) -> str:
+    r"""The text with `\x1b` in the place of a character that would act. Line feeds and tabs stay."""
+    return _shown(text.replace("\r\n", "\n"), "\n\t")
+
+
+def one_line(text: str) -> str:
+    r"""The same on one line: a line feed is shown as `\n`, a tab as `\t`."""
+    return _shown(text, "")
+
+
+def printable_data(value: Any) -> Any:
+    """The same for every text in plain data, keys included."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable_data(key): printable_data(item) for key, item in value.items()}
+    return [printable_data(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _shown(text: str, let_through: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(letter if _shows(letter) or letter in let_through else _escape(letter) for letter in text)
+
+
+def _shows(letter: str) -> bool:
+    """Unicode's controls, formats, private and unassigned letters do not; blanks of every width do."""
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _escape(letter: str) -> str:
+    code = ord(letter)
+    if 0xDC80 <= code <= 0xDCFF:  # stands for a byte that was no text
+        code -= 0xDC00
+    width = 2 if code <= 0xFF else 4 if code <= 0xFFFF else 8
+    return _SHORT.get(letter) or f"\\{'xuU'[width // 4]}{code:0{width}x}"
