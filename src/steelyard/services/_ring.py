@@ -59,6 +59,11 @@ class RingService(Disturbable[RingOptionsT]):
         if new and self.chosen.cleanup:
             await self._clean_up(old)
 
+    @property
+    def shown_authority(self) -> str | None:
+        """What clients must believe; None where they do not use TLS."""
+        return self.authority.certificate if self.encrypted else None
+
     @abstractmethod
     async def whole(self) -> bool:
         """Whether all nodes that should live see each other, and let clients in."""

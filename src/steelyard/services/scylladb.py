@@ -143,11 +143,12 @@ class Scylladb(RingService[ScyllaOptions]):
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.chosen.datacenter,
             "replication": str(self.replication),
+            "tls": "true" if self.encrypted else "false",
             "version": self.version,
             "CONTACT_NAMES": ",".join(addresses),
             "NODE_PORT": port,
         }
-        return Endpoint(addresses[0], self.ports.native, facts, self.context.password)
+        return Endpoint(addresses[0], self.ports.native, facts, self.context.password, self.shown_authority)
 
     async def _node(self, server: Server) -> NodeState:
         host, place = server.host, self._place(server.host)
