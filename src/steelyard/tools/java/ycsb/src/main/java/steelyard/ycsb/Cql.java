@@ -138,7 +138,8 @@ public final class Cql extends Binding {
     }
     SSLContext encryption = encryption();
     if (encryption != null) {
-      builder.withSslEngineFactory(new ProgrammaticSslEngineFactory(encryption, null, true)); // by a server's address, too
+      boolean names = false; // a server is who its address says it is, whatever name a resolver has for that
+      builder.withSslEngineFactory(new ProgrammaticSslEngineFactory(encryption, null, true, names));
     }
     return builder.build();
   }
