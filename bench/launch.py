@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.process import NotMeasured, in_turns, run
 from bench.row import Row
@@ -26,6 +27,7 @@ from steelyard.units import show
 LIMITS = {2: 0.15, 16: 0.25}  # seconds, by the number of hosts
 MOST_OWN = 0.01  # of a launch
 MOST_OF_ONE = 2.0  # three nodes at once against one
+MOST_BY_TLS = 1.25  # a ring whose nodes use TLS against one whose nodes do not
 SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # the flags of the tests
 
 Parts = dict[str, float]
@@ -46,6 +48,7 @@ def rows(setting: Setting) -> Iterator[Row]:
     turns = 1 if setting.quick else 3
     yield from share([launched(setting, "timed", 2) for _ in range(turns)])
     yield _together(setting, turns)
+    yield _encrypted(setting, turns)
 
 
 def share(launches: Sequence[Parts]) -> Iterator[Row]:
@@ -83,15 +86,37 @@ def _together(setting: Setting, turns: int) -> Row:
     return Row("launch", what, "s", found["three"], "one node", found["one"], most=MOST_OF_ONE, note=note)
 
 
+def _encrypted(setting: Setting, turns: int) -> Row:
+    """Three nodes that use TLS among themselves and with clients, beside three that do not."""
+    sides = {
+        "encrypted": lambda: launched(setting, "timed", 3, tls=True)["seconds"],
+        "plain": lambda: launched(setting, "plain", 3, tls=False)["seconds"],
+    }
+    found = in_turns(turns, sides)
+    what = "3 nodes of Cassandra ready, by TLS between nodes and to clients"
+    note = "managed by TLS on both sides"
+    return Row(
+        "launch", what, "s", found["encrypted"], "in the clear", found["plain"], most=MOST_BY_TLS, note=note
+    )
+
+
 def seconds(setting: Setting, use: str, hosts: int) -> float:
     """Of one launch, in all."""
     return launched(setting, use, hosts)["seconds"]
 
 
-def launched(setting: Setting, use: str, hosts: int) -> Parts:
+def launched(setting: Setting, use: str, hosts: int, **options: Any) -> Parts:
     """What a launch took, in a process of its own. Raises NotMeasured."""
     place = setting.fresh("launch")
-    argv = (sys.executable, "-m", "bench.launching", use, str(hosts), str(place), json.dumps(SMALL))
+    argv = (
+        sys.executable,
+        "-m",
+        "bench.launching",
+        use,
+        str(hosts),
+        str(place),
+        json.dumps({**SMALL, **options}),
+    )
     done = run(argv, cwd=Path(__file__).parent.parent, env=setting.environment)
     found: Parts = json.loads(done.output.splitlines()[-1])
     return found

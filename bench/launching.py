@@ -1,7 +1,7 @@
 """One launch of a service on hosts of this machine, for `bench.launch`: prints what it took, as JSON.
 
-`python -m bench.launching null|timed HOSTS PLACE OPTIONS`. The services are handed over as plug-ins of others
-are: by entry points, in a directory of ours.
+`python -m bench.launching null|timed|plain HOSTS PLACE OPTIONS`. The services are handed over as plug-ins of
+others are: by entry points, in a directory of ours.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _POINTS = (
     "[steelyard.services]\n"
     "null = steelyard.testing:NullService\n"
     "timed = bench.timed_cassandra:TimedCassandra\n"
+    "plain = bench.timed_cassandra:PlainCassandra\n"
 )
 _METADATA = "Metadata-Version: 2.1\nName: bench-services\nVersion: 0\n"
 
@@ -90,7 +91,7 @@ def main(use: str, hosts: str, place: str, options: str) -> None:
     (plugins / "entry_points.txt").write_text(_POINTS)
     (plugins / "METADATA").write_text(_METADATA)
     sys.path.append(place)
-    chosen = json.loads(options) if use == "timed" else {}
+    chosen = json.loads(options) if use != "null" else {}
     print(json.dumps(asyncio.run(Launch(use, int(hosts), Path(place), chosen).measured())))
 
 

@@ -1,7 +1,9 @@
-"""Cassandra that knows when it was done with what: what of its launch is Steelyard's own part."""
+"""Cassandra that knows when it was done with what: what of its launch is Steelyard's own part; and one whose
+nodes talk in the clear, which no experiment can ask for."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from contextlib import suppress
@@ -51,6 +53,17 @@ class TimedCassandra(Cassandra):
             "own": (moments["first"] - began) + (ended - moments["whole"]),
             "watch": self.watched,
         }
+
+
+class PlainCassandra(TimedCassandra):
+    """As if nodes trusted each other; they are managed by TLS all the same."""
+
+    async def small(self, host: Host, label: str, script: str, **env: str) -> str:
+        """Their configuration is another."""
+        if "YAML" in env:
+            in_the_clear = {"server_encryption_options": {"internode_encryption": "none"}}
+            env["YAML"] = json.dumps({**json.loads(env["YAML"]), **in_the_clear})
+        return await super().small(host, label, script, **env)
 
 
 def _watch_seconds() -> float:

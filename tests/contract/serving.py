@@ -52,8 +52,8 @@ def serving(workload: Workload[Any]) -> Iterator[Endpoint | None]:
         folder.chmod(0o777)
         serve = SERVERS.get(name) or netbench(workload.chosen)
         facts = serve(scope, port, folder)
-        password = facts.pop("password", None)
-        yield Endpoint(HOST, port, {"protocol": name, **facts}, password)
+        password, authority = facts.pop("password", None), facts.pop("authority", None)
+        yield Endpoint(HOST, port, {"protocol": name, **facts}, password, authority)
 
 
 def iperf3(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
@@ -124,8 +124,8 @@ def gridftp(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
 def cassandra(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     """By its service: a file of a hundred settings of our own would be no less Steelyard's."""
     ring = loaded(Path(__file__).with_name("ring.py"))
-    to = scope.enter_context(ring.ring(port=port))
-    return {**to.facts, "password": to.password}
+    to = scope.enter_context(ring.ring(port=port, tls=True))
+    return {**to.facts, "password": to.password, "authority": to.authority}
 
 
 def redis(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 from types import TracebackType
 from typing import Self
@@ -16,9 +17,16 @@ class Refused(Exception):
 
 
 class Cql:
-    def __init__(self, address: str, port: int, user: str, password: str) -> None:
+    """By TLS where an authority is given, whose server it must be."""
+
+    def __init__(
+        self, address: str, port: int, user: str, password: str, authority: str | None = None
+    ) -> None:
         self._socket = socket.create_connection((address, port), 20)
         try:
+            if authority:
+                context = ssl.create_default_context(cadata=authority)
+                self._socket = context.wrap_socket(self._socket, server_hostname=address)
             self._ask(STARTUP, struct.pack(">H", 1) + _text("CQL_VERSION") + _text("3.0.0"))
             token = f"\0{user}\0{password}".encode()
             self._ask(AUTH_RESPONSE, struct.pack(">i", len(token)) + token)

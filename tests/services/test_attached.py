@@ -51,6 +51,11 @@ def test_an_endpoint_without_a_password_is_one() -> None:
     assert found_endpoint(json.dumps({"service": {**SERVICE, "password": None}}), "x").password is None
 
 
+def test_whom_to_believe_is_handed_on() -> None:
+    assert found_endpoint(json.dumps({"service": {**SERVICE, "authority": "PEM"}}), "x").authority == "PEM"
+    assert found_endpoint(json.dumps({"service": SERVICE}), "x").authority is None
+
+
 def test_the_place_is_told_in_full() -> None:
     with pytest.raises(ValueError, match="absolute"):
         AttachedOptions(control="control.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import stat
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,6 +22,7 @@ from steelyard.tools.find import environment
 
 SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start counts here, not speed
 ROWS = 40
+PRIVATE = ("secrets", "jmx.password", "identity.pem")
 QUORUM, ALL = 4, 5  # consistency
 
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
@@ -45,7 +47,8 @@ def with_ring(nodes: int, test: Test, *, spare: int = 0, **options: Any) -> None
 
 def client(service: Cassandra, node: int = 0, user: str = "steelyard", password: str | None = None) -> Any:
     address = service.servers[node].address
-    return cql.Cql(address, service.ports.native, user, password or service.context.password)
+    authority = service.authority.certificate if service.encrypted else None
+    return cql.Cql(address, service.ports.native, user, password or service.context.password, authority)
 
 
 def listeners(pids: set[int]) -> set[str]:
@@ -109,12 +112,10 @@ async def known_to_all(found: Any, statement: str, consistency: int = ALL) -> No
 def refuse_management(service: Cassandra) -> None:
     """With a wrong password: by the program that decommissions, for it would do harm."""
     place = Path(service.scratch(service.context.hosts[0])) / "ring"
-    secrets = place / "secrets"
     forged = place.parent / "forged"
-    forged.mkdir()
-    (forged / "ring").write_text((place / "ring").read_text())
-    (forged / "secrets").touch(mode=0o600)
-    (forged / "secrets").write_text(secrets.read_text().replace(service.secrets.jmx, "0" * 48))
+    shutil.copytree(place, forged)
+    secrets = (place / "secrets").read_text()
+    (forged / "secrets").write_text(secrets.replace(service.secrets.jmx, "0" * 48))
     home = service.homes[service.context.hosts[0].name]
     words = ("steelyard.cassandra.Operate", str(forged), "decommission", "127.0.0.2")
     done = subprocess.run(
@@ -125,16 +126,16 @@ def refuse_management(service: Cassandra) -> None:
 
 
 def hide_secrets(made: Any, service: Cassandra) -> None:
-    told = [service.secrets.client, service.secrets.jmx, service.secrets.locked]
+    told = [service.secrets.client, service.secrets.jmx]
     for pid in made.running():
         words = Path(f"/proc/{pid}/cmdline").read_text()
         assert not any(secret in words for secret in told)
     for log in service.context.logs.iterdir():
         text = log.read_text(errors="replace")
-        assert not any(secret in text for secret in told), log.name
+        assert not any(secret in text for secret in (*told, "PRIVATE KEY")), log.name
     for host in service.context.hosts:
         for path in Path(service.scratch(host)).rglob("*"):
-            if path.is_file() and path.name in ("secrets", "jmx.password"):
+            if path.is_file() and path.name in PRIVATE:
                 assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

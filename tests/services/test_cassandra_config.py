@@ -10,6 +10,7 @@ import subprocess
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from steelyard.services._cassandra_home import Home, found_home, verify
 from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_watch import Picture, Secrets
 from steelyard.services._cql_ring import even_tokens, more_tokens, range_widths
+from steelyard.services._ring import RingService
 from steelyard.services.base import ServiceContext, Share
 from steelyard.services.cassandra import Cassandra
 from steelyard.tools import maven
@@ -76,10 +78,45 @@ def test_a_node_listens_on_its_own_address_only_and_asks_for_passwords():
     assert found["num_tokens"] == 2
     assert found["authenticator"] == "PasswordAuthenticator"
     assert found["authorizer"] == "CassandraAuthorizer"
-    assert found["start_native_transport"] is False, "clients are let in when nobody knows a password"
+    assert found["start_native_transport"] is False, "clients are let in when the ring has a role for them"
+    assert found["role_manager"] == "steelyard.cassandra.NoDefaultRole", "nobody knows a password of it"
     assert {value for key, value in found.items() if key.endswith("_directory")} == {
         f"/s/node/data/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")
     }
+
+
+def test_nodes_always_prove_to_each_other_who_they_are():
+    for encrypted in (False, True):
+        found = json.loads(cassandra_yaml(replace(NODE, encrypted=encrypted)))
+        between = found["server_encryption_options"]
+        assert (between["internode_encryption"], between["require_client_auth"]) == ("all", True)
+        assert (between["optional"], between["legacy_ssl_storage_port_enabled"]) == (False, False)
+        assert between["keystore"] == "/s/node/conf/identity.pem"
+        assert between["truststore"] == "/s/node/conf/authority.pem"
+        clients = found["client_encryption_options"]
+        assert clients["enabled"] is encrypted
+        assert clients.get("optional", False) is False
+
+
+@pytest.mark.parametrize(
+    ("options", "addresses", "encrypted"),
+    [({}, "127.0.0.1", False), ({}, "10.0.0.1", True), ({"tls": True}, "127.0.0.1", True)],
+)
+def test_clients_use_tls_beyond_loopback_and_each_ring_has_a_name_and_an_authority(
+    options, addresses, encrypted
+):
+    async def drawn():
+        host = SimpleNamespace(name="h", address=addresses)
+        context = ServiceContext("ring", (host,), {}, Path("/nowhere"), (), "secret")
+        service = Cassandra(CassandraOptions.model_validate(options), context)
+        await RingService.configure(service)
+        return service
+
+    one, other = (asyncio.run(drawn()) for _ in range(2))
+    assert one.encrypted is encrypted
+    assert one.cluster.startswith("ring-")
+    assert one.cluster != other.cluster
+    assert one.authority.certificate != other.authority.certificate
 
 
 def test_settings_are_handed_on_and_come_last():
@@ -164,17 +201,13 @@ def report(**changes: object) -> dict[str, object]:
     ],
 )
 def test_a_node_sees_the_ring_when_all_are_up_and_none_comes_or_goes(said, whole):
-    picture = Picture({"a": said}, secure=True)
+    picture = Picture({"a": said})
     assert picture.sees("a", ["a", "b"], 3) is whole
     assert not picture.sees("b", ["a", "b"], 3), "it said nothing"
 
 
-def test_a_node_that_is_open_before_the_ring_is_secure_is_not_ready():
-    assert not Picture({"a": report()}).sees("a", ["a"], 3)
-
-
 def test_all_must_know_the_same_tables():
-    picture = Picture({"a": report(), "b": report(schema="y"), "c": report(schema="z")}, secure=True)
+    picture = Picture({"a": report(), "b": report(schema="y"), "c": report(schema="z")})
     assert picture.sees("a", ["a"], 3)
     assert not picture.sees("a", ["a", "b"], 3)
 
@@ -182,7 +215,6 @@ def test_all_must_know_the_same_tables():
 def test_passwords_of_management_are_drawn_each_time_and_not_shown():
     first, second = Secrets.drawn("client"), Secrets.drawn("client")
     assert first.jmx != second.jmx
-    assert first.locked != second.locked
     assert "client" not in repr(first)
     assert first.jmx not in repr(first)
 

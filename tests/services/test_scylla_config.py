@@ -44,6 +44,7 @@ GOLDEN = {
     "listen_address": "10.0.0.2",
     "rpc_address": "10.0.0.2",
     "storage_port": 20002,
+    "ssl_storage_port": 20002,
     "native_transport_port": 20001,
     "native_shard_aware_transport_port": 20004,
     "api_address": "127.0.0.1",
@@ -55,6 +56,14 @@ GOLDEN = {
     "auth_superuser_salted_password": "$6$salt$hash",
     "ring_delay_ms": 2000,
     "skip_wait_for_gossip_to_settle": 0,
+    "server_encryption_options": {
+        "internode_encryption": "all",
+        "require_client_auth": True,
+        "certificate": "/scratch/node/conf/identity.pem",
+        "keyfile": "/scratch/node/conf/identity.pem",
+        "truststore": "/scratch/node/conf/authority.pem",
+    },
+    "client_encryption_options": {"enabled": False},
     "compaction_throughput_mb_per_sec": 64,
 }
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ from steelyard.errors import HostError
 from steelyard.services.scylladb import Scylladb
 
 STAND_INS = Path(__file__).with_name("standins")
+STRANGER = Path(__file__).with_name("stranger.py").read_text()
+CAPTURED: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 60, "check": True}
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
 cql = loaded(Path(__file__).with_name("cql.py"))
 Test = Callable[[Any, Scylladb], Awaitable[None]]
@@ -49,7 +54,8 @@ async def unexpected(made: Any, service: Scylladb) -> None:
 def logged_in(service: Scylladb, node: int, user: str = "steelyard", password: str | None = None) -> bool:
     address = service.servers[node].address
     try:
-        with cql.Cql(address, service.ports.native, user, password or service.context.password):
+        password = password or service.context.password
+        with cql.Cql(address, service.ports.native, user, password, service.shown_authority):
             return True
     except cql.Refused:
         return False
@@ -109,6 +115,36 @@ def test_only_the_run_gets_in_and_its_password_is_told_to_nobody() -> None:
         assert (facts["version"], facts["replication"]) == ("2025.1.0-standin", "2")
 
     with_ring(2, test)
+
+
+def test_nodes_listen_to_each_other_alone_and_clients_use_tls_where_they_are_asked_to() -> None:
+    async def test(made: Any, service: Scylladb) -> None:
+        assert logged_in(service, 1)
+        assert service.endpoint().authority == service.authority.certificate
+        words = ("127.0.0.1", *map(str, (service.ports.storage, service.ports.storage, service.ports.native)))
+        done = await asyncio.to_thread(subprocess.run, (sys.executable, "-c", STRANGER, *words), **CAPTURED)
+        heard = json.loads(done.stdout)
+        assert not heard["cql"], "not in the clear"
+        assert not heard["storage plain"]
+        assert heard["storage without"].startswith("refused")
+        assert heard["storage forged"].startswith("refused")
+        for host in service.context.hosts:
+            identity = Path(service.scratch(host)) / "node/conf/identity.pem"
+            assert stat.S_IMODE(identity.stat().st_mode) == 0o600
+
+    with_ring(2, test, tls=True)
+
+
+def test_each_ring_has_a_name_of_its_own() -> None:
+    names = []
+
+    async def test(made: Any, service: Scylladb) -> None:
+        names.append(service.cluster)
+        assert service.endpoint().authority is None, "by default not on loopback addresses"
+
+    for _ in range(2):
+        with_ring(1, test)
+    assert len(set(names)) == 2
 
 
 def test_a_server_that_knows_the_default_password_is_refused() -> None:

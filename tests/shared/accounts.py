@@ -63,6 +63,7 @@ class Account:
             "LANG": "C.UTF-8",
             "PYTHONPATH": f"{code / 'sources'}:{code / 'packages'}",
             "PYTHONHOME": str(code / "python"),
+            "LD_LIBRARY_PATH": str(code / "python" / "lib"),  # of a Python that has its own, not the system's
             "PYTHONDONTWRITEBYTECODE": "1",
             "STEELYARD_TEST_SESSION": os.environ["STEELYARD_TEST_SESSION"],
         }

@@ -21,6 +21,7 @@ from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
 from steelyard.services.cassandra import Cassandra
 from steelyard.tools.find import missing
+from steelyard.workloads._service_env import pointed
 from steelyard.workloads.cql_copy import CqlCopy
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ rings = loaded(ROOT / "tests" / "contract" / "ring.py")
 @pytest.fixture(scope="module")
 def ring() -> Iterator[Endpoint]:
     installed(CqlCopy)
-    with rings.ring() as endpoint:
+    with rings.ring(tls=True) as endpoint:
         yield endpoint
 
 
@@ -83,16 +84,11 @@ class Client:
 def cells(ring: Endpoint, place: Path, *words: str) -> str:
     """What examples/hbp/cells.py prints, pointed at the ring as Steelyard does it."""
     place.mkdir(exist_ok=True)
-    secret = place / "cqlshrc.credentials"
-    secret.touch(0o600)
-    secret.write_text(
-        f"[PlainTextAuthProvider]\nusername = {ring.facts['user']}\npassword = {ring.password}\n"
-    )
-    (place / "cqlshrc").write_text(f"[authentication]\ncredentials = {secret}\n")
-    env = {**os.environ, **{name: ring.facts[name] for name in ("CONTACT_NAMES", "NODE_PORT")}}
+    where = Place(PurePosixPath(place), PurePosixPath(place), 2, 2**30, 1, to=ring)
+    command = pointed(Command((sys.executable, "-I", "-S", str(CELLS), *words)), where)
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(CELLS), *words],
-        env={**env, "CQLSHRC": str(place / "cqlshrc")},
+        command.argv,
+        env={**os.environ, **command.variables},
         capture_output=True,
         text=True,
         timeout=100,

@@ -6,6 +6,7 @@ import configparser
 import os
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -85,6 +86,20 @@ def _umask() -> int:
     now = os.umask(0o22)
     os.umask(now)
     return now
+
+
+def test_a_service_that_is_reached_by_tls_tells_whom_to_believe(tmp_path: Path) -> None:
+    signed = replace(RING, authority="-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")
+    workload = CommandWorkload(CommandOptions.model_validate({"run": ["true"]}))
+    made = workload.command(place(tmp_path, signed))
+    assert made.env["STEELYARD_SERVICE_AUTHORITY"] == signed.authority
+    assert "STEELYARD_SERVICE_AUTHORITY" not in command().env
+    assert run(made, tmp_path).returncode == 0
+    file = configparser.ConfigParser()
+    file.read(tmp_path / "cqlshrc")
+    assert file["connection"]["ssl"] == file["ssl"]["validate"] == "true"
+    assert file["connection"]["port"] == "9142"
+    assert Path(file["ssl"]["certfile"]).read_text() == signed.authority
 
 
 def test_where_there_is_no_scratch_the_program_runs_all_the_same(tmp_path: Path) -> None:

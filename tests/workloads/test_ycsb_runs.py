@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -20,6 +21,7 @@ from loopback import free_port, listening
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
+from steelyard.services._certificates import Authority
 from steelyard.spec.bind import service_class
 from steelyard.tools.find import missing
 from steelyard.workloads.ycsb import Ycsb
@@ -205,6 +207,18 @@ def test_an_experiment_with_a_service_and_two_clients(kind, mix, open_place):
     assert sum(value for name, value in row.items() if name.endswith("_count")) >= 2000
     kept = b"".join(path.read_bytes() for path in open_place.rglob("*") if path.is_file())
     assert b"YCSB_PASSWORD" not in kept
+
+
+@pytest.mark.full
+def test_a_ring_that_is_reached_by_tls_is_believed_if_its_own_authority_signed_it(tmp_path):
+    ring = loaded(Path(__file__).parents[1] / "contract" / "ring.py")
+    with ring.ring(tls=True) as to:
+        for reading in Clients(tmp_path, to).all(made(protocol="cql", mix=HARMLESS)):
+            assert reading.values["failed_share"] == 0
+        stranger = replace(to, authority=Authority().certificate)
+        code, output = Clients(tmp_path, stranger).phase(made(protocol="cql"), "create")
+        assert code == 1
+        assert f"cannot use {to.address}:" in output.stderr
 
 
 @pytest.mark.full

@@ -30,7 +30,12 @@ def _state(ended: bool, frozen: bool) -> str:
 
 def told(endpoint: Endpoint) -> dict[str, Any]:
     """What is no secret of it."""
-    return {"address": endpoint.address, "port": endpoint.port, "facts": dict(endpoint.facts)}
+    return {
+        "address": endpoint.address,
+        "port": endpoint.port,
+        "facts": dict(endpoint.facts),
+        "authority": endpoint.authority,
+    }
 
 
 def summary(snapshot: Snapshot) -> dict[str, Any]:

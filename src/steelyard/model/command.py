@@ -47,13 +47,15 @@ class Phase:
 class Endpoint:
     """Where a service answers. `facts` is what else a client must know (`path: /data`), never a secret.
 
-    The `password` is for `Command.secrets` alone; it is in no record.
+    The `password` is for `Command.secrets` alone; it is in no record. A service that is reached by TLS has an
+    `authority`, which signed its servers and nobody else's: the certificate of it as PEM, which is no secret.
     """
 
     address: str
     port: int
     facts: Mapping[str, str] = field(default_factory=dict)
     password: str | None = field(default=None, repr=False)
+    authority: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

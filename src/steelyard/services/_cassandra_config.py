@@ -29,6 +29,7 @@ _NOT_YOURS = (
     "client_encryption_options server_encryption_options"
 )
 
+_PEM = "org.apache.cassandra.security.PEMBasedSslContextFactory"
 _JOINS = "org.apache.cassandra.locator.SimpleSeedProvider"
 _BEGINS = "steelyard.cassandra.Seeds"  # ours: comes up with others, and waits for none of them
 
@@ -47,6 +48,7 @@ class Node:
     """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own.
 
     `data`: where its data lie, where that is not in its directory. `mirrored`: the ring has two data centres.
+    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in its directory's `conf`.
     """
 
     address: str
@@ -57,6 +59,7 @@ class Node:
     data: PurePosixPath | None = None
     mirrored: bool = False
     bootstrap: bool = False
+    encrypted: bool = False
     cluster: str = "ring"
     commitlog_sync: str = "periodic"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +73,8 @@ def refused(settings: Mapping[str, Any]) -> str | None:
 def cassandra_yaml(node: Node) -> str:
     """The file. JSON is YAML, too.
 
-    Clients are let in later, by management, when the ring is whole and nobody knows a password of it.
+    Clients are let in later, by management, when the ring is whole and has the role of clients; the one that
+    Cassandra makes, whose password is well known, is never there.
     A role is read from the nearest replica, so that one dead node keeps nobody out. A node whose disk fails
     ends, so that it is noticed. What is dropped is gone: the ring is a copy, or its snapshot was asked for.
     """
@@ -89,7 +93,7 @@ def cassandra_yaml(node: Node) -> str:
         "start_native_transport": False,
         "authenticator": "PasswordAuthenticator",
         "authorizer": "CassandraAuthorizer",
-        "role_manager": "CassandraRoleManager",
+        "role_manager": "steelyard.cassandra.NoDefaultRole",
         "disk_failure_policy": "die",
         "commit_failure_policy": "die",
         "internode_compression": "dc",
@@ -101,6 +105,7 @@ def cassandra_yaml(node: Node) -> str:
         **({"auth_write_consistency_level": "LOCAL_QUORUM"} if node.mirrored else {}),
         **_directories(node.data or node.directory / "data"),
         **_commit_log(node.commitlog_sync),
+        **_encryption(node.directory / "conf", clients=node.encrypted),
         **node.settings,
     }
     return json.dumps(found, indent=1) + "\n"
@@ -114,6 +119,22 @@ def rack(datacenter: str) -> str:
 def _seeds(node: Node) -> dict[str, Any]:
     seeds = ",".join(f"{address}:{node.ports.storage}" for address in node.seeds)
     return {"class_name": _JOINS if node.bootstrap else _BEGINS, "parameters": [{"seeds": seeds}]}
+
+
+def _encryption(conf: PurePosixPath, *, clients: bool) -> dict[str, Any]:
+    """Nodes prove to each other who they are. Clients know whom they give their password to."""
+    keys = {
+        "ssl_context_factory": {"class_name": _PEM},
+        "keystore": str(conf / "identity.pem"),
+        "truststore": str(conf / "authority.pem"),
+        "optional": False,
+    }
+    between = {"internode_encryption": "all", "require_client_auth": True, "accepted_protocols": ["TLSv1.3"]}
+    with_clients = {"enabled": True, "accepted_protocols": ["TLSv1.3", "TLSv1.2"], **keys}
+    return {
+        "server_encryption_options": {**between, "legacy_ssl_storage_port_enabled": False, **keys},
+        "client_encryption_options": with_clients if clients else {"enabled": False},
+    }
 
 
 def _directories(data: PurePosixPath) -> dict[str, Any]:

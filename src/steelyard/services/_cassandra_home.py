@@ -41,9 +41,8 @@ _OURS = "steelyard-cassandra-1.jar"
 _VERIFY = 'cd "$1" && printf "%s" "$SUMS" | sha256sum --check --quiet --strict 2>&1; echo "code $?"'
 _COMPILE = """
 compiler=org.eclipse.jdt.internal.compiler.batch.Main
-exports="--add-exports java.rmi/sun.rmi.registry=ALL-UNNAMED"
 "$1" -cp "$(dirname "$2")/*" $compiler \\
-    -source 17 -target 17 -nowarn $exports -cp "$2" -d "$3/classes" "$3/sources"
+    -source 17 -target 17 -nowarn -cp "$2" -d "$3/classes" "$3/sources"
 """
 
 

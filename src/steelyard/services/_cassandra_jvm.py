@@ -77,7 +77,6 @@ def behaviour(address: str, directory: PurePosixPath, replicas: int, ring_delay:
         "-Dcassandra-foreground=yes",
         "-Dcassandra.shutdown_announce_in_ms=0",
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
-        "-Dcassandra.superuser_setup_delay_ms=250",
         "-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4",
         "-Dcassandra.memtable_row_overhead_computation_step=10000",
         f"-Dcassandra.ring_delay_ms={round(ring_delay * 1000)}",

@@ -26,6 +26,7 @@ umask 077; rm -rf node; mkdir -p node/conf node/files node/logs; cd node/conf
 printf '%s' "$YAML" > cassandra.yaml; printf '%s' "$RACK" > cassandra-rackdc.properties
 printf '%s' "$LOGBACK" > logback.xml; printf '%s' "$ARGUMENTS" > java.arguments
 printf '%s\\n' "$PASSWORD" > jmx.password
+printf '%s' "$IDENTITY" > identity.pem; printf '%s' "$AUTHORITY" > authority.pem
 """
 
 
@@ -40,6 +41,7 @@ class CassandraNodes(RingService[CassandraOptions]):
 
     async def configure(self) -> None:
         """Find ports, Java and Cassandra; choose tokens; write what the nodes read."""
+        await super().configure()
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
         self.ring, self.mirror = split(hosts, self.chosen.mirror, self.context.name)
@@ -110,9 +112,10 @@ class CassandraNodes(RingService[CassandraOptions]):
         self.watch = Watch(first, directory, self.context.logs, self.homes[first.name], self.ports)
         copies = {self.chosen.datacenter: self.replication, **(self.mirror.beside if self.mirror else {})}
         schema = {"keyspaces": ",".join(self.chosen.keyspaces), "replication": placement(copies)}
+        schema["encrypted"] = "true" if self.encrypted else "false"
         if self.mirror:
             schema["auth"] = self.mirror.everywhere(self.chosen.datacenter, len(self.ring))
-        await self.watch.configure(self.secrets, schema, self._addresses())
+        await self.watch.configure(self.secrets, self.authority, schema, self._addresses())
 
     async def _prepare(self, host: Host, *, bootstrap: bool = False) -> None:
         directory = self.scratch(host) / "node"
@@ -126,7 +129,8 @@ class CassandraNodes(RingService[CassandraOptions]):
             data=mirror.place(host) / "data" if mirror else None,
             mirrored=self.mirror is not None,
             bootstrap=bootstrap,
-            cluster=self.context.name,
+            cluster=self.cluster,
+            encrypted=self.encrypted,
             commitlog_sync=self.chosen.commitlog_sync,
             settings=self.chosen.settings,
         )
@@ -139,12 +143,15 @@ class CassandraNodes(RingService[CassandraOptions]):
             LOGBACK=LOGBACK,
             ARGUMENTS=self._arguments(host, self.homes[host.name], directory, bootstrap),
             PASSWORD=self.secrets.jmx,
+            IDENTITY=self.authority.identity(host.address).pem,
+            AUTHORITY=self.authority.certificate,
         )
 
     async def _prepare_mirror(self, host: Host) -> None:
         """Its place for data, which a former ring may have used; nothing of that is lost."""
         facts = {
             "service": self.context.name,
+            "cluster": self.cluster,
             "host": host.name,
             "version": self.homes[host.name].version,
             "datacenter": self.chosen.mirror.datacenter if self.chosen.mirror else "",
@@ -175,7 +182,7 @@ class CassandraNodes(RingService[CassandraOptions]):
             "-cp",
             f"{home.lib}/*:{home.classes}",
         ]
-        node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), f"{conf}/jmx.password")
+        node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), str(conf))
         return jvm.arguments([*flags, *node, *self._addresses()])
 
     def _ring_delay(self, bootstrap: bool) -> float:

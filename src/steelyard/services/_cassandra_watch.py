@@ -24,6 +24,7 @@ from steelyard.remote.base import Host
 from steelyard.remote.small import run_small
 from steelyard.services._cassandra_config import Ports
 from steelyard.services._cassandra_home import Home
+from steelyard.services._certificates import Authority
 from steelyard.services._server import Server
 
 _FRESH = 0.05  # seconds for which what was read holds
@@ -35,7 +36,10 @@ _FLAGS = (
 _ANSWERS = (
     "-Dsun.rmi.transport.tcp.responseTimeout=5000"  # a node that is frozen does not hold it up for ever
 )
-_KEEP = 'umask 077; printf "%s" "$SECRETS" > secrets; printf "%s" "$RING" > ring'
+_KEEP = """
+umask 077; printf '%s' "$SECRETS" > secrets; printf '%s' "$RING" > ring
+printf '%s' "$IDENTITY" > identity.pem; printf '%s' "$AUTHORITY" > authority.pem
+"""
 _DEFINE = "umask 077; cat > definitions"
 _END = "\x1e"  # of a definition: the record separator of ASCII
 _TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo told'
@@ -43,13 +47,9 @@ _TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What the watch found last. `nodes`: what each says, by address; one that does not answer lacks.
-
-    `secure`: nobody can log in by the well-known password any more, and the run can by its own.
-    """
+    """What the watch found last. `nodes`: what each says, by address; one that does not answer lacks."""
 
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    secure: bool = False
 
     def sees(self, address: str, others: Iterable[str], generation: int) -> bool:
         """Whether a node is up, lets clients in, and takes the others to be up and none to come or go.
@@ -57,7 +57,7 @@ class Picture:
         And all who answer know the same tables, or a client's first write might fail.
         """
         node = self.nodes.get(address)
-        if not (self.secure and node and node["open"] and node["generation"] == generation):
+        if not (node and node["open"] and node["generation"] == generation):
             return False
         moves = any(node[view] for view in ("joining", "leaving", "moving"))
         schemas = {self.nodes[other]["schema"] for other in others if other in self.nodes}
@@ -67,20 +67,19 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Passwords of a ring: of the role of clients, of management, and one that nobody is to know."""
+    """Passwords of a ring: of the role of clients, and of management."""
 
     client: str = field(repr=False)
     jmx: str = field(repr=False)
-    locked: str = field(repr=False)
 
     @classmethod
     def drawn(cls, client: str) -> Secrets:
         """With the run's password for clients."""
-        return cls(client, secrets.token_hex(24), secrets.token_hex(24))
+        return cls(client, secrets.token_hex(24))
 
     def properties(self) -> str:
         """A file of Java."""
-        return f"client={self.client}\njmx={self.jmx}\nlocked={self.locked}\n"
+        return f"client={self.client}\njmx={self.jmx}\n"
 
 
 class Watch:
@@ -97,12 +96,17 @@ class Watch:
         self._lock = asyncio.Lock()
 
     async def configure(
-        self, passwords: Secrets, schema: Mapping[str, str], addresses: Iterable[str]
+        self,
+        passwords: Secrets,
+        authority: Authority,
+        schema: Mapping[str, str],
+        addresses: Iterable[str],
     ) -> None:
-        """Write the passwords, which keyspaces are to be there, and which nodes."""
+        """Write the passwords, who it is for the nodes, which keyspaces are to be there, and which nodes."""
         self._schema, self._addresses = schema, tuple(addresses)
-        words, kept = ("sh", "-eu", "-c", _KEEP), {"SECRETS": passwords.properties()}
-        await self._run(Command(words, {"RING": self._settings()}, secrets=kept), "secrets")
+        env = {"RING": self._settings(), "AUTHORITY": authority.certificate}
+        kept = {"SECRETS": passwords.properties(), "IDENTITY": authority.identity().pem}
+        await self._run(Command(("sh", "-eu", "-c", _KEEP), env, secrets=kept), "secrets")
 
     async def expect(self, addresses: Iterable[str]) -> None:
         """The ring has these nodes from now on; what was found before holds no more."""
@@ -196,7 +200,7 @@ class Watch:
         if not text:
             return Picture()
         found = json.loads(text)
-        return Picture(found["nodes"], found["secure"])
+        return Picture(found["nodes"])
 
     async def _tell(self) -> None:
         if not await self._host.capture(("sh", "-c", _TELL, "sh", str(self._directory), self._settings())):

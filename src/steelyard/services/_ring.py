@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Sequence
+from secrets import token_hex
 from typing import ClassVar, TypeVar
 
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
+from steelyard.services._certificates import Authority, is_encrypted
 from steelyard.services._cql_ring import Tokens
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import check_free, free_ports
@@ -23,12 +25,25 @@ class RingService(Disturbable[RingOptionsT]):
 
     The subclass sets `program`, the label of its servers, and `glance`, seconds between two looks at whether
     the ring is `whole`. It takes in one host by `_join`.
+
+    What is this ring's alone: the name of its `cluster`, which no node of another ring has; the `authority`
+    that signs its nodes; and whether what clients say is `encrypted`.
     """
 
     program: ClassVar[str]
     glance: ClassVar[float] = 0.05
     ring: list[Host]
     tokens: dict[str, Tokens]
+    cluster: str
+    authority: Authority
+    encrypted: bool
+
+    async def configure(self) -> None:
+        """Draw what is this ring's alone."""
+        hosts = (*self.context.hosts, *self.context.spare)
+        self.cluster = f"{self.context.name}-{token_hex(8)}"
+        self.authority = Authority()
+        self.encrypted = is_encrypted(self.chosen.tls, (host.address for host in hosts))
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""
@@ -43,6 +58,11 @@ class RingService(Disturbable[RingOptionsT]):
             await self._join(host)
         if new and self.chosen.cleanup:
             await self._clean_up(old)
+
+    @property
+    def shown_authority(self) -> str | None:
+        """What clients must believe; None where they do not use TLS."""
+        return self.authority.certificate if self.encrypted else None
 
     @abstractmethod
     async def whole(self) -> bool:

@@ -44,6 +44,10 @@ class RingOptions(ServiceOptions, ABC):
         description="After growing, have the old nodes drop what is no longer theirs; then it has grown.",
     )
     port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: one that is free.")
+    tls: bool | None = Field(
+        None,
+        description="Whether clients talk to it by TLS. Default: unless all hosts have loopback addresses.",
+    )
 
     @staticmethod
     @abstractmethod

@@ -2,7 +2,7 @@
 
 The API asks for no password, so it listens on the host's loopback and is asked there, with curl. Whether it
 lets clients in is asked as they would: by the first two messages of the native protocol, version 4, which
-bash can say. Paths are those of "API Reference" in ScyllaDB's manual.
+bash can say, by TLS through openssl. Paths are those of "API Reference" in ScyllaDB's manual.
 """
 
 from __future__ import annotations
@@ -25,18 +25,25 @@ _TELL = (
 # A message is version, flags, stream (2 bytes), kind, length (4 bytes), body. STARTUP (1) is answered with
 # AUTHENTICATE (3), AUTH_RESPONSE (0f) with AUTH_SUCCESS (10); its body is [bytes] of \\0user\\0password.
 _LOGIN = r"""
-exec 3<>"/dev/tcp/$1/$2" || exit 1
-user=$3; password=${4-$(cat client.password)}
+if [ "$1" = tls ]; then
+    coproc exec openssl s_client -quiet -verify_return_error -CAfile node/conf/authority.pem \
+        -connect "$2:$3" 2>/dev/null
+    trap 'kill $COPROC_PID' EXIT
+    exec 3<&"${COPROC[0]}" 4>&"${COPROC[1]}"
+else
+    exec 3<>"/dev/tcp/$2/$3" 4>&3 || exit 1
+fi
+user=$4; password=${5-$(cat client.password)}
 heard() {
     head=$(head -c 9 <&3 | od -An -v -tx1 | tr -d ' \n')
     head -c $((0x${head:10})) <&3 >/dev/null
     [ "${head:8:2}" = "$1" ]
 }
-printf '\x04\x00\x00\x01\x01\x00\x00\x00\x16\x00\x01\x00\x0bCQL_VERSION\x00\x053.0.0' >&3
+printf '\x04\x00\x00\x01\x01\x00\x00\x00\x16\x00\x01\x00\x0bCQL_VERSION\x00\x053.0.0' >&4
 heard 03 || exit 1
 length=$((${#user} + ${#password} + 2))
-printf "\\x04\\x00\\x00\\x01\\x0f\\x00\\x00\\x00\\x$(printf %02x $((length + 4)))" >&3
-printf "\\x00\\x00\\x00\\x$(printf %02x $length)\\x00%s\\x00%s" "$user" "$password" >&3
+printf "\\x04\\x00\\x00\\x01\\x0f\\x00\\x00\\x00\\x$(printf %02x $((length + 4)))" >&4
+printf "\\x00\\x00\\x00\\x$(printf %02x $length)\\x00%s\\x00%s" "$user" "$password" >&4
 heard 10 && echo in
 """
 _STATE = {
@@ -101,12 +108,14 @@ async def tell(host: Host, place: str, path: str, seconds: float) -> None:
         raise HostError(f"{path} failed on {host.name}: {reason} ({code})" if body else f"{path}: {reason}")
 
 
-async def lets_in(host: Host, address: str, port: int, scratch: str, *well_known: str) -> bool:
+async def lets_in(
+    host: Host, address: str, port: int, scratch: str, *well_known: str, encrypted: bool
+) -> bool:
     """Whether the run's user may log in; or the well-known one, whose name and password are given.
 
     The run's password is read from a file in `scratch`, so that it is in no command line.
     """
-    words = (address, str(port), *(well_known or (USER,)))
+    words = ("tls" if encrypted else "plain", address, str(port), *(well_known or (USER,)))
     line = ("bash", "-c", f'cd "$0" && {_LOGIN.strip()}', scratch, *words)
     return (await host.capture(line, seconds=_SECONDS) or "").strip() == "in"
 

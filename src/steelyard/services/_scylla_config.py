@@ -25,7 +25,8 @@ _NOT_YOURS = (
     "native_transport_port native_transport_port_ssl native_shard_aware_transport_port_ssl num_tokens "
     "partitioner prometheus_address prometheus_port ring_delay_ms role_manager rpc_address rpc_interface "
     "rpc_port saved_caches_directory seed_provider ssl_storage_port start_native_transport start_rpc "
-    "storage_port view_hints_directory workdir alternator_port alternator_https_port alternator_address"
+    "storage_port view_hints_directory workdir alternator_port alternator_https_port alternator_address "
+    "client_encryption_options server_encryption_options"
 )
 _NOT_YOUR_FLAGS = ("--options-file", "--smp", "--memory", "--developer-mode", "--overprovisioned")
 
@@ -42,7 +43,10 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as it is to start. `seed` is where it learns of the ring; the first one's is itself."""
+    """A node as it is to start. `seed` is where it learns of the ring; the first one's is itself.
+
+    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in its directory's `conf`.
+    """
 
     address: str
     tokens: tuple[int, ...]
@@ -52,6 +56,7 @@ class Node:
     salted: str = field(repr=False)
     cluster: str = "ring"
     ring_delay: float = 2.0
+    encrypted: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -94,7 +99,8 @@ def scylla_yaml(node: Node) -> str:
     """The file. JSON is YAML, too.
 
     The first superuser is told here, so ScyllaDB's well-known one is never made, and no moment is without
-    a password. No figures are served to Prometheus, which would ask for none.
+    a password. No figures are served to Prometheus, which would ask for none. Where all of what nodes say is
+    encrypted, `ssl_storage_port` is the only one on which they listen to each other.
     """
     found = {
         "cluster_name": node.cluster,
@@ -106,6 +112,7 @@ def scylla_yaml(node: Node) -> str:
         "listen_address": node.address,
         "rpc_address": node.address,
         "storage_port": node.ports.storage,
+        "ssl_storage_port": node.ports.storage,
         "native_transport_port": node.ports.native,
         "native_shard_aware_transport_port": node.ports.shard_aware,
         "api_address": api_address(node.address),
@@ -117,6 +124,7 @@ def scylla_yaml(node: Node) -> str:
         "auth_superuser_salted_password": node.salted,
         "ring_delay_ms": round(node.ring_delay * 1000),
         "skip_wait_for_gossip_to_settle": 0,
+        **_encryption(node.directory / "conf", clients=node.encrypted),
         **node.settings,
     }
     return json.dumps(found, indent=1) + "\n"
@@ -132,6 +140,16 @@ def words(program: str, conf: PurePosixPath, its: Size, *, developer: bool, alon
         *("--developer-mode", "1" if developer else "0"),
         *(() if alone else ("--overprovisioned",)),
     )
+
+
+def _encryption(conf: PurePosixPath, *, clients: bool) -> dict[str, Any]:
+    """Nodes prove to each other who they are. Clients know whom they give their password to."""
+    identity, authority = str(conf / "identity.pem"), str(conf / "authority.pem")
+    keys = {"certificate": identity, "keyfile": identity, "truststore": authority}
+    return {
+        "server_encryption_options": {"internode_encryption": "all", "require_client_auth": True, **keys},
+        "client_encryption_options": {"enabled": True, **keys} if clients else {"enabled": False},
+    }
 
 
 def _seed(node: Node) -> dict[str, Any]:

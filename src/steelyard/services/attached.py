@@ -57,10 +57,8 @@ def found_endpoint(text: str, where: str) -> Endpoint:
     try:
         told: Mapping[str, Any] = json.loads(text)["service"]
         facts = {str(key): str(value) for key, value in told["facts"].items()}
-        password = told.get("password")
-        return Endpoint(
-            str(told["address"]), int(told["port"]), facts, str(password) if password is not None else None
-        )
+        may_lack = {key: told[key] and str(told[key]) for key in ("password", "authority") if key in told}
+        return Endpoint(str(told["address"]), int(told["port"]), facts, **may_lack)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         what = "is not there or cannot be read" if not text else "tells of no service"
         hint = "`steelyard cluster status` says which clusters live, and what they are doing"

@@ -128,12 +128,13 @@ class Cassandra(MirroredNodes):
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.chosen.datacenter,
             "replication": str(self.replication),
+            "tls": "true" if self.encrypted else "false",
             "version": self._version(),
             "CONTACT_NAMES": ",".join(addresses),
             "NODE_PORT": port,
             **(self.mirror.facts() if self.mirror else {}),
         }
-        return Endpoint(addresses[0], self.ports.native, facts, self.context.password)
+        return Endpoint(addresses[0], self.ports.native, facts, self.context.password, self.shown_authority)
 
     async def _join(self, host: Host) -> None:
         owned = [self.tokens[other.name] for other in self.ring]

@@ -32,6 +32,7 @@ from steelyard.services.base import NodeState
 _WRITE = """
 umask 077; rm -rf node; mkdir -p node/conf node/data
 printf '%s' "$YAML" > node/conf/scylla.yaml; printf '%s' "$RACK" > node/conf/cassandra-rackdc.properties
+printf '%s' "$IDENTITY" > node/conf/identity.pem; printf '%s' "$AUTHORITY" > node/conf/authority.pem
 printf '%s' "$PASSWORD" > client.password
 """
 
@@ -45,8 +46,10 @@ class Scylladb(RingService[ScyllaOptions]):
     **Who may use it**: the role `steelyard` with the run's password, over the native protocol, from the first
     moment on: it is the superuser that scylla.yaml names (`auth_superuser_name`, its password salted), so the
     well-known one is never made; a version that makes it all the same is refused. Every node listens on its
-    host's own address. Its management (REST) has no password and listens on the host's loopback alone; hosts
-    of `local` share that. Prometheus is off. What goes over the network is not encrypted.
+    host's own address. Nodes talk by TLS, to those that the ring's own authority has signed and to no others;
+    so do clients, unless the hosts' addresses are loopback (`tls`). Its management (REST) has no password and
+    listens on the host's loopback alone: **whoever has an account on a host can manage its node**. Prometheus
+    is off.
 
     **How it starts**: the first node, then all others at once, as the manual says. Tokens are told, not
     drawn; `ring_delay` is 2 s, and nodes do not wait for gossip to settle. Cores and memory are those of the
@@ -58,12 +61,18 @@ class Scylladb(RingService[ScyllaOptions]):
 
     options = ScyllaOptions
     program, glance = "scylla", 0.1
-    needs = (SCYLLA, Tool("curl", "curl", "curl"), Tool("bash", "bash", "bash"))
+    needs = (
+        SCYLLA,
+        Tool("curl", "curl", "curl"),
+        Tool("bash", "bash", "bash"),
+        Tool("openssl", "openssl", "openssl"),
+    )
     within = 180.0
     examples = ({},)
 
     async def configure(self) -> None:
         """Find ports and the server; choose tokens; write what the nodes read."""
+        await super().configure()
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
         client, *others = await self._chosen_ports(everywhere, 3)
@@ -87,8 +96,7 @@ class Scylladb(RingService[ScyllaOptions]):
         """Every node sees every node, and lets the run in, and nobody by the well-known password."""
         await super().ready()
         self.version = await api.version(self.ring[0], self._place(self.ring[0]))
-        first, port = self.ring[0], self.ports.native
-        if await api.lets_in(first, first.address, port, str(self.scratch(first)), "cassandra", "cassandra"):
+        if await self._lets_in(self.ring[0], "cassandra", "cassandra"):
             hint = "a newer ScyllaDB takes its superuser from scylla.yaml"
             message = (
                 f"service {self.context.name}: ScyllaDB {self.version} lets in whoever knows the default"
@@ -105,7 +113,7 @@ class Scylladb(RingService[ScyllaOptions]):
         host = server.host
         if not (await api.state(host, self._place(host))).sees(one.address for one in self._living()):
             return False
-        return await api.lets_in(host, server.address, server.port, str(self.scratch(host)))
+        return await self._lets_in(host)
 
     async def restart(self, host: str) -> None:
         """After a crash, with the data that it has; the others see it again, too."""
@@ -143,11 +151,12 @@ class Scylladb(RingService[ScyllaOptions]):
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.chosen.datacenter,
             "replication": str(self.replication),
+            "tls": "true" if self.encrypted else "false",
             "version": self.version,
             "CONTACT_NAMES": ",".join(addresses),
             "NODE_PORT": port,
         }
-        return Endpoint(addresses[0], self.ports.native, facts, self.context.password)
+        return Endpoint(addresses[0], self.ports.native, facts, self.context.password, self.shown_authority)
 
     async def _node(self, server: Server) -> NodeState:
         host, place = server.host, self._place(server.host)
@@ -160,6 +169,12 @@ class Scylladb(RingService[ScyllaOptions]):
         state = "up" if mode == "NORMAL" else str(mode).lower()
         return NodeState(host.name, host.address, state, None if load is None else int(load), tokens)
 
+    async def _lets_in(self, host: Host, *well_known: str) -> bool:
+        scratch = str(self.scratch(host))
+        return await api.lets_in(
+            host, host.address, self.ports.native, scratch, *well_known, encrypted=self.encrypted
+        )
+
     def _place(self, host: Host) -> str:
         return f"{api_address(host.address)}:{self.ports.api}"
 
@@ -171,12 +186,17 @@ class Scylladb(RingService[ScyllaOptions]):
             ports=self.ports,
             directory=self.scratch(host) / "node",
             salted=self.salted,
-            cluster=self.context.name,
+            cluster=self.cluster,
+            encrypted=self.encrypted,
             ring_delay=self.chosen.ring_delay,
             settings=self.chosen.settings,
         )
         files = {"YAML": scylla_yaml(node), "RACK": rack(self.chosen.datacenter)}
-        await self.small(host, "configuration", _WRITE, **files, PASSWORD=self.context.password)
+        keys = {
+            "IDENTITY": self.authority.identity(host.address).pem,
+            "AUTHORITY": self.authority.certificate,
+        }
+        await self.small(host, "configuration", _WRITE, **files, **keys, PASSWORD=self.context.password)
 
     async def _start(self, host: Host) -> Server:
         chosen, conf = self.chosen, self.scratch(host) / "node" / "conf"

@@ -28,6 +28,12 @@ if [ -n "${CQL_PASSWORD:-}" ]; then
     printf '[plain_text_auth]\\nusername = %s\\npassword = %s\\n' "$CQL_USER" "$CQL_PASSWORD" > credentials
     unset CQL_PASSWORD
 fi
+if [ -n "${CQL_AUTHORITY:-}" ]; then
+    unset SSL_CERTFILE SSL_VALIDATE
+    printf '%s' "$CQL_AUTHORITY" > authority.pem
+    printf '[connection]\\nssl = true\\n[ssl]\\nvalidate = true\\ncertfile = %s\\n' \\
+        "$PWD/authority.pem" > cqlshrc
+fi
 """
 _SCHEMA = f'{_CQLSH}exec cqlsh --cqlshrc=cqlshrc "$@"\n'
 # cqlsh's code is 2 also when a request that failed went well on its second try; the parser reads that.
@@ -86,9 +92,10 @@ def _beside(program: str) -> Tool:
 
 def _cqlsh(script: str, words: tuple[str, ...], to: Endpoint, place: Place, **env: str) -> Command:
     user = {"CQL_USER": to.facts["user"]} if "user" in to.facts else {}
+    believes = {"CQL_AUTHORITY": to.authority} if to.authority else {}
     secrets = {"CQL_PASSWORD": to.password} if to.password else {}
     argv = _beside("sh").argv("-eu", "-c", script, "sh", *words)
-    return Command(argv, {**user, **env}, cwd=place.scratch, secrets=secrets)
+    return Command(argv, {**user, **believes, **env}, cwd=place.scratch, secrets=secrets)
 
 
 def _words(to: Endpoint, chosen: CqlCopyOptions, statements: str) -> tuple[str, ...]:

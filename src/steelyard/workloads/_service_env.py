@@ -1,7 +1,8 @@
 """How any program finds the service that it is pointed at: by variables of its environment. Pure.
 
 What a service tells in capitals is handed on as it is (`CONTACT_NAMES`, `NODE_PORT` of a ring, as Hecuba
-knows them). For what speaks CQL there is a `cqlshrc`, too: `cqlsh --cqlshrc "$CQLSHRC"`.
+knows them). One that is reached by TLS tells the certificate of its authority, as PEM. For what speaks CQL
+there is a `cqlshrc`, too: `cqlsh --cqlshrc "$CQLSHRC"`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from steelyard.model.command import Command, Endpoint, Place
 
 PASSWORD = "STEELYARD_SERVICE_PASSWORD"  # noqa: S105 - the name of a variable
 _PREFIX = "STEELYARD_SERVICE_"
+_AUTHORITY = f"{_PREFIX}AUTHORITY"
 # The password comes through the environment and goes to a file of mode 0600 in the scratch, which goes with
 # the trial. Ranks elsewhere may have no such directory; several of one machine write the same, each whole.
 _CQLSHRC = f"""
@@ -21,8 +23,13 @@ if [ -d "${{CQLSHRC%/*}}" ]; then (
   printf '[PlainTextAuthProvider]\\nusername = %s\\npassword = %s\\n' \
     "$STEELYARD_SERVICE_USER" "${PASSWORD}" > "$CQLSHRC.$$"
   mv -f "$CQLSHRC.$$" "$CQLSHRC.credentials"
-  printf '[authentication]\\ncredentials = %s\\n[connection]\\nhostname = %s\\nport = %s\\n' \
-    "$CQLSHRC.credentials" "$CQLSH_HOST" "$CQLSH_PORT" > "$CQLSHRC.$$"
+  if [ -n "${{{_AUTHORITY}:-}}" ]; then
+    printf '%s' "${_AUTHORITY}" > "$CQLSHRC.$$"
+    mv -f "$CQLSHRC.$$" "$CQLSHRC.authority"
+    tls=$(printf 'ssl = true\\n[ssl]\\nvalidate = true\\ncertfile = %s' "$CQLSHRC.authority")
+  fi
+  printf '[authentication]\\ncredentials = %s\\n[connection]\\nhostname = %s\\nport = %s\\n%s\\n' \
+    "$CQLSHRC.credentials" "$CQLSH_HOST" "$CQLSH_PORT" "${{tls-}}" > "$CQLSHRC.$$"
   mv -f "$CQLSHRC.$$" "$CQLSHRC"
 ) fi
 exec "$@"
@@ -47,6 +54,7 @@ def variables(to: Endpoint) -> Mapping[str, str]:
     """What is no secret of a service."""
     own = {key: value for key, value in to.facts.items() if key.isupper() and key.replace("_", "").isalnum()}
     named = {"ADDRESS": to.address, "PORT": str(to.port), "USER": to.facts.get("user", "")}
+    named["AUTHORITY"] = to.authority or ""
     return {**{f"{_PREFIX}{key}": value for key, value in named.items() if value}, **own}
 
 

@@ -15,18 +15,23 @@ JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless
 _BINDING = {"cql": "Cql", "redis": "Redis", "postgresql": "Postgresql", "memcached": "Memcached"}
 _PORT = {"cql": 9042, "redis": 6379, "postgresql": 5432, "memcached": 11211}
 _SPOKEN = {"cassandra": "cql", "scylladb": "cql"}  # services that are named for what they are
+_AUTHORITY = "YCSB_AUTHORITY"
 _PASSWORD = "YCSB_PASSWORD"  # noqa: S105 - the name of a variable
 _ENDLESS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which servers, by which protocol; `facts` are what the service tells, `secrets` what it must not."""
+    """Which servers, by which protocol; `facts` are what the service tells, `secrets` what it must not.
+
+    `authority` signed the servers, where they are reached by TLS.
+    """
 
     protocol: str
     servers: tuple[str, ...]
     facts: Mapping[str, str]
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    authority: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, place: Place, chosen: YcsbOptions) -> Target | None:
@@ -36,7 +41,7 @@ class Target:
             listed = place.to.facts.get("servers", f"{place.to.address}:{place.to.port}")
             protocol = chosen.protocol or _SPOKEN.get(spoken, spoken)
             secrets = {_PASSWORD: place.to.password} if place.to.password else {}
-            return cls(protocol, tuple(listed.split(",")), place.to.facts, secrets)
+            return cls(protocol, tuple(listed.split(",")), place.to.facts, secrets, place.to.authority)
         if chosen.server is None or chosen.protocol is None:
             return None
         usual = _PORT[chosen.protocol]
@@ -80,7 +85,8 @@ def command(stage: str, place: Place, chosen: YcsbOptions) -> Command:
         words += ["-p", f"{name}={value}"]
     heap = int(chosen.heap) >> 20
     java = {"YCSB_JAVA_OPTIONS": f"-Xms{heap}m -Xmx{heap}m -XX:+UseG1GC"}
-    return Command(YCSB.argv(*words), java, cwd=place.scratch, secrets=target.secrets)
+    believes = {_AUTHORITY: target.authority} if target.authority else {}
+    return Command(YCSB.argv(*words), {**java, **believes}, cwd=place.scratch, secrets=target.secrets)
 
 
 def _properties(

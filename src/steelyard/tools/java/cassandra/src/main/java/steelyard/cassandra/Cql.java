@@ -10,11 +10,12 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import javax.net.ssl.SSLSocketFactory;
 
 /**
  * A connection for a few statements: CQL binary protocol, version 4, as its specification says
- * (https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v4.spec). A driver would cost a second of CPU on
- * every start of a ring, for two statements.
+ * (https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v4.spec). A driver would cost a second of CPU for
+ * two statements.
  */
 final class Cql implements AutoCloseable {
   private static final int PROTOCOL = 4;
@@ -28,18 +29,20 @@ final class Cql implements AutoCloseable {
   private static final int ONE_TABLE = 0x01;
   private static final int QUORUM = 0x0004;
 
-  private final Socket socket = new Socket();
+  private final Socket socket;
   private final DataInputStream in;
   private final DataOutputStream out;
   private byte[] answer = new byte[0];
 
-  Cql(String address, int port, String user, String password) throws IOException {
+  /** As the role of clients, to the first node. */
+  Cql(Settings settings) throws IOException {
+    socket = settings.encrypted() ? SSLSocketFactory.getDefault().createSocket() : new Socket();
     try {
-      socket.connect(new InetSocketAddress(address, port), TIMEOUT_MS);
+      socket.connect(new InetSocketAddress(settings.addresses().get(0), settings.nativePort()), TIMEOUT_MS);
       socket.setSoTimeout(TIMEOUT_MS);
       in = new DataInputStream(socket.getInputStream());
       out = new DataOutputStream(socket.getOutputStream());
-      login(user, password);
+      login(Settings.USER, settings.secret("client"));
     } catch (IOException error) {
       socket.close();
       throw error;

@@ -67,7 +67,6 @@ final class Definitions {
   }
 
   private Cql open() throws IOException {
-    String address = settings.addresses().get(0);
-    return new Cql(address, settings.nativePort(), Settings.USER, settings.secret("client")).patient();
+    return new Cql(settings).patient();
   }
 }

@@ -11,12 +11,14 @@ import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
+import javax.rmi.ssl.SslRMIClientSocketFactory;
 
 /** One node's management interface. Its names are those of Cassandra 5.0's MBeans. */
 final class Management implements AutoCloseable {
   static final String TEXT = "java.lang.String";
   static final String TEXTS = "[Ljava.lang.String;";
   private static final List<String> OWN = List.of("system_auth", "system_distributed", "system_traces");
+  private static final String REGISTRY = "com.sun.jndi.rmi.factory.socket";  // how the node's entry there is looked up
   private static final String STORAGE = "org.apache.cassandra.db:type=StorageService";
 
   private final JMXConnector connector;
@@ -25,7 +27,8 @@ final class Management implements AutoCloseable {
   Management(String address, Settings settings) throws IOException {
     String where = "service:jmx:rmi:///jndi/rmi://" + address + ":" + settings.jmxPort() + "/jmxrmi";
     String[] login = {Settings.USER, settings.secret("jmx")};
-    connector = JMXConnectorFactory.connect(new JMXServiceURL(where), Map.of(JMXConnector.CREDENTIALS, login));
+    Map<String, Object> ways = Map.of(JMXConnector.CREDENTIALS, login, REGISTRY, new SslRMIClientSocketFactory());
+    connector = JMXConnectorFactory.connect(new JMXServiceURL(where), ways);
     server = connector.getMBeanServerConnection();
   }
 
@@ -76,11 +79,13 @@ final class Management implements AutoCloseable {
     server.addNotificationListener(new ObjectName(STORAGE), listener, null, null);
   }
 
-  /** Or a node takes a password to be right for as long as it remembers it. */
-  void forgetLogins() throws Exception {
-    for (String cache : List.of("CredentialsCache", "RolesCache")) {
-      server.invoke(new ObjectName("org.apache.cassandra.auth:type=" + cache), "invalidate", new Object[0], new String[0]);
-    }
+  /** See {@link RolesMBean}. */
+  void createRole(String user, String password) throws Exception {
+    call(Roles.NAME, "create", new Object[] {user, password}, TEXT, TEXT);
+  }
+
+  void define(String statement) throws Exception {
+    call(Roles.NAME, "define", new Object[] {statement}, TEXT);
   }
 
   void openForClients() throws Exception {

@@ -37,7 +37,7 @@ public final class Mirror implements AutoCloseable {
 
   public static void main(String[] words) {
     try (Mirror mirror =
-        new Mirror(Settings.read(Path.of(words[0])), Centres.of(words, 3), Double.parseDouble(words[2]))) {
+        new Mirror(Settings.begin(Path.of(words[0])), Centres.of(words, 3), Double.parseDouble(words[2]))) {
       mirror.act(words[1]);
       mirror.found.put("seconds", mirror.times.seconds());
       System.out.println(Json.of(mirror.found));

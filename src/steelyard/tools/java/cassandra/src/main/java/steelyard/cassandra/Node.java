@@ -1,17 +1,15 @@
 package steelyard.cassandra;
 
 import java.io.IOException;
-import java.io.ObjectInputFilter;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.rmi.AccessException;
-import java.rmi.Remote;
-import java.rmi.RemoteException;
+import java.rmi.registry.LocateRegistry;
 import java.rmi.registry.Registry;
+import java.rmi.server.RMIClientSocketFactory;
 import java.rmi.server.RMIServerSocketFactory;
 import java.security.MessageDigest;
 import java.util.HashMap;
@@ -22,13 +20,15 @@ import javax.management.remote.JMXPrincipal;
 import javax.management.remote.JMXServiceURL;
 import javax.management.remote.rmi.RMIConnectorServer;
 import javax.management.remote.rmi.RMIJRMPServerImpl;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLServerSocket;
+import javax.rmi.ssl.SslRMIClientSocketFactory;
 import javax.security.auth.Subject;
 import org.apache.cassandra.service.CassandraDaemon;
-import sun.rmi.registry.RegistryImpl;
 
 /**
- * {@code Node ADDRESS PORT PASSWORD_FILE OTHER...}: a node of Cassandra, of a ring with these others, that is managed by JMX
- * on one address and one port, by whoever knows the password.
+ * {@code Node ADDRESS PORT DIRECTORY OTHER...}: a node of Cassandra, of a ring with these others, that is managed by JMX on one
+ * address and one port, by whoever is of the ring ({@link Tls}) and knows the password. Both stand in the directory.
  *
  * <p>Java's own {@code com.sun.management.jmxremote.port} opens a second port, on all addresses, as well.
  */
@@ -38,22 +38,26 @@ public final class Node {
   private Node() {}
 
   public static void main(String[] words) throws Exception {
-    manage(InetAddress.getByName(words[0]), Integer.parseInt(words[1]), Files.readString(Path.of(words[2])).strip());
+    manage(InetAddress.getByName(words[0]), Integer.parseInt(words[1]), Path.of(words[2]));
     Tables.register();
     Writes.register();
+    Roles.register();
     CassandraDaemon.main(new String[0]);
     Gossip.meet(List.of(words).subList(3, words.length));
   }
 
-  private static void manage(InetAddress address, int port, String password) throws IOException {
-    RMIServerSocketFactory sockets = new OnOneAddress(address);
+  private static void manage(InetAddress address, int port, Path directory) throws Exception {
+    String password = Files.readString(directory.resolve("jmx.password")).strip();
+    RMIServerSocketFactory accepts = new OfTheRing(address, Tls.of(directory));
+    RMIClientSocketFactory connects = new SslRMIClientSocketFactory();
     Map<String, Object> environment = new HashMap<>();
     environment.put(RMIConnectorServer.CREDENTIALS_FILTER_PATTERN, "java.lang.String;!*");
     environment.put("jmx.remote.authenticator", (JMXAuthenticator) words -> admitted(words, password));
-    RMIJRMPServerImpl server = new RMIJRMPServerImpl(port, null, sockets, environment);
+    RMIJRMPServerImpl server = new RMIJRMPServerImpl(port, connects, accepts, environment);
     JMXServiceURL url = new JMXServiceURL("rmi", address.getHostAddress(), port);
     new RMIConnectorServer(url, environment, server, ManagementFactory.getPlatformMBeanServer()).start();
-    registry = new OneEntry(port, sockets, server.toStub());
+    registry = LocateRegistry.createRegistry(port, connects, accepts);
+    registry.bind("jmxrmi", server.toStub());
   }
 
   private static Subject admitted(Object words, String password) {
@@ -73,50 +77,14 @@ public final class Node {
     return String.valueOf(text).getBytes(StandardCharsets.UTF_8);
   }
 
-  /**
-   * What everybody may read and nobody change. Into Java's plain one any user of this machine can put an object of his
-   * own, to which the password would be sent.
-   */
-  private static final class OneEntry extends RegistryImpl {
-    private static final long serialVersionUID = 1L;
-    private final transient Remote entry;
-
-    OneEntry(int port, RMIServerSocketFactory sockets, Remote entry) throws RemoteException {
-      super(port, null, sockets, info -> ObjectInputFilter.Status.UNDECIDED);
-      this.entry = entry;
-    }
-
-    @Override
-    public Remote lookup(String name) {
-      return entry;
-    }
-
-    @Override
-    public String[] list() {
-      return new String[] {"jmxrmi"};
-    }
-
-    @Override
-    public void bind(String name, Remote other) throws AccessException {
-      throw new AccessException("read only");
-    }
-
-    @Override
-    public void rebind(String name, Remote other) throws AccessException {
-      throw new AccessException("read only");
-    }
-
-    @Override
-    public void unbind(String name) throws AccessException {
-      throw new AccessException("read only");
-    }
-  }
-
-  /** Equal ones share a port. */
-  private record OnOneAddress(InetAddress address) implements RMIServerSocketFactory {
+  /** Listens on one address, for who shows a certificate of the ring's authority. Equal ones share a port. */
+  private record OfTheRing(InetAddress address, SSLContext ring) implements RMIServerSocketFactory {
     @Override
     public ServerSocket createServerSocket(int port) throws IOException {
-      return new ServerSocket(port, 50, address);
+      SSLServerSocket socket = (SSLServerSocket) ring.getServerSocketFactory().createServerSocket(port, 50, address);
+      socket.setEnabledProtocols(new String[] {Tls.PROTOCOL});
+      socket.setNeedClientAuth(true);
+      return socket;
     }
   }
 }

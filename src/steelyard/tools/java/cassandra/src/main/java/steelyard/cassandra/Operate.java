@@ -7,7 +7,7 @@ public final class Operate {
   private Operate() {}
 
   public static void main(String[] words) {
-    try (Management node = new Management(words[2], Settings.read(Path.of(words[0])))) {
+    try (Management node = new Management(words[2], Settings.begin(Path.of(words[0])))) {
       switch (words[1]) {
         case "decommission" -> node.invoke("decommission", new Object[] {false}, "boolean");
         case "drain" -> node.invoke("drain", new Object[0]);

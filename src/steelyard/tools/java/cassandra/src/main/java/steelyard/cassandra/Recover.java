@@ -26,7 +26,7 @@ public final class Recover {
 
   public static void main(String[] words) {
     try {
-      Settings settings = Settings.read(Path.of(words[0]));
+      Settings settings = Settings.begin(Path.of(words[0]));
       String definitions = Files.readString(Path.of(words[1]));
       List<String> wanted = definitions.isEmpty() ? List.of() : List.of(definitions.split(END));
       System.out.println(Json.of(recover(settings, wanted, words[2].equals("own"), Targets.of(words, 3))));

@@ -21,7 +21,7 @@ public final class Snapshot {
 
   public static void main(String[] words) {
     try {
-      Settings settings = Settings.read(Path.of(words[0]));
+      Settings settings = Settings.begin(Path.of(words[0]));
       System.out.println(Json.of(take(settings, words[1], Targets.of(words, 2))));
     } catch (Exception error) {
       System.err.println(Everywhere.reason(error));

@@ -11,8 +11,8 @@ import javax.management.JMRuntimeException;
 /**
  * {@code Watch DIRECTORY}: asks every node of a ring again and again what it sees, and writes it to {@code state.json}.
  *
- * <p>Once every node sees every node it makes the ring safe (see {@link Roles}); only then do the nodes listen to
- * clients, also later ones and those that come back. It ends when it is ended.
+ * <p>Once every node sees every node it makes what clients need (see {@link RolesMBean}); only then do the nodes listen to
+ * them, also later ones and those that come back. It ends when it is ended.
  */
 public final class Watch {
   private final Path directory;
@@ -20,11 +20,11 @@ public final class Watch {
   private final Map<String, String> troubles = new ConcurrentHashMap<>();
   private final Map<String, Thread> askers = new ConcurrentHashMap<>();
   private volatile Settings settings;
-  private volatile boolean secure;
+  private volatile boolean made;
 
   private Watch(Path directory) throws Exception {
     this.directory = directory;
-    this.settings = Settings.read(directory);
+    this.settings = Settings.begin(directory);
   }
 
   public static void main(String[] words) throws Exception {
@@ -36,8 +36,8 @@ public final class Watch {
       settings = Settings.read(directory);
       reports.keySet().retainAll(settings.addresses());
       settings.addresses().forEach(this::ask);
-      if (!secure && complete()) {
-        makeSecure();
+      if (!made && complete()) {
+        make();
       }
       write();
       Thread.sleep(settings.interval());
@@ -83,7 +83,7 @@ public final class Watch {
   private void look(String address, Management node) throws Exception {
     long generation = settings.generation();
     Report found = Report.of(node, generation);
-    if (secure && found.normal() && !found.open()) {
+    if (made && found.normal() && !found.open()) {
       node.openForClients();
       found = Report.of(node, generation);
     }
@@ -97,15 +97,16 @@ public final class Watch {
         .allMatch(report -> report != null && report.sees(settings.addresses()));
   }
 
-  private void makeSecure() {
-    String first = settings.addresses().get(0);
-    try (Management node = new Management(first, settings)) {
-      node.openForClients();
-      Roles roles = new Roles(settings, first);
-      roles.secure();
-      node.forgetLogins();
-      roles.check();
-      secure = true;
+  private void make() {
+    try (Management node = new Management(settings.addresses().get(0), settings)) {
+      if (!settings.auth().isEmpty()) {  // first, as a role is written where each data centre is known
+        node.define("ALTER KEYSPACE system_auth WITH replication = " + settings.auth());
+      }
+      node.createRole(Settings.USER, settings.secret("client"));
+      for (String keyspace : settings.keyspaces()) {
+        node.define("CREATE KEYSPACE IF NOT EXISTS " + keyspace + " WITH replication = " + settings.replication());
+      }
+      made = true;
     } catch (Exception error) {
       complain("roles", error);
     }
@@ -130,7 +131,7 @@ public final class Watch {
   /** Aside first: whoever reads it finds it whole. */
   private void write() throws Exception {
     Path aside = directory.resolve("state.new");
-    Files.writeString(aside, Json.of(Map.of("secure", secure, "nodes", reports)));
+    Files.writeString(aside, Json.of(Map.of("nodes", reports)));
     Files.move(aside, directory.resolve("state.json"), StandardCopyOption.ATOMIC_MOVE);
   }
 }

@@ -1,13 +1,20 @@
 package steelyard.ycsb;
 
+import java.io.ByteArrayInputStream;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 import site.ycsb.DB;
 import site.ycsb.DBException;
 import site.ycsb.Status;
@@ -17,7 +24,8 @@ import site.ycsb.Status;
  *
  * <p>Properties: {@code servers} (address:port,address:port), {@code user}, {@code password_file},
  * {@code database}, {@code operation_timeout} (milliseconds), and YCSB's own. A password stands in that file or
- * in the variable YCSB_PASSWORD, never in a property, because command lines are public and recorded.
+ * in the variable YCSB_PASSWORD, never in a property, because command lines are public and recorded. Servers that are reached
+ * by TLS are signed by the authority whose certificate is in YCSB_AUTHORITY, as PEM.
  */
 public abstract class Binding extends DB {
   private static final int MOST_COMPLAINTS = 5;
@@ -77,6 +85,23 @@ public abstract class Binding extends DB {
   String password() throws Exception {
     String file = property("password_file", "");
     return file.isEmpty() ? System.getenv("YCSB_PASSWORD") : Files.readString(Path.of(file)).strip();
+  }
+
+  /** TLS with servers that this authority has signed, and no others; null where they are not reached by TLS. */
+  SSLContext encryption() throws Exception {
+    String authority = System.getenv("YCSB_AUTHORITY");
+    if (authority == null) {
+      return null;
+    }
+    KeyStore store = KeyStore.getInstance("PKCS12");
+    store.load(null, null);
+    InputStream pem = new ByteArrayInputStream(authority.getBytes(StandardCharsets.US_ASCII));
+    store.setCertificateEntry("authority", CertificateFactory.getInstance("X.509").generateCertificate(pem));
+    TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    trust.init(store);
+    SSLContext found = SSLContext.getInstance("TLS");
+    found.init(null, trust.getTrustManagers(), null);
+    return found;
   }
 
   /** What one operation does. */

@@ -12,6 +12,7 @@ import com.datastax.oss.driver.api.core.cql.PreparedStatement;
 import com.datastax.oss.driver.api.core.cql.ResultSet;
 import com.datastax.oss.driver.api.core.cql.Row;
 import com.datastax.oss.driver.api.core.cql.SimpleStatement;
+import com.datastax.oss.driver.api.core.ssl.ProgrammaticSslEngineFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.Vector;
 import java.util.concurrent.ConcurrentHashMap;
+import javax.net.ssl.SSLContext;
 import site.ycsb.ByteIterator;
 import site.ycsb.DBException;
 import site.ycsb.Status;
@@ -133,6 +135,11 @@ public final class Cql extends Binding {
     String password = password();
     if (password != null) {
       builder.withAuthCredentials(property("user", "cassandra"), password);
+    }
+    SSLContext encryption = encryption();
+    if (encryption != null) {
+      boolean names = false; // a server is who its address says it is, whatever name a resolver has for that
+      builder.withSslEngineFactory(new ProgrammaticSslEngineFactory(encryption, null, true, names));
     }
     return builder.build();
   }
