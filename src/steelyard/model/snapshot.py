@@ -157,16 +157,14 @@ class Snapshot(Part):
         return frozenset(file.digest for node in self.nodes for file in node.files)
 
     def to_text(self) -> str:
-        """The manifest, as JSON."""
-        return self.model_dump_json(by_alias=True, indent=1) + "\n"
+        """The manifest, as JSON. Raises StoreError where nobody would read it."""
+        return _bounded(self.model_dump_json(by_alias=True, indent=1) + "\n", f"the manifest of {self.name}")
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Snapshot:
         """Of a manifest. Raises StoreError that names `where` and all that is wrong with it."""
-        if len(text) > LARGEST or text.count(",") > _MOST_VALUES:
-            raise StoreError(f"{where} is too large for a manifest of a snapshot; it was not read")
         try:
-            found = cls.model_validate_json(text)
+            found = cls.model_validate_json(_bounded(text, where))
         except ValidationError as error:
             raise StoreError(f"{where} is no manifest of a snapshot: {_faults(error)}") from None
         if found.schema_version > SCHEMA:
@@ -179,6 +177,15 @@ def snapshot_name(moment: float, job: str) -> str:
     """`20261120-184512-17`: by time (UTC), then by the job or run that took it; sorts by time."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", job).strip("-")[:64] or "here"
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(moment))}-{plain}"
+
+
+def _bounded(text: str, where: str) -> str:
+    """The text of a manifest, where it is not so large that reading it would fill the memory."""
+    if len(text) > LARGEST or text.count(",") > _MOST_VALUES:
+        size = f"{len(text) >> 20} MiB with {text.count(',')} commas"
+        hint = f"a manifest has at most {LARGEST >> 20} MiB with {_MOST_VALUES} commas; keep fewer files"
+        raise StoreError(f"{where} is too large: {size}", hint=hint)
+    return text
 
 
 def _faults(error: ValidationError) -> str:
