@@ -41,6 +41,7 @@ public final class Node {
     manage(InetAddress.getByName(words[0]), Integer.parseInt(words[1]), Files.readString(Path.of(words[2])).strip());
     Tables.register();
     Writes.register();
+    Statements.register();
     CassandraDaemon.main(new String[0]);
     Gossip.meet(List.of(words).subList(3, words.length));
   }
