@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loading import loaded
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
 from steelyard.services._cassandra_manifest import examine, refuse
 
+contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '2'};"
 COMPONENTS = [
     "nb-1-big-Data.db", "nb-3gqv_0hk8_1btz42sbp6f3dxrk0e-big-Statistics.db", "da-2-bti-Partitions.db",
@@ -88,6 +91,19 @@ def test_all_faults_are_told_at_once_but_not_without_end() -> None:
     assert "x4/t" in said
     assert "x5/t" not in said
     assert "and 4 more" in said
+
+
+def test_it_is_refused_before_any_node_begins() -> None:
+    contract.needed("cassandra")
+
+    async def test(made: Any) -> None:
+        service = made.service("cassandra", {}, recovering=snapshot(tokens=()))
+        with pytest.raises(HostError, match="node a has no token"):
+            async with service.deployed():
+                pytest.fail("it came up")
+        assert service.servers == []
+
+    contract.with_bench(test, hosts=1)
 
 
 def test_statements_are_told_by_number_and_beginning() -> None:
