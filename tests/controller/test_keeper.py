@@ -118,6 +118,25 @@ def test_writes_that_not_all_nodes_have_are_warned_of(
     assert "local-0 still kept writes" in warning
 
 
+def test_what_a_snapshot_leaves_out_is_named(
+    measured: Callable[..., api.Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Redis.snapshot
+    left_out = ("function ks.f(int)", "trigger ks.t.log")
+
+    async def without(self: Redis, vaults: Vaults, name: str) -> Snapshot:
+        return (await whole(self, vaults, name)).model_copy(update={"left_out": left_out})
+
+    monkeypatch.setattr(Redis, "snapshot", without)
+    run = measured(reset="snapshot", repeat=1)
+    (taken,) = told_of(run, "snapshot-taken")
+    assert taken["left_out"] == list(left_out)
+    (warning,) = (line["text"] for line in told_of(run, "warning") if "snapshot" in line["text"])
+    assert (
+        f"snapshot {taken['snapshot']} of store leaves out function ks.f(int), trigger ks.t.log: " in warning
+    )
+
+
 def test_without_it_they_do_not(measured: Callable[..., api.Run], tmp_path: Path) -> None:
     assert found(measured()) == [2, 3, 3]
     assert loads(tmp_path) == 3
@@ -172,6 +191,20 @@ def test_what_is_not_there_or_was_damaged_is_named(measured: Callable[..., api.R
     (trial,) = damaged.record.trials
     assert trial.result.category == "service-failed"
     assert "dump.rdb" in trial.message, trial.message
+
+
+@pytest.mark.parametrize("path", ["x/dump.rdb", "redis.conf"])
+def test_a_manifest_with_other_files_is_refused_while_the_server_lives(
+    measured: Callable[..., api.Run], tmp_path: Path, path: str
+) -> None:
+    place = tmp_path / "shared"
+    measured(service={"save": {"into": str(place)}}, repeat=1)
+    (manifest,) = place.glob("*/manifest.json")
+    manifest.write_text(manifest.read_text().replace('"dump.rdb"', f'"{path}"'))
+    run = measured(service={"recover": {"from": str(place)}}, load="", repeat=1)
+    (trial,) = run.record.trials
+    assert "is refused, and nothing was recovered" in trial.message
+    assert "has other files than dump.rdb" in trial.message
 
 
 def test_as_an_event_beside_a_workload(measured: Callable[..., api.Run], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import StoreError
-from steelyard.model.snapshot import NAME, SCHEMA, Snapshot, SnapshotNode, StoredFile, snapshot_name
+from steelyard.model.snapshot import LARGEST, NAME, SCHEMA, Snapshot, SnapshotNode, StoredFile, snapshot_name
 
 DIGEST = "0123456789abcdef" * 4
 ANY_JSON = st.recursive(
@@ -16,42 +16,62 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
     max_leaves=12,
 )
-LABELS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
+LABELS = st.text(max_size=20).filter(str.isprintable)
 PARTS = st.text(string.ascii_letters + string.digits + "._ +=@", min_size=1, max_size=12)
 PATHS = st.lists(PARTS.filter(lambda part: part not in (".", "..")), min_size=1, max_size=4).map("/".join)
 FILES = st.builds(
     StoredFile,
     path=PATHS,
-    size=st.integers(0, 2**60),
+    size=st.integers(0, 2**50),
     digest=st.text("0123456789abcdef", min_size=64, max_size=64),
 )
+
+
+def beside(files: list[StoredFile]) -> tuple[StoredFile, ...]:
+    """Each in a directory of its own, so that none is in the way of another."""
+    return tuple(
+        file.model_copy(update={"path": f"{number}/{file.path}"}) for number, file in enumerate(files)
+    )
+
+
 NODES = st.builds(
     SnapshotNode,
-    host=LABELS,
-    tokens=st.lists(st.integers().map(str), max_size=3).map(tuple),
-    files=st.lists(FILES, max_size=4).map(tuple),
-    rows=st.dictionaries(st.text(max_size=10), st.integers(0, 2**60), max_size=3),
+    host=LABELS.filter(bool),
+    tokens=st.just(()),
+    files=st.lists(FILES, max_size=4).map(beside),
+    rows=st.dictionaries(LABELS, st.integers(0, 2**60), max_size=3),
 )
+
+
+def in_a_ring(nodes: list[SnapshotNode]) -> tuple[SnapshotNode, ...]:
+    """Each with a token of its own."""
+    return tuple(
+        node.model_copy(update={"tokens": (str(-(2**63) + place),)}) for place, node in enumerate(nodes)
+    )
+
+
 SNAPSHOTS = st.builds(
     Snapshot,
     name=st.from_regex(NAME, fullmatch=True),
-    service=LABELS,
-    version=LABELS,
+    service=st.from_regex(r"[a-z][a-z0-9_-]{0,20}", fullmatch=True),
+    version=st.from_regex(r"[A-Za-z0-9._+~-]{0,12}", fullmatch=True),
     taken=st.floats(0, 1e10),
-    replication=st.dictionaries(st.text(max_size=10), st.integers(1, 5), max_size=3),
+    replication=st.dictionaries(LABELS, st.integers(1, 5), max_size=3),
     definitions=st.lists(st.text(max_size=30), max_size=3).map(tuple),
-    nodes=st.lists(NODES, max_size=3).map(tuple),
+    nodes=st.lists(NODES, max_size=3, unique_by=lambda node: node.host).map(in_a_ring),
     steps=st.dictionaries(LABELS, st.floats(0, 1e6), max_size=3),
+    left_out=st.lists(LABELS, max_size=3).map(tuple),
 )
 
 
 def manifest(**changes: object) -> dict[str, object]:
     """A sound one, as JSON has it, with some keys changed."""
     file = StoredFile(path="ks/t/a", size=3, digest=DIGEST)
-    node = SnapshotNode(host="a", files=(file,), rows={"ks.t": 10})
-    sound = Snapshot(
-        name="n1", service="s", version="1", taken=1.0, replication={"ks": 2}, nodes=(node, node)
+    nodes = tuple(
+        SnapshotNode(host=host, tokens=(token,), files=(file,), rows={"ks.t": 10})
+        for host, token in (("a", "-7"), ("b", "7"))
     )
+    sound = Snapshot(name="n1", service="s", version="1", taken=1.0, replication={"ks": 2}, nodes=nodes)
     return {**json.loads(sound.to_text()), **changes}
 
 
@@ -141,6 +161,74 @@ def test_faults_are_told_together():
         )
     for place in ("name", "nodes.0.files.0.path", "nodes.0.files.0.size", "nodes.0.files.0.digest"):
         assert f"{place}: " in raised.value.message
+
+
+HOSTILE = {
+    "host": ["", "a\x1b[2J", "a\nb", "x" * 257, "a\u202eb", None, 7],
+    "tokens": [["1; true"], ["9" * 21], ["x"], [1], ["\u0663"], ["1\n"], "12", ["1"] * 4097],
+    "files": [[0], {}, [{"path": "a", "size": 2**51, "digest": DIGEST}], [{"path": "a", "size": 1.5}]],
+    "rows": [{"ks.t": -1}, {"ks.t": 2**61}, {"ks.t": "1"}, {"a\nb": 1}, []],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key in HOSTILE for value in HOSTILE[key]])
+def test_a_node_s_fields_have_a_form_and_a_bound(key: str, value: object):
+    document = manifest()
+    document["nodes"][0][key] = value  # type: ignore[index]
+    with pytest.raises(StoreError, match=f"nodes.0.{key}"):
+        read(document)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("service", "../redis"), ("service", "Redis"), ("service", ""), ("service", "a" * 65),
+        ("version", "5.0; true"), ("version", "\u00b2.0"), ("version", "1" * 65),
+        ("taken", -1.0), ("taken", 1e12), ("spread", 1e300), ("steps", {"copy": 1e300}),
+        ("replication", {"ks": 0}), ("replication", {"ks": 10**18}), ("replication", {"k\x1b": 1}),
+        ("copied", -1), ("copied", 2**61), ("waiting", ["a\rb"]), ("left_out", ["a\x1b[1m"]),
+        ("definitions", ["x" * (1 << 21)]), ("definitions", [None]), ("origin", "a\x00"),
+    ],
+)  # fmt: skip
+def test_every_field_has_a_form_and_a_bound(key: str, value: object):
+    with pytest.raises(StoreError, match=key):
+        read(manifest(**{key: value}))
+
+
+@pytest.mark.parametrize("paths", [["a", "a"], ["a", "a/b"], ["a/b/c", "a"], ["a/b/c", "a/b"]])
+def test_no_file_is_in_the_way_of_another(paths: list[str]):
+    files = [{"path": path, "size": 1, "digest": DIGEST} for path in paths]
+    with pytest.raises(StoreError, match="is there more than once"):
+        read(manifest(nodes=[{"host": "a", "files": files}]))
+
+
+@pytest.mark.parametrize("twice", ["host", "tokens"])
+def test_no_host_and_no_token_is_there_twice(twice: str):
+    document = manifest()
+    first, second = document["nodes"]  # type: ignore[misc]
+    second[twice] = first[twice]
+    with pytest.raises(StoreError, match="is there more than once"):
+        read(document)
+
+
+@pytest.mark.parametrize("many", ["0,", "[],", '{"":0},'])
+def test_what_would_fill_the_memory_is_not_read(many: str):
+    for text in (" " * (LARGEST + 1), '{"nodes": [' + many * (1 << 21) + "0]}"):
+        with pytest.raises(StoreError, match="PLACE is too large: "):
+            Snapshot.from_text(text, "PLACE")
+
+
+def test_many_faults_are_counted():
+    surprises = {f"key {number}": 0 for number in range(2000)}
+    with pytest.raises(StoreError, match="it has 2000 faults"):
+        read(manifest(**surprises))
+
+
+def test_a_stranger_s_key_is_told_without_its_control_characters():
+    with pytest.raises(StoreError) as raised:
+        read(manifest(**{"\x1b]0;mine\x07": 1}))
+    assert raised.value.message.isprintable()
+    assert r"\x1b]0;mine" in raised.value.message
 
 
 def test_a_newer_schema_is_refused_with_what_to_do():

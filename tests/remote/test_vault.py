@@ -642,6 +642,85 @@ def test_what_has_no_manifest_is_no_snapshot(shared, directory):
     assert asyncio.run(shared[0].names(RUN)) == ["n1"]
 
 
+# What a stranger may have put into a vault.
+
+
+@pytest.fixture
+def planted(shared, directory, tmp_path):
+    """A vault with a snapshot, and its manifest for whoever plants something else instead."""
+    taken(shared[0], directory, "n1")
+    manifest = shared[1] / "n1" / "manifest.json"
+    manifest.rename(tmp_path / "sound")
+    return manifest
+
+
+def read_by_name(place: Path) -> Snapshot:
+    """Without looking first what is there, as if it had been swapped since."""
+    vault = Vault.at(str(place))
+    return asyncio.run(asyncio.wait_for(vault._read(RUN, "n1"), 20))
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link to a pipe", "a link to a device", "a link to a file"])
+def test_a_manifest_that_is_no_file_is_not_waited_for(planted, tmp_path, kind):
+    os.mkfifo(tmp_path / "pipe")
+    targets = {"a link to a pipe": tmp_path / "pipe", "a link to a device": Path("/dev/zero")}
+    if kind == "a pipe":
+        os.mkfifo(planted)
+    else:
+        planted.symlink_to(targets.get(kind, tmp_path / "sound"))
+    vault = Vault.at(str(planted.parents[1]))
+    assert asyncio.run(vault.names(RUN)) == []
+    with pytest.raises((HostError, StoreError), match="manifest"):
+        read_by_name(planted.parents[1])
+
+
+def test_a_manifest_of_any_size_costs_no_more_than_the_largest(planted):
+    with planted.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(StoreError, match=r"n1/manifest.json is too large: 64 MiB"):
+        read_by_name(planted.parents[1])
+
+
+def test_a_snapshot_that_is_a_link_leads_nowhere(planted, tmp_path):
+    (tmp_path / "sound").rename(planted)
+    planted.parent.rename(tmp_path / "elsewhere")
+    planted.parent.symlink_to(tmp_path / "elsewhere")
+    vault = Vault.at(str(planted.parents[1]))
+    assert asyncio.run(vault.names(RUN)) == []
+    with pytest.raises(HostError, match="'n1' is a symbolic link"):
+        read_by_name(planted.parents[1])
+    with pytest.raises(HostError, match="'n1' is a symbolic link"):
+        asyncio.run(vault.publish(RUN, snapshot_of("n1")))
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["manifest.json"]
+
+
+def test_a_file_that_is_a_link_is_missing(shared, directory, tmp_path):
+    files = keep(shared[0], directory).files
+    place = in_vault(shared[1], files[0])
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(HostError, match="1 file is not as kept"):
+        fetched(shared[0], files, tmp_path / "target")
+    aged(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere").stat().st_mtime
+    keep(shared[0], directory)
+    assert (tmp_path / "elsewhere").stat().st_mtime == before
+    assert not place.is_symlink()
+
+
+def test_nothing_is_written_through_a_link(shared, directory, tmp_path):
+    """Where the vault's file system has no links, files are moved into place."""
+    digits = {file.digest[:2] for file in keep(shared[0], directory).files}
+    shutil.rmtree(shared[1] / "files")
+    (shared[1] / "files").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for two in digits:
+        (shared[1] / "files" / two).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(HostError):
+        keep(shared[0], directory)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 # Object stores.
 
 

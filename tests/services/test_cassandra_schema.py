@@ -43,5 +43,20 @@ def test_fitted_to_a_ring(definition: str, nodes: int, told: str):
     assert found == before + told + after.partition("}")[2]
 
 
-def test_all_else_stays_as_it_is():
-    assert adapted([TABLE], "here", 1) == (TABLE,)
+@pytest.mark.parametrize(
+    "definition",
+    [
+        TABLE,
+        SIMPLE.replace("SimpleStrategy", "evil.SimpleStrategy"),
+        SIMPLE.replace("SimpleStrategy", "LocalStrategy"),
+        SIMPLE.replace("'class'", "'class': 'evil.Class', 'class'"),
+        SIMPLE.replace("'class': 'SimpleStrategy', ", ""),
+        "CREATE KEYSPACE x WITH replication = {}",
+    ],
+)
+def test_all_else_stays_as_it_is(definition: str):
+    assert adapted([definition], "here", 1) == (definition,)
+
+
+def test_a_number_of_copies_may_be_anything():
+    assert replications([SIMPLE.replace("'2'", f"'{'9' * 5000}'")]) == {"Odd": 1}

@@ -125,6 +125,15 @@ def test_a_cluster_of_two_is_refused_before_anything_starts():
     contract.with_bench(test, hosts=2)
 
 
+def test_redis_looks_closely_at_dumps_which_may_be_a_stranger_s():
+    async def test(made, service, endpoint):
+        question = ("config", "get", "sanitize-dump-payload")
+        said = await redis(made, service.servers[0], *question, password=endpoint.password)
+        assert said.split() == ["sanitize-dump-payload", "yes"]
+
+    with_service("redis", {}, test)
+
+
 def test_what_redis_was_asked_to_keep_it_keeps():
     async def test(made, service, endpoint):
         (server,) = service.servers

@@ -156,10 +156,11 @@ class Keeper:
             seconds=seconds,
             steps=found.steps,
             waiting=list(found.waiting),
+            left_out=list(found.left_out),
             **place,
         )
-        if found.waiting:
-            self._note("warning", text=_incomplete(service.context.name, found))
+        for text in _warnings(service.context.name, found):
+            self._note("warning", text=text)
 
     def _vault(self, place: str | None) -> Vault:
         mine = str(Store(self._folder.path.absolute().parents[1]).snapshots)
@@ -173,9 +174,16 @@ class Keeper:
         return lambda host: Vault.at(str(self._near[host.name]))
 
 
-def _incomplete(service: str, found: Snapshot) -> str:
-    return (
-        f"snapshot {found.name} of {service}: {', '.join(found.waiting)} still kept writes for other nodes, "
-        "so fewer nodes have these than should. Once it is recovered, read at QUORUM or have it repaired; a "
-        "snapshot that is taken later may have all"
-    )
+def _warnings(service: str, found: Snapshot) -> Iterator[str]:
+    what = f"snapshot {found.name} of {service}"
+    if found.waiting:
+        yield (
+            f"{what}: {', '.join(found.waiting)} still kept writes for other nodes, so fewer nodes have "
+            "these than should. Once it is recovered, read at QUORUM or have it repaired; a snapshot that is "
+            "taken later may have all"
+        )
+    if found.left_out:
+        yield (
+            f"{what} leaves out {', '.join(found.left_out)}: code is not brought back with data. Make them "
+            "again once it is recovered"
+        )

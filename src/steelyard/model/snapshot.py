@@ -1,7 +1,8 @@
 """What is kept of a service's data at one moment: which files of which node, with what to check them by.
 
 A snapshot is read from a place that others may write to, so nothing in it is believed before it was checked:
-names are plain, paths stay below the directory that they are laid into, digests are digests.
+every field has a form and a bound, names are plain, paths stay below the directory that they are laid into,
+and nothing is named twice. What the names of one kind of service mean is for that service to check.
 """
 
 from __future__ import annotations
@@ -9,34 +10,68 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from typing import Annotated
+from collections.abc import Hashable, Iterable
+from pathlib import PurePosixPath
+from typing import Annotated, Self
 
-from pydantic import Field, StrictFloat, StrictInt, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    FailFast,
+    Field,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from steelyard.errors import StoreError
 from steelyard.model.part import Part
 
 SCHEMA = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+LARGEST = 64 << 20
+"""Characters of a manifest, of some 350,000 files. A longer one is neither written nor read."""
+_MOST_VALUES = 1 << 20  # in it, by its commas: a short text of many small values would fill the memory
+_MOST_TOLD = 1000  # faults; a manifest that has more is not worth a list
 _DIGEST = r"^[0-9a-f]{64}$"
-Label = Annotated[str, Field(max_length=256, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+_ODD = frozenset("\\\t\n'\"")
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"{text[:80]!r} has characters that cannot be printed")
+    return text
+
+
+def _once(things: Iterable[Hashable], what: str) -> None:
+    found = [str(thing) for thing, times in Counter(things).items() if times > 1]
+    if found:
+        raise ValueError(f"{what} {', '.join(found[:5])} is there more than once")
+
+
+Label = Annotated[str, Field(max_length=256), AfterValidator(_printable)]
 Moment = Annotated[StrictFloat, Field(ge=0, le=1e11, allow_inf_nan=False)]
-Seconds = Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[StrictFloat, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Count = Annotated[StrictInt, Field(ge=0, le=1 << 60)]
+Copies = Annotated[StrictInt, Field(ge=1, le=1000)]
+Definition = Annotated[str, Field(max_length=1 << 20)]
+Token = Annotated[str, Field(pattern=r"^-?[0-9]{1,20}$")]
 
 
 class StoredFile(Part):
     """A file: its place below its node's directory, its size in bytes, its SHA-256."""
 
-    path: str
-    size: Annotated[StrictInt, Field(ge=0)]
+    path: Annotated[str, Field(max_length=1024)]
+    size: Annotated[StrictInt, Field(ge=0, le=1 << 50)]
     digest: Annotated[str, Field(pattern=_DIGEST)]
 
     @field_validator("path")
     @classmethod
     def _stays_inside(cls, value: str) -> str:
         parts = value.split("/")
-        odd = any(part in ("", ".", "..") or part.startswith("-") for part in parts)
-        if odd or not value.isprintable() or any(sign in value for sign in "\\\t\n'\""):
+        odd = any(part in ("", ".", "..") or part.startswith("-") or len(part) > 255 for part in parts)
+        if odd or not value.isprintable() or _ODD & set(value):
             raise ValueError(f"{value[:80]!r} is no plain path of a file")
         return value
 
@@ -44,10 +79,20 @@ class StoredFile(Part):
 class SnapshotNode(Part):
     """One node's part. `tokens`: its place in the ring. `rows`: by table, as its files count them."""
 
-    host: Label
-    tokens: tuple[str, ...] = ()
-    files: tuple[StoredFile, ...] = ()
-    rows: dict[str, StrictInt] = Field(default_factory=dict)
+    host: Annotated[Label, Field(min_length=1)]
+    tokens: Annotated[tuple[Token, ...], FailFast(), Field(max_length=4096)] = ()
+    files: Annotated[tuple[StoredFile, ...], FailFast()] = ()
+    rows: Annotated[dict[Label, Count], Field(max_length=100_000)] = Field(default_factory=dict)
+
+    @field_validator("files")
+    @classmethod
+    def _apart(cls, files: tuple[StoredFile, ...]) -> tuple[StoredFile, ...]:
+        """No file is where another is, or a directory of it has to be."""
+        paths = [file.path for file in files]
+        folders = {PurePosixPath(path.rpartition("/")[0]) for path in paths}
+        above = {str(parent) for folder in folders for parent in (folder, *folder.parents)}
+        _once([*paths, *above & set(paths)], "the path")
+        return files
 
     @property
     def size(self) -> int:
@@ -64,23 +109,31 @@ class Snapshot(Part):
     `steps` are seconds by step, `spread` those between the first and the last node's moment;
     `copied` counts the bytes that were not in the store of snapshots before. `waiting` are hosts whose nodes
     still kept writes for others that had not taken them: fewer nodes have those in their files than should.
+    `left_out` names what the service had and a snapshot does not keep, since it would be code.
     """
 
     schema_version: Annotated[StrictInt, Field(alias="schema", ge=1)] = SCHEMA
     name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
-    service: Label
-    version: Label
+    service: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._+~-]{0,64}$")]
     taken: Moment
     origin: Label = ""
     job: Label = ""
     site: Label = ""
-    replication: dict[str, Annotated[StrictInt, Field(ge=1)]] = Field(default_factory=dict)
-    definitions: tuple[str, ...] = ()
-    nodes: tuple[SnapshotNode, ...]
-    steps: dict[Label, Seconds] = Field(default_factory=dict)
+    replication: Annotated[dict[Label, Copies], Field(max_length=10_000)] = Field(default_factory=dict)
+    definitions: Annotated[tuple[Definition, ...], FailFast(), Field(max_length=100_000)] = ()
+    nodes: Annotated[tuple[SnapshotNode, ...], FailFast(), Field(max_length=10_000)]
+    steps: Annotated[dict[Label, Seconds], Field(max_length=100)] = Field(default_factory=dict)
     spread: Seconds = 0.0
-    copied: StrictInt = 0
-    waiting: tuple[Label, ...] = ()
+    copied: Count = 0
+    waiting: Annotated[tuple[Label, ...], FailFast(), Field(max_length=10_000)] = ()
+    left_out: Annotated[tuple[Label, ...], FailFast(), Field(max_length=100_000)] = ()
+
+    @model_validator(mode="after")
+    def _nobody_twice(self) -> Self:
+        _once((node.host for node in self.nodes), "the host")
+        _once((token for node in self.nodes for token in node.tokens), "the token")
+        return self
 
     @property
     def size(self) -> int:
@@ -104,17 +157,16 @@ class Snapshot(Part):
         return frozenset(file.digest for node in self.nodes for file in node.files)
 
     def to_text(self) -> str:
-        """The manifest, as JSON."""
-        return self.model_dump_json(by_alias=True, indent=1) + "\n"
+        """The manifest, as JSON. Raises StoreError where nobody would read it."""
+        return _bounded(self.model_dump_json(by_alias=True, indent=1) + "\n", f"the manifest of {self.name}")
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Snapshot:
         """Of a manifest. Raises StoreError that names `where` and all that is wrong with it."""
         try:
-            found = cls.model_validate_json(text)
+            found = cls.model_validate_json(_bounded(text, where))
         except ValidationError as error:
-            faults = [f"{_at(fault['loc'])}: {fault['msg']}" for fault in error.errors()[:5]]
-            raise StoreError(f"{where} is no manifest of a snapshot: {'; '.join(faults)}") from error
+            raise StoreError(f"{where} is no manifest of a snapshot: {_faults(error)}") from None
         if found.schema_version > SCHEMA:
             hint = "a newer Steelyard wrote it; update this one"
             raise StoreError(f"{where} has schema {found.schema_version}, this is for {SCHEMA}", hint=hint)
@@ -127,5 +179,24 @@ def snapshot_name(moment: float, job: str) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(moment))}-{plain}"
 
 
+def _bounded(text: str, where: str) -> str:
+    """The text of a manifest, where it is not so large that reading it would fill the memory."""
+    if len(text) > LARGEST or text.count(",") > _MOST_VALUES:
+        size = f"{len(text) >> 20} MiB with {text.count(',')} commas"
+        hint = f"a manifest has at most {LARGEST >> 20} MiB with {_MOST_VALUES} commas; keep fewer files"
+        raise StoreError(f"{where} is too large: {size}", hint=hint)
+    return text
+
+
+def _faults(error: ValidationError) -> str:
+    count = error.error_count()
+    if count > _MOST_TOLD:
+        return f"it has {count} faults"
+    found = error.errors(include_url=False, include_context=False, include_input=False)[:5]
+    return "; ".join(f"{_at(fault['loc'])}: {fault['msg']}" for fault in found)
+
+
 def _at(place: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in place) or "the file"
+    """Where in the document; a stranger may have chosen the names in it."""
+    names = (str(part)[:80] for part in place)
+    return ".".join(name if name.isprintable() else ascii(name) for name in names) or "the file"

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from steelyard.errors import HostError, StoreError, UnknownName
 from steelyard.model.command import Command
-from steelyard.model.snapshot import NAME, Snapshot, StoredFile
+from steelyard.model.snapshot import LARGEST, NAME, Snapshot, StoredFile
 from steelyard.model.tool import Tool
 from steelyard.remote import vault_listing as listing
 from steelyard.remote.vault_means import Means, means_of
@@ -209,7 +209,8 @@ class Vault:
 
     async def _read(self, run: Runner, name: str) -> Snapshot:
         where = f"{self.place}/{name}/manifest.json"
-        said = await self._do(run, f"read snapshot '{name}'", "manifest", self._root, name)
+        words = self._root, name, str(LARGEST + 1)
+        said = await self._do(run, f"read snapshot '{name}'", "manifest", *words)
         found = Snapshot.from_text(said, where)
         if found.name != name:
             raise StoreError(f"{where} is that of another snapshot, '{found.name}'")

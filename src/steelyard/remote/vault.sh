@@ -64,7 +64,7 @@ while [ $# -ge 3 ]; do
 "
     case $source in /*) ;; *) source=$files/$source ;; esac
     case $path in */*) [ -d "${path%/*}" ] || mkdir -p -- "${path%/*}" || exit 255 ;; esac
-    if [ -f "$source" ]; then
+    if [ -f "$source" ] && [ ! -L "$source" ]; then
         { [ "$1" = link ] && ln -L -- "$source" "$path" 2>/dev/null; } || cp -- "$source" "$path" || exit 255
     fi
     shift 3
@@ -93,6 +93,16 @@ cached() { # directory
     done
 }
 
+# Into a directory below this one, and not through a link to somewhere else, which a stranger may have put there.
+enter() { # name
+    above=$(pwd -P)
+    cd -P -- "$1"
+    if [ "$(pwd -P)" != "${above%/}/$1" ]; then
+        printf '%s\n' "'$1' is a symbolic link, and nobody knows to what" >&2
+        exit 1
+    fi
+}
+
 # What follows is for a vault in a directory; `vault_s3.sh` has the same for an object store.
 
 # Lines SIZE<space>AB/DIGEST of those that are there, and complaints about others.
@@ -109,7 +119,7 @@ refresh() { # place
     mkdir -p -- "$1/files"
     list=$(cat)
     cd -- "$1/files"
-    printf '%s\n' "$list" | xargs -d '\n' -r touch -c --
+    printf '%s\n' "$list" | xargs -d '\n' -r touch -c -h --
     printf '%s\n' "$list" | sizes "$1"
 }
 
@@ -127,7 +137,7 @@ store() { # place, directory, first two digits of the digests...
     mkdir -p -- "$@"
     # Links take one process; where there are none, renaming takes one a directory.
     cp -lRf -- "$aside/." . 2>/dev/null || for two; do
-        [ -z "$(ls -- "$aside/$two")" ] || mv -f -t "$two" -- "$aside/$two"/*
+        [ -z "$(ls -- "$aside/$two")" ] || (enter "$two" && mv -f -t . -- "$aside/$two"/*)
     done
     sync -f .
 }
@@ -146,6 +156,7 @@ publish() { # place, name
     trap 'rm -f -- "$aside"; rmdir -- "$name" 2>/dev/null || :' EXIT # where a manifest is in it, it stays
     trap 'exit 1' HUP INT TERM
     mkdir -p -- "$name"
+    (enter "$name")
     aside=$(mktemp "$name/XXXXXXXXXX.part")
     cat >"$aside"
     sync -- "$aside"
@@ -161,12 +172,15 @@ names() { # place
     ls -- "$1" >/dev/null
     cd -- "$1"
     for manifest in */manifest.json; do
-        [ ! -f "$manifest" ] || printf '%s\n' "${manifest%/*}"
+        [ -L "$manifest" ] || [ -L "${manifest%/*}" ] || [ ! -f "$manifest" ] || printf '%s\n' "${manifest%/*}"
     done
 }
 
-manifest() { # place, name
-    cat -- "$1/$2/manifest.json"
+# A stranger may have put a pipe or a device there since it was listed, or made it larger than any memory.
+manifest() { # place, name, bytes
+    cd -- "$1"
+    enter "$2"
+    dd if=manifest.json iflag=nofollow,nonblock,fullblock,count_bytes bs=64K count="$3" status=none
 }
 
 withdraw() { # place, names...

@@ -59,8 +59,8 @@ names() { # place
     printf '%s\n' "$found" | sed -n 's,/manifest.json$,,p'
 }
 
-manifest() { # place, name
-    remote cat "vault:$1/$2/manifest.json"
+manifest() { # place, name, bytes
+    remote cat --head "$3" "vault:$1/$2/manifest.json"
 }
 
 withdraw() { # place, names...

@@ -11,6 +11,7 @@ from steelyard.remote.base import Host
 from steelyard.services import _cassandra_jvm as jvm
 from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
 from steelyard.services._cassandra_home import Home, found_home
+from steelyard.services._cassandra_manifest import examine
 from steelyard.services._cassandra_mirror import BEGIN, PREPARE, Mirror, document, split
 from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_schema import placement
@@ -91,6 +92,8 @@ class CassandraNodes(RingService[CassandraOptions]):
 
         A host that was part of it gets those that it had, since it may still have the files.
         """
+        if like := self.context.recovering:
+            examine(like, self.context.name, self.homes[self.ring[0].name].version)
         found = self._tokens_to_use(tuple(self.ring))
         each = self.chosen.num_tokens
         return {**found, **(self.mirror.tokens(list(found.values()), each) if self.mirror else {})}

@@ -9,6 +9,7 @@ _KEYSPACE = re.compile(
     r'CREATE KEYSPACE (?:IF NOT EXISTS )?("(?:[^"]|"")+"|\w+) WITH replication = (\{[^}]*\})'
 )
 _PAIR = re.compile(r"'([^']+)'\s*:\s*'([^']*)'")
+_PLACED = re.compile(r"(?:org\.apache\.cassandra\.locator\.)?(?:Simple|NetworkTopology)Strategy")
 _SIMPLE = "replication_factor"
 _TOPOLOGY = "NetworkTopologyStrategy"
 
@@ -58,13 +59,14 @@ def _adapted(definition: str, datacenter: str, nodes: int, beside: Mapping[str, 
     match = _KEYSPACE.match(definition)
     if not match:
         return definition
-    pairs = dict(_PAIR.findall(match[2]))
-    kind = pairs.pop("class", "")
-    if kind.endswith("LocalStrategy") or not pairs:
-        return definition
-    copies = min(nodes, max(_copies(value) for value in pairs.values()))
-    if kind.endswith("SimpleStrategy") and not beside:
-        words = f"{{'class': '{kind}', '{_SIMPLE}': '{copies}'}}"
+    pairs = _PAIR.findall(match[2])
+    kinds = [value for key, value in pairs if key == "class"]
+    counts = [_copies(value) for key, value in pairs if key != "class"]
+    if not counts or len(kinds) != 1 or not _PLACED.fullmatch(kinds[0]):
+        return definition  # as it is, also for Cassandra to refuse
+    copies = min(nodes, max(counts))
+    if kinds[0].endswith("SimpleStrategy") and not beside:
+        words = f"{{'class': '{kinds[0]}', '{_SIMPLE}': '{copies}'}}"
     else:
         words = placement({datacenter: copies, **beside})
     return definition[: match.start(2)] + words + definition[match.end(2) :]
@@ -73,7 +75,7 @@ def _adapted(definition: str, datacenter: str, nodes: int, beside: Mapping[str, 
 def _copies(value: str) -> int:
     """`3`, or `3/1` where one of three is transient."""
     count = value.partition("/")[0]
-    return int(count) if count.isascii() and count.isdigit() else 1
+    return int(count) if count.isascii() and count.isdigit() and len(count) < 10 else 1
 
 
 def _plain(name: str) -> str:

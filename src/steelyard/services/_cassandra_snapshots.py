@@ -9,20 +9,25 @@ before and after.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import Any
 
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot, SnapshotNode
 from steelyard.remote.base import Host
 from steelyard.remote.vault import Kept, Runner
 from steelyard.services._capabilities import Vaults
+from steelyard.services._cassandra_manifest import refuse, told
 from steelyard.services._cassandra_schema import adapted, replications, without
 from steelyard.services._cassandra_watch import Watch
 from steelyard.services._cql_ring import Tokens, sources
+
+_INDEX = re.compile(r"CREATE (?:CUSTOM )?INDEX (?:IF NOT EXISTS )?")
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ async def kept(ring: Ring, vaults: Vaults, name: str) -> Snapshot:
     copying = time.monotonic()
     parts = await asyncio.gather(*(_copied(ring, vaults, host, places[host.address]) for host in ring.hosts))
     steps = {step: float(seconds) for step, seconds in found["seconds"].items()}
-    definitions = tuple(found["definitions"])
+    definitions, left_out = _recoverable(name, found)
     for other in ring.beside:
         definitions = without(definitions, other)
     return Snapshot(
@@ -83,13 +88,15 @@ async def kept(ring: Ring, vaults: Vaults, name: str) -> Snapshot:
         spread=float(found["spread"]),
         waiting=tuple(host.name for host in ring.hosts if host.address in found["waiting"]),
         copied=sum(part.copied for part in parts),
+        left_out=left_out,
     )
 
 
 async def recovered(ring: Ring, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
     """A ring with the data of a snapshot, and no others; seconds by step.
 
-    Raises HostError; as long as files are missing or not what they were, nothing is changed.
+    Raises HostError; as long as files are missing or not what they were, or a statement does more than to
+    define what holds them, nothing is changed.
     """
     began = time.monotonic()
     own = ring.same_as(snapshot)
@@ -100,9 +107,26 @@ async def recovered(ring: Ring, vaults: Vaults, snapshot: Snapshot) -> Mapping[s
     fetched = time.monotonic()
     definitions = adapted(snapshot.definitions, ring.datacenter, len(ring.hosts), ring.beside)
     found = await ring.watch.impose(definitions, places, ring.within, own=own)
+    refuse(snapshot, definitions, found.get("faults", ()))
     for host in ring.hosts:
         _compare(host, wanted[host.address], found["rows"][host.address])
     return {"copy": fetched - began, **{step: float(took) for step, took in found["seconds"].items()}}
+
+
+def _recoverable(name: str, found: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The definitions, all of which another ring would take, and names of what is left out of them.
+
+    An index can be done without. Raises HostError that names a table or type that no ring would take.
+    """
+    definitions, faults = found["definitions"], found["faults"]
+    indexes = [text for text, fault in zip(definitions, faults, strict=True) if fault and _INDEX.match(text)]
+    wrong = ["" if text in indexes else fault for text, fault in zip(definitions, faults, strict=True)]
+    if any(wrong):
+        what = f"snapshot {name} is not taken, as no ring would recover it: {told(definitions, wrong)}"
+        raise HostError(what, hint="have these tables without what is named, then take the snapshot again")
+    names = [*found["left_out"], *(f"index {_INDEX.sub('', text).split(' (')[0]}" for text in indexes)]
+    plain = ("".join(sign if sign.isprintable() else "?" for sign in each)[:256] for each in names)
+    return tuple(text for text in definitions if text not in indexes), tuple(plain)
 
 
 async def _copied(ring: Ring, vaults: Vaults, host: Host, place: str) -> Kept:

@@ -10,6 +10,7 @@ host, because hosts need not be reachable from here, nor have Python.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import secrets
 import time
@@ -41,7 +42,6 @@ umask 077; printf '%s' "$SECRETS" > secrets; printf '%s' "$RING" > ring
 printf '%s' "$IDENTITY" > identity.pem; printf '%s' "$AUTHORITY" > authority.pem
 """
 _DEFINE = "umask 077; cat > definitions"
-_END = "\x1e"  # of a definition: the record separator of ASCII
 _TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo told'
 
 
@@ -160,7 +160,8 @@ class Watch:
     async def freeze(self, name: str, targets: Mapping[str, str], seconds: float) -> Mapping[str, Any]:
         """Have all nodes keep their files as at one moment, each in a target, by its address.
 
-        Found: `rows` by address and table, `definitions`, `seconds` by step, `spread`. Raises HostError.
+        Found: `rows` by address and table, `seconds` by step, `spread`; `definitions`, and `faults`, which
+        tell of each why no ring would recover it; `left_out`: what of the schema is code. Raises HostError.
         """
         places = (f"{address}={target}" for address, target in targets.items())
         return _document(await self._ask("Snapshot", (name, *places), f"snapshot-{name}", seconds))
@@ -171,9 +172,11 @@ class Watch:
         """Have the nodes hold what is in the files of their sources, and nothing else; the files are moved.
 
         `own`: each node's files hold only what is its own. Found: `rows` by address and table, `seconds` by
-        step. Raises HostError.
+        step; or only `faults`: the reason for each definition that is refused, and nothing was done. Raises
+        HostError.
         """
-        define = Command(("sh", "-eu", "-c", _DEFINE), stdin=_END.join(definitions))
+        lines = (base64.b64encode(text.encode()).decode() + "\n" for text in definitions)
+        define = Command(("sh", "-eu", "-c", _DEFINE), stdin="".join(lines))
         await self._run(define, "definitions")
         places = (f"{address}={source}" for address, source in sources.items())
         words = (str(self._directory / "definitions"), "own" if own else "any", *places)

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 Tokens = tuple[int, ...]
-_LOWEST = -(2**63)
-_RING = 2**64  # Murmur3Partitioner hashes into [-2^63, 2^63 - 1]
+LOWEST, HIGHEST = -(2**63), 2**63 - 1  # into which Murmur3Partitioner hashes
+_RING = 2**64
 
 
 def even_tokens(nodes: int, each: int) -> list[tuple[int, ...]]:
     """Tokens of so many nodes: all ranges of one width, a node's own spread over the ring."""
     count = nodes * each
-    tokens = [_LOWEST + _RING * (2 * place + 1) // (2 * count) for place in range(count)]
+    tokens = [LOWEST + _RING * (2 * place + 1) // (2 * count) for place in range(count)]
     return [tuple(tokens[node::nodes]) for node in range(nodes)]
 
 
@@ -33,7 +33,7 @@ def more_tokens(owned: Sequence[Sequence[int]], count: int) -> tuple[int, ...]:
         most = max(owns.values())
         its = [token for token, node in owners.items() if owns[node] == most]
         widest = max(its, key=lambda token: (widths[token], -token))
-        new.append((widest - widths[widest] // 2 - _LOWEST) % _RING + _LOWEST)
+        new.append((widest - widths[widest] // 2 - LOWEST) % _RING + LOWEST)
     return tuple(sorted(new))
 
 
@@ -43,7 +43,7 @@ def apart(tokens: Iterable[int], taken: Iterable[int]) -> Tokens:
     for wanted in tokens:
         token = wanted
         while token in used:
-            token = (token + 1 - _LOWEST) % _RING + _LOWEST
+            token = (token + 1 - LOWEST) % _RING + LOWEST
         used.add(token)
         found.append(token)
     return tuple(found)

@@ -21,7 +21,8 @@ from steelyard.services._capabilities import Vaults
 from steelyard.services._data import Data
 from steelyard.services._server import Server
 
-_TABLE = "keys"
+_TABLE, _DUMP = "keys", "dump.rdb"
+_HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
 _KEEP = 'mkdir -p "$1" && cp "$2/dump.rdb" "$1/dump.rdb"'
 _LAY = """
 cp "$1/dump.rdb" "$2/dump.rdb.new"
@@ -64,6 +65,10 @@ class Primaries:
         if len(snapshot.nodes) != len(self.servers):
             there, here = len(snapshot.nodes), len(self.servers)
             raise HostError(f"snapshot {snapshot.name} has the data of {there} servers, and here are {here}")
+        for node in snapshot.nodes:
+            if [file.path for file in node.files] != [_DUMP]:
+                what = f"snapshot {snapshot.name} is refused, and nothing was recovered"
+                raise HostError(f"{what}: node {node.host} has other files than {_DUMP}", hint=_HINT)
         pairs = list(zip(self.servers, snapshot.nodes, strict=True))
         began = time.monotonic()
         await asyncio.gather(*(self._fetch(server, vaults, node) for server, node in pairs))

@@ -10,6 +10,7 @@ from steelyard.model.command import Endpoint
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
 from steelyard.services._cassandra_home import CASSANDRA, JAVA, verify
+from steelyard.services._cassandra_manifest import examine
 from steelyard.services._cassandra_mirrored import MirroredNodes
 from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_snapshots import Ring, kept, recovered
@@ -100,12 +101,7 @@ class Cassandra(MirroredNodes):
 
     async def recover(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
         """Also of a ring of another size, and of an older version; see `Snapshottable`."""
-        here, there = (_version(text) for text in (self._version(), snapshot.version))
-        if snapshot.service != "cassandra" or there > here:
-            raise HostError(
-                f"service {self.context.name}: snapshot {snapshot.name} is of {snapshot.service} "
-                f"{snapshot.version}, which Cassandra {self._version()} cannot read"
-            )
+        examine(snapshot, self.context.name, self._version())
         took = await recovered(self._whole_ring(), vaults, snapshot)
         return {**took, **await self._fill_mirror()}
 
@@ -190,8 +186,3 @@ class Cassandra(MirroredNodes):
             self.chosen.snapshot_within,
             self.mirror.beside if self.mirror else {},
         )
-
-
-def _version(text: str) -> tuple[int, ...]:
-    """Major and minor: files are the same within."""
-    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())

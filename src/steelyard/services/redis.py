@@ -228,6 +228,7 @@ class Redis(Disturbable[RedisOptions]):
             f'save "{chosen.save}"',
             f"appendonly {'yes' if chosen.appendonly else 'no'}",
             f"appendfsync {chosen.appendfsync}",
+            "sanitize-dump-payload yes",  # a snapshot's may be a stranger's
         ]
 
     def _others(self, host: Host) -> list[str]:

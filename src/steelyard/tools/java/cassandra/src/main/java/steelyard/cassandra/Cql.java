@@ -61,6 +61,11 @@ final class Cql implements AutoCloseable {
 
   /** The last column of all rows that a statement answers with; all of its columns are texts. */
   List<String> texts(String statement) throws IOException {
+    return rows(statement).stream().map(row -> row.get(row.size() - 1)).toList();
+  }
+
+  /** All rows that a statement answers with; all of their columns are texts. */
+  List<List<String>> rows(String statement) throws IOException {
     DataInputStream answer = new DataInputStream(new ByteArrayInputStream(query(statement)));
     answer.readInt();
     boolean oneTable = (answer.readInt() & ONE_TABLE) != 0;
@@ -81,13 +86,14 @@ final class Cql implements AutoCloseable {
     answer.skipNBytes(answer.readUnsignedShort());
   }
 
-  private static List<String> values(DataInputStream answer, int columns) throws IOException {
-    List<String> found = new ArrayList<>();
-    for (int left = answer.readInt() * columns; left > 0; left--) {
-      byte[] value = answer.readNBytes(Math.max(0, answer.readInt()));
-      if (left % columns == 1 || columns == 1) {
-        found.add(new String(value, StandardCharsets.UTF_8));
+  private static List<List<String>> values(DataInputStream answer, int columns) throws IOException {
+    List<List<String>> found = new ArrayList<>();
+    for (int left = answer.readInt(); left > 0; left--) {
+      List<String> row = new ArrayList<>();
+      while (row.size() < columns) {
+        row.add(new String(answer.readNBytes(Math.max(0, answer.readInt())), StandardCharsets.UTF_8));
       }
+      found.add(row);
     }
     return found;
   }

@@ -3,11 +3,20 @@ package steelyard.cassandra;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 
-/** The statements that make a ring's keyspaces and all that is in them, with the ids of their tables. */
+/**
+ * The statements that make a ring's keyspaces and all that is in them, with the ids of their tables. Functions and triggers
+ * are code, which nobody should run because data came with it: they are named and left out.
+ */
 final class Definitions {
   private static final String ALL = "DESCRIBE SCHEMA WITH INTERNALS";
+  private static final String TRIGGERS = "SELECT keyspace_name, table_name, trigger_name FROM system_schema.triggers";
   private static final String TRUNCATE = "TRUNCATE TABLE ";
+  private static final Set<String> CODE = Set.of("function", "aggregate");
+  private static final Pattern STATEMENT = Pattern.compile("(?:'[^']*+'|\"[^\"]*+\"|[^;'\"]++)++;");
 
   private final Settings settings;
 
@@ -22,12 +31,36 @@ final class Definitions {
   /** Each alone: what a table lost again stands behind it in one text. */
   List<String> read() throws IOException {
     List<String> found = new ArrayList<>();
-    try (Cql ring = open()) {
-      for (String text : ring.texts(ALL)) {
-        found.addAll(List.of(text.strip().split("(?<=;)\\s*(?=ALTER TABLE )")));
+    for (List<String> element : elements(ALL)) {
+      if (!CODE.contains(element.get(1))) {
+        STATEMENT.matcher(element.get(3)).results().map(MatchResult::group).map(String::strip).forEach(found::add);
       }
     }
     return found;
+  }
+
+  /** Names of what is left out. */
+  List<String> leftOut() throws IOException {
+    List<String> found = new ArrayList<>();
+    for (List<String> element : elements(ALL)) {
+      if (CODE.contains(element.get(1))) {
+        found.add(element.get(1) + " " + element.get(0) + "." + element.get(2));
+      }
+    }
+    elements(TRIGGERS).forEach(trigger -> found.add("trigger " + String.join(".", trigger)));
+    return found;
+  }
+
+  /** What a node finds wrong with statements; see {@link StatementsMBean}. */
+  static List<?> faults(Management node, List<String> statements) throws Exception {
+    Object[] values = {new ArrayList<>(statements)};
+    return (List<?>) node.call(Statements.NAME, "faults", values, "java.util.List");
+  }
+
+  private List<List<String>> elements(String statement) throws IOException {
+    try (Cql ring = open()) {
+      return ring.rows(statement);
+    }
   }
 
   /** The ring has these definitions and no row; what it had is gone. */

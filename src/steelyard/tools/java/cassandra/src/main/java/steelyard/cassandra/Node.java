@@ -42,6 +42,7 @@ public final class Node {
     Tables.register();
     Writes.register();
     Roles.register();
+    Statements.register();
     CassandraDaemon.main(new String[0]);
     Gossip.meet(List.of(words).subList(3, words.length));
   }

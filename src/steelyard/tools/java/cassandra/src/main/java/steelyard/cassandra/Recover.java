@@ -1,8 +1,10 @@
 package steelyard.cassandra;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,13 +15,13 @@ import java.util.stream.Stream;
 /**
  * {@code Recover DIRECTORY DEFINITIONS own|any ADDRESS=SOURCE...}: has a ring hold the rows of files and no others.
  *
- * <p>The file of definitions has them one after the other, parted by {@link #END}. Below a node's source lie directories,
- * one for each node that the files are from, with {@code keyspace/table} in them; the files are moved. {@code own}: they
- * hold nothing but what is the node's own; with {@code any}, what is not is dropped afterwards.
+ * <p>The file of definitions has one a line, in Base64. They are run as a superuser and may come from a stranger: unless all
+ * of them are what {@link StatementsMBean} lets pass, nothing is done, and the answer has nothing but {@code faults}. Below a
+ * node's source lie directories, one for each node that the files are from, with {@code keyspace/table} in them; the files
+ * are moved. {@code own}: they hold nothing but what is the node's own; with {@code any}, what is not is dropped afterwards.
  */
 public final class Recover {
   private static final String TABLE = "org.apache.cassandra.db:type=Tables,keyspace=%s,table=%s";
-  private static final String END = "\u001e";  // the record separator of ASCII
   private static final String FLAG = "boolean";
 
   private Recover() {}
@@ -27,8 +29,7 @@ public final class Recover {
   public static void main(String[] words) {
     try {
       Settings settings = Settings.begin(Path.of(words[0]));
-      String definitions = Files.readString(Path.of(words[1]));
-      List<String> wanted = definitions.isEmpty() ? List.of() : List.of(definitions.split(END));
+      List<String> wanted = Files.readAllLines(Path.of(words[1])).stream().map(Recover::decoded).toList();
       System.out.println(Json.of(recover(settings, wanted, words[2].equals("own"), Targets.of(words, 3))));
     } catch (Exception error) {
       System.err.println(Everywhere.reason(error));
@@ -36,17 +37,25 @@ public final class Recover {
     }
   }
 
+  private static String decoded(String line) {
+    return new String(Base64.getDecoder().decode(line), StandardCharsets.UTF_8);
+  }
+
   private static Map<String, Object> recover(
       Settings settings, List<String> wanted, boolean own, Map<String, String> sources) throws Exception {
     Times times = new Times();
     try (Everywhere nodes = new Everywhere(sources.keySet(), settings)) {
       times.next("connect");
+      List<?> faults = Definitions.faults(nodes.first(), wanted);
+      if (!faults.stream().allMatch(""::equals)) {
+        return Map.of("faults", faults);
+      }
       impose(settings, wanted, nodes);
       times.next("define");
       List<String> keyspaces = nodes.first().keyspaces();
       nodes.each((address, node) -> pause(node, keyspaces));
       Map<String, Object> found = new LinkedHashMap<>();
-      found.put("rows", nodes.each((address, node) -> load(node, Path.of(sources.get(address)))));
+      found.put("rows", nodes.each((address, node) -> load(node, keyspaces, Path.of(sources.get(address)))));
       times.next("import");
       nodes.each((address, node) -> goOn(node, own, keyspaces));
       times.next("cleanup");
@@ -85,11 +94,14 @@ public final class Recover {
     return null;
   }
 
-  private static Object load(Management node, Path source) throws Exception {
+  private static Object load(Management node, List<String> keyspaces, Path source) throws Exception {
     Map<String, Set<String>> places = new LinkedHashMap<>();
     for (Path origin : below(source)) {
       for (Path keyspace : below(origin)) {
         for (Path table : below(keyspace)) {
+          if (!keyspaces.contains(keyspace.getFileName().toString())) {  // or files could bring roles
+            throw new IllegalStateException("the snapshot has files of " + keyspace.getFileName() + ", no keyspace of users");
+          }
           String bean = String.format(TABLE, keyspace.getFileName(), table.getFileName());
           places.computeIfAbsent(bean, name -> new TreeSet<>()).add(table.toString());
         }

@@ -44,7 +44,10 @@ public final class Snapshot {
       found.put("waiting", waiting);
       found.put("rows", nodes.each((address, node) -> collect(node, name, targets.get(address), keyspaces)));
       times.next("collect");
-      found.put("definitions", Definitions.of(settings).read());
+      List<String> definitions = Definitions.of(settings).read();
+      found.put("definitions", definitions);
+      found.put("faults", Definitions.faults(nodes.first(), definitions));
+      found.put("left_out", Definitions.of(settings).leftOut());
       times.next("describe");
       found.put("seconds", times.seconds());
       found.put("spread", spread(moments));

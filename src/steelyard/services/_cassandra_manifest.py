@@ -1,0 +1,104 @@
+"""What a ring asks of a snapshot's manifest, which may be a stranger's, beyond what all must be. Pure.
+
+Its statements are run as a superuser and its files become tables, so neither may be about anything but the
+keyspaces that it defines: files alone could bring roles. That no statement does more than to define is for
+Cassandra's own grammar to say, in a node, before the first one is run; see `Statements.java`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from steelyard.errors import HostError
+from steelyard.model.snapshot import Snapshot, SnapshotNode
+from steelyard.services._cassandra_schema import replications
+from steelyard.services._cql_ring import HIGHEST, LOWEST
+
+_TABLE = re.compile(r"(\w{1,222})[./]\w{1,222}", re.ASCII)
+_COMPONENT = re.compile(r"[a-z]{2}-\w+-[a-z]+-[\w+]+\.[a-z0-9]+", re.ASCII)  # nb-1-big-Data.db
+_MOST = 5  # faults of one kind that are told
+_SHOWN = 60  # characters of a statement
+_HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
+
+
+def examine(snapshot: Snapshot, service: str, version: str) -> None:
+    """Raises HostError with all that a ring of this version of Cassandra cannot take of it."""
+    where = f"service {service}: snapshot {snapshot.name}"
+    if snapshot.service != "cassandra" or _numbers(snapshot.version) > _numbers(version):
+        what = f"{where} is of {snapshot.service} {snapshot.version}, which Cassandra {version} cannot read"
+        raise HostError(what)
+    if faults := list(_faults(snapshot)):
+        raise HostError(f"{where} is refused, and nothing was recovered: {'; '.join(faults)}", hint=_HINT)
+
+
+def told(definitions: Sequence[str], faults: Sequence[str]) -> str:
+    """Which statements are refused, and why: `faults` has a reason for each, empty where it is sound."""
+    wrong = [
+        f"statement {number} of its manifest ({_shown(text)}) {fault}"
+        for number, (text, fault) in enumerate(zip(definitions, faults, strict=True), 1)
+        if fault
+    ]
+    return "; ".join(_first(wrong))
+
+
+def refuse(snapshot: Snapshot, definitions: Sequence[str], faults: Sequence[str]) -> None:
+    """Raises HostError where Cassandra's grammar finds faults in statements of a manifest."""
+    if any(faults):
+        what = f"snapshot {snapshot.name}: {told(definitions, faults)}; nothing was recovered"
+        raise HostError(what, hint=_HINT)
+
+
+def _faults(snapshot: Snapshot) -> Iterator[str]:
+    if snapshot.replication != replications(snapshot.definitions):
+        yield "its replication is not that of the keyspaces that it defines"
+    keyspaces = snapshot.replication
+    for kind in (_of_tokens, _of_files, _of_rows):
+        faults = ((node.host, fault) for node in snapshot.nodes for fault in kind(node, keyspaces))
+        yield from _first(f"node {host} {fault}" for host, fault in faults)
+
+
+def _of_tokens(node: SnapshotNode, _: Container[str]) -> Iterator[str]:
+    if not node.tokens:
+        yield "has no token"
+    for token in node.tokens:
+        if not LOWEST <= int(token) <= HIGHEST:
+            yield f"has the token {token}, which is on no ring"
+
+
+def _of_files(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
+    for file in node.files:
+        if not _is_sstable(file.path, keyspaces):
+            yield f"has the file {file.path}, of no table that it defines"
+
+
+def _of_rows(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
+    for table in node.rows:
+        if not _is_table(table, keyspaces):
+            yield f"counts rows of {table}, no table that it defines"
+
+
+def _is_sstable(path: str, keyspaces: Container[str]) -> bool:
+    table, _, component = path.rpartition("/")
+    return _is_table(table, keyspaces) and _COMPONENT.fullmatch(component) is not None
+
+
+def _is_table(name: str, keyspaces: Container[str]) -> bool:
+    found = _TABLE.fullmatch(name)
+    return found is not None and found[1] in keyspaces
+
+
+def _first(faults: Iterable[str]) -> list[str]:
+    every = list(faults)
+    more = [f"and {len(every) - _MOST} more"] if len(every) > _MOST else []
+    return every[:_MOST] + more
+
+
+def _shown(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text[: _SHOWN + 1])
+    return repr(plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Major and minor: files are the same within."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
