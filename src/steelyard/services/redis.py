@@ -13,6 +13,7 @@ from steelyard.model.command import Endpoint
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
 from steelyard.services._address import numeric
 from steelyard.services._data import make_data
 from steelyard.services._disturbable import Disturbable
@@ -90,8 +91,7 @@ class Redis(Disturbable[RedisOptions]):
     """Redis servers, one on each host: independent ones, a primary with replicas, or a Redis Cluster.
 
     **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
-    scratch and reaches programs by their environment. Each server is bound to its host's address. Where root
-    starts it, it runs as `nobody`.
+    scratch and reaches programs by their environment. Each server is bound to its host's address.
 
     **Ready** is a server that answers PING; a replica, once its link to the primary is up; a cluster, once
     every node says `cluster_state:ok` and knows all the others.
@@ -105,6 +105,10 @@ class Redis(Disturbable[RedisOptions]):
     needs = (
         Tool("redis-server", apt="redis-server", dnf="redis", at_least="7.0"),
         Tool("redis-cli", apt="redis-tools", dnf="redis", at_least="7.0"),
+    )
+    access = (
+        Listener("clients and replicas", asks="password"),
+        Listener("bus of a cluster", asks=""),
     )
     examples = ({}, {"replicas": True}, {"appendonly": True, "io_threads": 2, "maxmemory": "64MiB"})
 
@@ -125,7 +129,7 @@ class Redis(Disturbable[RedisOptions]):
         self.bus = bus[0] if bus else 0
         self.joined = False
         self.address = {host.name: await numeric(host) for host in hosts}
-        self.data = {host.name: await make_data(self, host) for host in hosts}
+        self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
 
     async def start(self) -> None:
@@ -194,6 +198,10 @@ class Redis(Disturbable[RedisOptions]):
         first = self.address[self.context.hosts[0].name]
         return Endpoint(first, self.port, facts, self.context.password)
 
+    def listeners(self) -> tuple[Listener, ...]:
+        """The bus is a cluster's alone."""
+        return self.access if self.chosen.cluster else self.access[:1]
+
     def _arrangement(self) -> str:
         if self.chosen.cluster:
             return "cluster"
@@ -216,7 +224,8 @@ class Redis(Disturbable[RedisOptions]):
     def _place(self, host: Host) -> list[str]:
         address = self.address[host.name]
         where = [f"bind {address}", f"bind-source-addr {address}", f"port {self.port}"]
-        how = ["protected-mode yes", "daemonize no", 'logfile ""']
+        # A title of its own would be written over the environment, by which its run is known.
+        how = ["protected-mode yes", "daemonize no", 'logfile ""', "set-proc-title no"]
         return [*where, *how, f"dir {self.data[host.name].path}"]
 
     def _keeping(self, host: Host) -> list[str]:
