@@ -238,7 +238,7 @@ def test_postgresql_lets_in_nobody_without_its_password_and_replicas_follow():
 
 
 def private(made: Any, service: Service[Any]) -> None:
-    """Files that hold the password are ours, for their server at most, and no process shows it in its words."""
+    """Files that hold the password are for us and their server, and no process shows it in its words."""
     password = service.context.password.encode()
     holders = [
         path

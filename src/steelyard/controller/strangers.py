@@ -46,9 +46,10 @@ async def shared_hosts(service: Service[Any], use: ServiceUse) -> list[str]:
             found |= {host.name: who for host in hosts}
     if found and not use.open:
         name, who = next(iter(found.items()))
+        ports = ", ".join(listener.what for listener in service.listeners() if listener.is_open)
         raise HostError(
-            f"service {service.context.name}: {use.use} asks for no password, and {who} on host {name}; "
-            f"write `open: true` beside `use: {use.use}` if everybody there may use it"
+            f"service {service.context.name}: {use.use} asks for no password ({ports}), and {who} on "
+            f"host {name}; write `open: true` beside `use: {use.use}` if everybody there may use it"
         )
     return list(found)
 

@@ -17,11 +17,13 @@ from steelyard.remote.base import Host
 from steelyard.remote.minder import SCRATCH_MARKER
 from steelyard.services.base import Service
 
-_MAKE = f"""
-mkdir -m 0700 data
+_TEMPORARY = PurePosixPath("/tmp")  # noqa: S108 - where every server may keep temporary files
+_CHOOSE = f"""
 [ "$(id -u)" = 0 ] || exit 0
-chmod 0711 .
-{CHOOSE}top=$PWD  # the run's scratch is closed to others; up to its marker it is ours to open for passage
+{CHOOSE}"""
+_MAKE = f"""
+mkdir -m 0700 data{_CHOOSE}chmod 0711 .
+top=$PWD  # the run's scratch is closed to others; up to its marker it is ours to open for passage
 until [ -e "$top/$MARKER" ] || [ "$top" = / ]; do top=$(dirname "$top"); done
 [ "$top" = / ] || {{
     below=$PWD; chmod a+x "$top"
@@ -63,11 +65,21 @@ async def make_data(service: Service[Any], hosts: Sequence[Host]) -> dict[str, D
     """Make the directory in the service's scratch on each host. Raises HostError when only root could write
     to it, or no id is free.
     """
-    found = {}
-    for host, draw in zip(hosts, draws(len(hosts)), strict=True):
-        account = (await service.small(host, "data", _MAKE, MARKER=SCRATCH_MARKER, **draw)).strip()
-        found[host.name] = Data(service.scratch(host) / "data", account)
-    return found
+    accounts = await _run(service, hosts, _MAKE)
+    return {host.name: Data(service.scratch(host) / "data", accounts[host.name]) for host in hosts}
+
+
+async def choose_accounts(service: Service[Any], hosts: Sequence[Host]) -> dict[str, Data]:
+    """For servers without data: they need not enter the scratch. Raises HostError when no id is free."""
+    accounts = await _run(service, hosts, f'{_CHOOSE}echo "$account"')
+    return {host.name: Data(_TEMPORARY, accounts[host.name]) for host in hosts}
+
+
+async def _run(service: Service[Any], hosts: Sequence[Host], script: str) -> dict[str, str]:
+    return {
+        host.name: (await service.small(host, "data", script, MARKER=SCRATCH_MARKER, **draw)).strip()
+        for host, draw in zip(hosts, draws(len(hosts)), strict=True)
+    }
 
 
 def allowed(addresses: tuple[str, ...], host: Host) -> list[str]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from steelyard.model.command import Endpoint
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._data import make_data
+from steelyard.services._data import Data, choose_accounts
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services.base import ServiceOptions
@@ -43,11 +43,15 @@ class PerCopy(Disturbable[PerCopyT]):
     async def configure(self) -> None:
         """Find ports, and whom the servers are to be."""
         self.ports = await chosen_ports(self.context.hosts, self.chosen.port, self.chosen.servers)
-        self.data = await make_data(self, self.context.hosts)
+        self.data = await self.make_data()
 
     async def start(self) -> None:
         """All servers at once."""
         await asyncio.gather(*(self._start(host, port) for port in self.ports for host in self.context.hosts))
+
+    async def make_data(self) -> dict[str, Data]:
+        """Whom the servers are to be on each host, and where their data lie, if they have any."""
+        return await choose_accounts(self, self.context.hosts)
 
     @abstractmethod
     def program(self, host: Host, port: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
 from steelyard.services._address import numeric
-from steelyard.services._data import make_data
+from steelyard.services._data import choose_accounts
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
@@ -88,7 +88,7 @@ class Memcached(Disturbable[MemcachedOptions]):
         """Find a port, and addresses in numbers."""
         self.address = {host.name: await numeric(host) for host in self.context.hosts}
         (self.port,) = await chosen_ports(self.context.hosts, self.chosen.port, 1)
-        self.data = await make_data(self, self.context.hosts)
+        self.data = await choose_accounts(self, self.context.hosts)
 
     async def start(self) -> None:
         """All servers at once."""

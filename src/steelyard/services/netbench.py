@@ -13,6 +13,7 @@ from steelyard.model.command import Command
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._address import numeric
+from steelyard.services._data import Data, make_data
 from steelyard.services._per_copy import PerCopy, PerCopyOptions
 from steelyard.services._ports import listening
 from steelyard.services._private import write_private
@@ -60,6 +61,10 @@ class Netbench(PerCopy[NetbenchOptions]):
             *(write_private(self, host, self.data[host.name], _PLAN, content) for host in hosts),
             *(self.runner(host, "program")(Command(_COPY)) for host in hosts),
         )
+
+    async def make_data(self) -> dict[str, Data]:
+        """They must enter the scratch, where their program and its scenario lie."""
+        return await make_data(self, self.context.hosts)
 
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """Of one server."""

@@ -20,6 +20,7 @@ from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._private import ask, write_private
+from steelyard.services._redis_roles import BENCHMARK, roles
 from steelyard.services._redis_snapshots import Primaries
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions, Vaults
@@ -92,6 +93,9 @@ class Redis(Disturbable[RedisOptions]):
 
     **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
     scratch and reaches programs by their environment. Each server is bound to its host's address.
+    redis-benchmark shows its password to everybody on its host, and so has the role `benchmark`, which may
+    send the requests of its tests to the keys that these use. The bus of a cluster asks for nothing: whoever
+    reaches it can join, so a cluster needs `open: true` where others work on its hosts.
 
     **Ready** is a server that answers PING; a replica, once its link to the primary is up; a cluster, once
     every node says `cluster_state:ok` and knows all the others.
@@ -195,6 +199,7 @@ class Redis(Disturbable[RedisOptions]):
     def endpoint(self) -> Endpoint:
         """The first server, which is the primary where there are replicas; `arrangement` tells."""
         facts = {"protocol": "redis", "servers": self.all_servers(), "arrangement": self._arrangement()}
+        facts["benchmark_role"] = BENCHMARK
         first = self.address[self.context.hosts[0].name]
         return Endpoint(first, self.port, facts, self.context.password)
 
@@ -216,8 +221,7 @@ class Redis(Disturbable[RedisOptions]):
 
     async def _write(self, host: Host) -> None:
         data, password = self.data[host.name], self.context.password
-        lines = [*self._place(host), *self._keeping(host), *self._others(host)]
-        lines += [f"requirepass {password}", f"masterauth {password}"]
+        lines = [*self._place(host), *self._keeping(host), *self._others(host), *roles(password)]
         await write_private(self, host, data, "redis.conf", "\n".join(lines) + "\n")
         await write_private(self, host, data, "password", password)
 
@@ -245,5 +249,6 @@ class Redis(Disturbable[RedisOptions]):
             where = [f"cluster-announce-ip {self.address[host.name]}", f"cluster-port {self.bus}"]
             return ["cluster-enabled yes", *where, "cluster-node-timeout 5000"]
         if self.chosen.replicas and host is not first:
-            return [f"replicaof {self.address[first.name]} {self.port}"]
+            primary = f"replicaof {self.address[first.name]} {self.port}"
+            return [primary, f"masterauth {self.context.password}"]
         return ["repl-diskless-sync-delay 0"]  # or a first replica waits 5 s for company

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 
 from pydantic import Field
 
 from steelyard.model.command import Endpoint
+from steelyard.model.password import password_of
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
@@ -85,7 +85,7 @@ class Xrootd(Disturbable[XrootdOptions]):
 
     def _key(self) -> str:
         """The one line of the keytab. It follows from the password, which it does not give away."""
-        key = hashlib.sha256(self.context.password.encode()).hexdigest()
+        key = password_of("sss", self.context.password)
         return f"0 u:{_USER} g:{_USER} n:{_USER} N:1 c:0 e:0 f:0 k:{key}"
 
     async def _write(self, host: Host) -> None:
