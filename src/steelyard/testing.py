@@ -30,7 +30,7 @@ from steelyard.remote.mark import Mark
 from steelyard.remote.token import Token
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._server import Server
-from steelyard.services.base import ServiceOptions
+from steelyard.services.base import Listener, ServiceOptions
 from steelyard.sites.base import Site, SiteOptions
 from steelyard.workloads.base import Options, Workload
 
@@ -225,6 +225,7 @@ class NullService(Disturbable[ServiceOptions]):
     `null = "steelyard.testing:NullService"`.
     """
 
+    access = (Listener("nothing", asks="more than anybody has"),)
     examples = ({},)
 
     async def start(self) -> None:
@@ -242,5 +243,5 @@ class NullService(Disturbable[ServiceOptions]):
 
     def endpoint(self) -> Endpoint:
         """An address at which nobody listens."""
-        facts = {"protocol": "null", "servers": self.all_servers(), "unauthenticated": "nobody listens"}
+        facts = {"protocol": "null", "servers": self.all_servers()}
         return Endpoint(self.context.hosts[0].address, 0, facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import pwd
 import re
 import secrets
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
+from sockets import listeners
 from steelyard.errors import HostError
 from steelyard.plugins import find, own_names
 from steelyard.remote.base import Host
@@ -31,12 +33,21 @@ from steelyard.tools.find import missing
 # `attached` starts nothing; it has tests of its own.
 NAMES = sorted(own_names("services") - {"attached"})
 PAUSABLE = [name for name in NAMES if issubclass(find("services", name, Service), Pausable)]
+ENTERING = ["gridftp", "netbench", "postgresql", "redis", "xrootd"]
+GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 CASES = [
     pytest.param(name, example, id=f"{name}-{number}")
     for name in NAMES
     for number, example in enumerate(find("services", name, Service).examples)
 ]
 WITHIN = 30.0
+BOUND: dict[str, set[str]] = {
+    "host": set(),
+    "loopback": {"127.0.0.1", "::1"},
+    "everywhere": {"0.0.0.0", "::"},
+    "elsewhere": set(),
+}
+"""Addresses to which a declared listener may be bound; empty for those of its hosts."""
 
 
 class Bench:
@@ -92,6 +103,18 @@ async def stopped(pid: int) -> bool:
     return False
 
 
+def check_listeners(made: Bench, service: Service) -> None:
+    """All that listens is declared, and bound no wider than that."""
+    declared, own = service.listeners(), {host.address for host in made.hosts}
+    allowed = {bound for listener in declared for bound in BOUND[listener.bound] or own}
+    there = listeners(made.running())
+    assert {server.port for server in service.servers} <= {port for _, port in there}
+    assert {address for address, _ in there} <= allowed
+    for address in own:
+        here = {(where, port) for where, port in there if where == address}
+        assert len(here) <= len(declared) * len([s for s in service.servers if s.address == address])
+
+
 def needed(name: str) -> None:
     for tool in missing(find("services", name, Service).needs):
         pytest.skip(f"{tool.name} is not installed")
@@ -115,6 +138,17 @@ def test_it_says_what_it_deploys_and_describes_its_options(name):
         kind.options.model_validate({"no_such_option": 1})
 
 
+@pytest.mark.parametrize("name", sorted(own_names("services")))
+def test_it_declares_all_that_it_listens_on(name):
+    kind = find("services", name, Service)
+    assert kind.access, "what it listens on"
+    assert len({listener.what for listener in kind.access}) == len(kind.access)
+    for listener in kind.access:
+        assert listener.what
+        assert listener.encrypted
+        assert listener.bound in BOUND
+
+
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
     needed(name)
@@ -127,9 +161,10 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
             assert {where.split(":")[0] for where in servers[:2]} == {"127.0.0.1", "127.0.0.2"}
             assert len(servers) == len(service.servers) == len(set(servers))
             assert all(await asyncio.gather(*(service.answers(server) for server in service.servers)))
-            asks = endpoint.password == service.context.password
-            assert asks != bool(endpoint.facts.get("unauthenticated")), "who asks for no password must say so"
-            assert service.context.password not in str(endpoint)
+            asks = endpoint.password is not None
+            assert asks != service.listeners()[0].is_open, "it declares whether it asks for a password"
+            assert (endpoint.password or service.context.password) not in str(endpoint)
+            check_listeners(made, service)
         assert await made.gone()
         assert not list(Path("/tmp").glob(f"{name}.*")), "a server's facts belong in its scratch"
         assert not {server.port for server in service.servers} & await listening(made.hosts[0])
@@ -137,6 +172,7 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
         assert {server.streams.stdout.name for server in service.servers} <= logs
         said = "".join(path.read_text(errors="replace") for path in (made.place / "logs").iterdir())
         assert service.context.password not in said
+        assert not endpoint.password or endpoint.password not in said
         assert said, "its logs belong in the record"
 
     with_bench(test)
@@ -268,7 +304,7 @@ def test_one_that_ends_at_once_is_quoted(name, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give way")
-@pytest.mark.parametrize("name", ["gridftp", "postgresql", "redis", "xrootd"])
+@pytest.mark.parametrize("name", ENTERING)
 def test_a_scratch_that_an_unprivileged_server_cannot_enter_is_named(name):
     needed(name)
 
@@ -284,17 +320,27 @@ def test_a_scratch_that_an_unprivileged_server_cannot_enter_is_named(name):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give way")
-@pytest.mark.parametrize("name", ["gridftp", "memcached", "postgresql", "redis", "xrootd"])
-def test_root_gives_way_to_an_unprivileged_user(name):
+@pytest.mark.parametrize("name", GIVE_WAY)
+def test_root_gives_way_to_ids_that_nobody_has_others_on_each_host(name):
     needed(name)
 
     async def test(made: Bench) -> None:
         service = made.service(name, {})
         async with service.deployed():
-            (pid,) = [server.process.pid for server in service.servers]
-            status = Path(f"/proc/{pid}/status").read_text()
-            uids = re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE)[1].split()
-            assert len(uids) == 4
-            assert "0" not in uids
+            accounts = [ids(server.process.pid) for server in service.servers]
+            assert len(set(accounts)) == len(accounts) == 2
+            assert all(account >= 60_000 for account in accounts)
+            for account in accounts:
+                with pytest.raises(KeyError):
+                    pwd.getpwuid(account)
 
-    with_bench(test, hosts=1)
+    with_bench(test)
+
+
+def ids(pid: int) -> int:
+    """The one id that a process has, as its user and as its group, in all ways."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    lines = re.findall(r"^(?:Uid|Gid):\s+(.*)$", status, re.MULTILINE)
+    (found,) = {int(each) for line in lines for each in line.split()}
+    assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
+    return found

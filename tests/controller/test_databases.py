@@ -24,8 +24,8 @@ MEMASLAP = {"use": "memaslap", "duration": "1s", "concurrency": 2}
 CASES = {
     "redis": ({"use": "redis"}, REDIS, "set_rate"),
     "redis-with-replicas": ({"use": "redis", "replicas": True}, REDIS, "get_rate"),
-    "redis-cluster": ({"use": "redis", "cluster": True}, {**REDIS, "copies": 2}, "set_rate"),
-    "memcached": ({"use": "memcached", "memory": "16MiB"}, MEMASLAP, "rate"),
+    "redis-cluster": ({"use": "redis", "cluster": True, "open": True}, {**REDIS, "copies": 2}, "set_rate"),
+    "memcached": ({"use": "memcached", "open": True, "memory": "16MiB"}, MEMASLAP, "rate"),
     "postgresql": ({"use": "postgresql", "fsync": False}, PGBENCH, "tps"),
     "postgresql-replicas": (
         {"use": "postgresql", "fsync": False},
@@ -79,7 +79,7 @@ def test_it_is_measured_and_its_password_is_in_no_record(name: str, told: Any) -
     assert b"service-ready" in kept
     assert PASSWORD.encode() not in kept
     (ready,) = [line for line in run.record.journal if line["kind"] == "service-ready"]
-    assert bool(ready.get("unauthenticated")) == (service["use"] == "memcached")
+    assert bool(ready.get("unauthenticated")) == bool(service.get("open"))
 
 
 @pytest.mark.parametrize(("name", "said"), [("redis", "WRONGPASS"), ("postgresql", "authentication failed")])

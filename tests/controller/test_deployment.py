@@ -35,7 +35,7 @@ def deployed(told: Any) -> Callable[..., api.Run]:
         tree = {
             "experiment": "served",
             "roles": {"server": 1, "client": 1},
-            "services": {"net": {"use": "iperf3", "on": "server", "keep": keep}},
+            "services": {"net": {"use": "iperf3", "open": True, "on": "server", "keep": keep}},
             "workload": {"use": "command", "on": "client", "script": script},
             "telemetry": "off",
             **more,
@@ -87,7 +87,7 @@ def test_it_is_deployed_again_where_its_options_or_the_cell_change(
     levels = {"parameters": {"n": [1, 2], "m": [1, 2]}, "repeat": 2}
     by_cell = deployed("true", "cell", **levels)
     assert len(ready(by_cell)) == 4
-    net = {"use": "iperf3", "on": "server", "servers": "${n}"}
+    net = {"use": "iperf3", "open": True, "on": "server", "servers": "${n}"}
     by_options = deployed("true", services={"net": net}, **levels)
     assert [line["servers"].count(":") for line in ready(by_options)] in ([1, 2], [2, 1])
     assert by_options.record.design["restricted"].startswith("2 groups of cells")
@@ -118,7 +118,7 @@ def test_its_load_is_not_foreign_and_its_logs_are_kept(told: Any) -> None:
     tree = {
         "experiment": "load",
         "roles": {"server": 1, "client": 1},
-        "services": {"net": {"use": "iperf3", "on": "server"}},
+        "services": {"net": {"use": "iperf3", "open": True, "on": "server"}},
         "workload": {"use": "iperf3", "on": "client", "to": "net", "duration": "1s"},
         "repeat": 1,
     }

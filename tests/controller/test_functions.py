@@ -35,7 +35,7 @@ def tree(timeline: Any, seconds: float = 3.0, **more: Any) -> dict[str, Any]:
         "experiment": "played",
         "parameters": {"n": [2]},
         "roles": {"server": 1, "client": 1},
-        "services": {"net": {"use": "iperf3", "on": "server"}},
+        "services": {"net": {"use": "iperf3", "open": True, "on": "server"}},
         "workload": {"use": "command", "on": "client", "run": ["sleep", str(seconds)]},
         "timeline": timeline,
         "telemetry": "off",
@@ -50,7 +50,7 @@ def file_of(folder: Path, timeline: str, seconds: float = 3.0) -> Path:
     path = folder / "played.yaml"
     path.write_text(
         "experiment: played\nsite: local:2\nparameters: {n: [2]}\nroles: {server: 1, client: 1}\n"
-        "services: {net: {use: iperf3, on: server}}\ntelemetry: off\nrepeat: 1\n"
+        "services: {net: {use: iperf3, open: true, on: server}}\ntelemetry: off\nrepeat: 1\n"
         f"workload: {{use: command, on: client, run: [sleep, '{seconds}']}}\ntimeline: {timeline}\n"
     )
     return path

@@ -23,7 +23,7 @@ def script(function: Any, seed: int = 1, **more: Any) -> Script:
         experiment="scripted",
         parameters={"n": [1, 2]},
         roles={"server": 1, "client": 1},
-        services={"net": {"use": "iperf3", "on": "server"}},
+        services={"net": {"use": "iperf3", "open": True, "on": "server"}},
         workload=[
             {"use": "command", "phase": "load", "on": "client", "run": ["true"]},
             {"use": "command", "phase": "run", "on": "client", "run": ["true"]},

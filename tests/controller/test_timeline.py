@@ -22,7 +22,7 @@ def played(told: Any) -> Callable[..., api.Run]:
         tree = {
             "experiment": "played",
             "roles": {"server": 1, "client": 1},
-            "services": {"net": {"use": "iperf3", "on": "server", "keep": keep}},
+            "services": {"net": {"use": "iperf3", "open": True, "on": "server", "keep": keep}},
             "workload": {"use": "command", "on": "client", "run": ["sleep", str(seconds)]},
             "timeline": list(timeline),
             "telemetry": "off",
@@ -87,7 +87,7 @@ def test_when_its_condition_holds(played: Callable[..., api.Run]) -> None:
 
 def test_a_condition_that_names_what_is_not_told_fails_at_once(played: Callable[..., api.Run]) -> None:
     roles = {"server": 1, "client": 1}
-    store = {"store": {"use": "memcached", "on": "server"}}
+    store = {"store": {"use": "memcached", "open": True, "on": "server"}}
     if not shutil.which("memcached"):
         pytest.skip("memcached is not installed")
     wanted = {"when": "store.conections > 9", "within": "1min", "do": "run", "run": ["true"], "on": "client"}

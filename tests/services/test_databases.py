@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import stat
 import time
@@ -246,7 +247,7 @@ def test_postgresql_lets_in_nobody_without_its_password_and_replicas_follow():
 
 
 def private(made: Any, service: Service[Any]) -> None:
-    """Files that hold the password are for their user alone, and no process shows it in its words."""
+    """Files that hold the password are for us and their server, and no process shows it in its words."""
     password = service.context.password.encode()
     holders = [
         path
@@ -255,7 +256,8 @@ def private(made: Any, service: Service[Any]) -> None:
         if path.is_file() and password in path.read_bytes()
     ]
     assert holders
-    assert {stat.S_IMODE(path.stat().st_mode) for path in holders} == {0o600}
+    assert {path.stat().st_uid for path in holders} == {os.geteuid()}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in holders} == {0o600 if os.geteuid() else 0o640}
     for pid in made.running():
         assert password not in Path(f"/proc/{pid}/cmdline").read_bytes()
 

@@ -14,6 +14,7 @@ from typing import Any
 from steelyard.controller.crew import Crew
 from steelyard.controller.keeper import Keeper, Origin, failing_the_trial
 from steelyard.controller.scratch import Scratches
+from steelyard.controller.strangers import shared_hosts
 from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
@@ -181,6 +182,7 @@ class Deployment:
         with failing_the_trial():
             context = await self._context(name, use, cell, logs, scope)
             service = bound_service(use, cell, context)
+            shared = await shared_hosts(service, use)
             endpoint = await scope.enter_async_context(service.deployed())
         self._note(
             "service-ready",
@@ -189,6 +191,7 @@ class Deployment:
             hosts=[host.name for host in context.hosts],
             seconds=round(time.monotonic() - began, 3),
             **{"address": endpoint.address, "port": endpoint.port, **endpoint.facts},
+            **({"unauthenticated": "whoever reaches it", "shared": shared} if service.is_open() else {}),
         )
         await self._recover(service, use, cell)
         return service

@@ -96,6 +96,9 @@ class ServiceUse(Part):
     keep: Literal["trial", "cell", "run"] = Field(
         "run", description="How long it lives; in a run as long as its options stay the same"
     )
+    open: StrictBool = Field(
+        False, description="Everybody on its hosts may use it, where it can ask for no password"
+    )
     recover: Recover | None = Field(None, description="The snapshot with whose data it begins")
     save: Save | None = Field(None, description="Take a snapshot of its data at the end of its life")
     options: dict[str, Any] = Field(default_factory=dict)
@@ -111,7 +114,7 @@ def widened_service(value: object) -> object:
     """As `widened_workload`."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    keys = ("use", "on", "grow_into", "keep", "recover", "save")
+    keys = ("use", "on", "grow_into", "keep", "open", "recover", "save")
     own = {key: value[key] for key in keys if key in value}
     return {**own, "options": {key: item for key, item in value.items() if key not in own}}
 

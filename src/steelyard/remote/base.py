@@ -68,6 +68,7 @@ class Host(ABC):
     - `address` is where the other hosts of the lease reach it.
     - `cores` and `memory` (bytes) are what a process there may use.
     - `machine` tells machines apart: hosts with the same one share a kernel, and so its clock and its load.
+    - `own_network`: its network is one that the run has made for itself.
     - `facts` go into the record as they are: its type, its price, how to cut it off.
     - `shares_files`: a path of the controller's names the same file there (a result written there is here).
     - `mark` is what its scratch directories are marked with.
@@ -84,6 +85,7 @@ class Host(ABC):
     shares_files: bool
     mark: Mark
     facts: Mapping[str, Any]
+    own_network: bool = False
 
     def scratch_base(self) -> PurePosixPath | None:
         """Where its site wants test data to go; None where the run's own choice holds."""

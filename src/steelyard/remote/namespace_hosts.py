@@ -28,6 +28,7 @@ class Wired:
     name: str
     wiring: Namespaces
     lost_when_cut = False
+    own_network = True
 
     async def cut(self) -> None:
         """Pull its cable: nothing reaches it, nothing leaves it. Raises HostError."""

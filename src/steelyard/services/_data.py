@@ -1,54 +1,85 @@
-"""A directory for data that an unprivileged server may write to, also where root starts it."""
+"""A directory for data that a server may write to, and the account under which it runs where root starts it.
+
+Each server of root gets a user id and a group id of its own that nobody has: no account is made. So it cannot
+touch the files or processes of another, and what it reads is ours: its directory in the scratch is root's,
+and only `data` in it is the server's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from steelyard.model.command import Command
+from steelyard.remote.accounts import CHOOSE, draws
 from steelyard.remote.base import Host
 from steelyard.remote.minder import SCRATCH_MARKER
 from steelyard.services.base import Service
 
-_USER = "nobody"
-_MAKE = f"""
-mkdir -p data
+_TEMPORARY = PurePosixPath("/tmp")  # noqa: S108 - where every server may keep temporary files
+_CHOOSE = f"""
 [ "$(id -u)" = 0 ] || exit 0
-group=$(id -gn {_USER}); chown {_USER} . data
+{CHOOSE}"""
+_MAKE = f"""
+mkdir -m 0700 data{_CHOOSE}chmod 0711 .
 top=$PWD  # the run's scratch is closed to others; up to its marker it is ours to open for passage
 until [ -e "$top/$MARKER" ] || [ "$top" = / ]; do top=$(dirname "$top"); done
 [ "$top" = / ] || {{
     below=$PWD; chmod a+x "$top"
     until [ "$below" = "$top" ]; do chmod a+x "$below"; below=$(dirname "$below"); done
 }}
-setpriv --reuid={_USER} --regid="$group" --clear-groups sh -c ': > "$1/data/.writable"' sh "$PWD" || {{
-    echo "the user {_USER} cannot write to $PWD/data: choose a scratch directory that others may enter" >&2
+chown "$account:$account" data
+setpriv --reuid="$account" --regid="$account" --clear-groups sh -c ': > "$1/data/.writable"' sh "$PWD" || {{
+    echo "the server's user $account cannot write to $PWD/data: choose a scratch directory that others may" \
+        "enter" >&2
     exit 1
 }}
-rm -f data/.writable; echo {_USER} "$group"
+rm -f data/.writable; echo "$account"
 """
 
 
 class Data(NamedTuple):
-    """Where data lies. `user` and `group` are those that a server of root must become; empty elsewhere."""
+    """Where data lies. `account` is the user and group id that a server of root must take; empty
+    elsewhere."""
 
     path: PurePosixPath
-    user: str = ""
-    group: str = ""
+    account: str = ""
+
+    @property
+    def become(self) -> tuple[str, ...]:
+        """Words before a command that give up root for good, where there is root to give up."""
+        if not self.account:
+            return ()
+        ids = (f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups")
+        return ("setpriv", *ids, "--no-new-privs")
 
     def as_its_user(self, *argv: str) -> Command:
-        """A server's command, which gives up root for good where it has it."""
-        if not self.user:
-            return Command(argv)
-        return Command(argv).wrapped(
-            "setpriv", f"--reuid={self.user}", f"--regid={self.group}", "--clear-groups"
-        )
+        """A server's command; also for whatever we do in a directory that the server writes to, since it may
+        have put links there."""
+        temporary = {"TMPDIR": str(self.path)} if self.account else {}
+        return Command((*self.become, *argv), temporary)
 
 
-async def make_data(service: Service[Any], host: Host) -> Data:
-    """Make the directory in the service's scratch. Raises HostError when only root could write to it."""
-    said = (await service.small(host, "data", _MAKE, MARKER=SCRATCH_MARKER)).split()
-    return Data(service.scratch(host) / "data", *said[:2])
+async def make_data(service: Service[Any], hosts: Sequence[Host]) -> dict[str, Data]:
+    """Make the directory in the service's scratch on each host. Raises HostError when only root could write
+    to it, or no id is free.
+    """
+    accounts = await _run(service, hosts, _MAKE)
+    return {host.name: Data(service.scratch(host) / "data", accounts[host.name]) for host in hosts}
+
+
+async def choose_accounts(service: Service[Any], hosts: Sequence[Host]) -> dict[str, Data]:
+    """For servers without data: they need not enter the scratch. Raises HostError when no id is free."""
+    accounts = await _run(service, hosts, f'{_CHOOSE}echo "$account"')
+    return {host.name: Data(_TEMPORARY, accounts[host.name]) for host in hosts}
+
+
+async def _run(service: Service[Any], hosts: Sequence[Host], script: str) -> dict[str, str]:
+    return {
+        host.name: (await service.small(host, "data", script, MARKER=SCRATCH_MARKER, **draw)).strip()
+        for host, draw in zip(hosts, draws(len(hosts)), strict=True)
+    }
 
 
 def allowed(addresses: tuple[str, ...], host: Host) -> list[str]:

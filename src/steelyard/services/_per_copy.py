@@ -9,8 +9,10 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from steelyard.model.command import Command, Endpoint
+from steelyard.model.command import Endpoint
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
+from steelyard.services._data import Data, choose_accounts
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services.base import ServiceOptions
@@ -36,13 +38,20 @@ class PerCopy(Disturbable[PerCopyT]):
     The subclass says how it is started (`program`), what clients are told (`facts`), and `answers`.
     """
 
+    access = (Listener("clients", asks=""),)
+
     async def configure(self) -> None:
-        """Find ports."""
+        """Find ports, and whom the servers are to be."""
         self.ports = await chosen_ports(self.context.hosts, self.chosen.port, self.chosen.servers)
+        self.data = await self.make_data()
 
     async def start(self) -> None:
         """All servers at once."""
         await asyncio.gather(*(self._start(host, port) for port in self.ports for host in self.context.hosts))
+
+    async def make_data(self) -> dict[str, Data]:
+        """Whom the servers are to be on each host, and where their data lie, if they have any."""
+        return await choose_accounts(self, self.context.hosts)
 
     @abstractmethod
     def program(self, host: Host, port: int) -> tuple[str, ...]:
@@ -62,10 +71,10 @@ class PerCopy(Disturbable[PerCopyT]):
 
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`."""
-        facts = {**self.facts(), "servers": self.all_servers(), "unauthenticated": "whoever reaches it"}
+        facts = {**self.facts(), "servers": self.all_servers()}
         return Endpoint(self.context.hosts[0].address, self.ports[0], facts)
 
     async def _start(self, host: Host, port: int) -> None:
         label = f"{type(self).__name__.lower()}-{port}"
-        command = Command(self.program(host, port))
+        command = self.data[host.name].as_its_user(*self.program(host, port))
         await self.launch(host, label, command, address=host.address, port=port)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from steelyard.model.tool import Tool
 
 USER, DATABASE = "steelyard", "postgres"
-CONF, HBA, PASSFILE, PASSWORD = "postgresql.conf", "pg_hba.conf", "pgpass", "password"
+CONF, HBA, PASSWORD = "postgresql.conf", "pg_hba.conf", "password"
 
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")  # Debian's, and those of the project's RPMs
 POSTGRES = Tool("postgres", apt="postgresql", dnf="postgresql-server", at_least="13", places=_PLACES)
@@ -36,7 +36,7 @@ OURS = {
 """Settings that nobody else may make, and what to do instead."""
 
 INITDB_WORDS = (
-    "--pgdata=data/db",
+    "--pgdata=new/db",
     f"--username={USER}",
     f"--pwfile={PASSWORD}",
     "--auth=scram-sha-256",
@@ -77,13 +77,15 @@ def place(address: str, port: int, scratch: PurePosixPath) -> dict[str, str | in
     }
 
 
-def conninfo(address: str, port: int, name: str, scratch: PurePosixPath) -> str:
-    """How a replica reaches its primary, and what it calls itself there."""
+def conninfo(address: str, port: int, name: str, password: str) -> str:
+    """How a replica reaches its primary, and what it calls itself there. libpq takes no file of passwords
+    that
+    is not its user's alone, and so that user could write to it."""
     words = {
         "host": address,
         "port": str(port),
         "user": USER,
-        "passfile": str(scratch / PASSFILE),
+        "password": password,
         "application_name": name,
     }
     return " ".join(f"{key}='{_escaped(value)}'" for key, value in words.items())

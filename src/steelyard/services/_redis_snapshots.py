@@ -23,12 +23,10 @@ from steelyard.services._server import Server
 
 _TABLE, _DUMP = "keys", "dump.rdb"
 _HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
-_KEEP = 'mkdir -p "$1" && cp "$2/dump.rdb" "$1/dump.rdb"'
-_LAY = """
-cp "$1/dump.rdb" "$2/dump.rdb.new"
-[ -z "$3" ] || chown "$3:$4" "$2/dump.rdb.new"
-mv "$2/dump.rdb.new" "$2/dump.rdb"
-"""
+# In the directory of its data a server may have put links: what root does there, it does as the server's
+# user.
+_KEEP = 'mkdir -p "$1"; from=$2 to=$1/dump.rdb; shift 2; "$@" cat "$from" > "$to"'
+_LAY = 'from=$1 to=$2; shift 2; "$@" sh -eu -c \'cat > "$1.new"; mv "$1.new" "$1"\' sh "$to" < "$from"'
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,8 @@ class Primaries:
     async def _copy(self, server: Server, vaults: Vaults, name: str) -> tuple[SnapshotNode, int]:
         host = server.host
         place = server.cwd / "kept" / name
-        words = ("sh", "-eu", "-c", _KEEP, "sh", str(place), str(self.data[host.name].path))
+        data = self.data[host.name]
+        words = ("sh", "-eu", "-c", _KEEP, "sh", str(place), str(data.path / _DUMP), *data.become)
         await self.run(host, "dump")(Command(words))
         found = await vaults(host).keep(self.run(host, "keep"), place)
         await host.remove_directory(place)
@@ -113,7 +112,7 @@ class Primaries:
     async def _begin_with(self, server: Server) -> None:
         data = self.data[server.host.name]
         await server.kill()
-        words = (str(server.cwd / "incoming"), str(data.path), data.user, data.group)
+        words = (str(server.cwd / "incoming" / _DUMP), str(data.path / _DUMP), *data.become)
         await self.run(server.host, "lay")(Command(("sh", "-eu", "-c", _LAY, "sh", *words)))
         await self.again(server)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from steelyard.errors import SteelyardError
 from steelyard.model.command import Command, Exit
 from steelyard.remote.base import Host, Process, Streams
 from steelyard.remote.small import tail
@@ -25,7 +24,7 @@ walk "$1" "$2"
 
 @dataclass
 class Server:
-    """A server that was started. `exit` is set once it has ended; `fetch` are its other logs, on its host.
+    """A server that was started. `exit` is set once it has ended.
 
     `turn` counts how often it was started; `expected` is set where its end was asked for, `frozen` while it
     is stopped in the middle of its work.
@@ -39,7 +38,6 @@ class Server:
     streams: Streams
     command: Command
     cwd: PurePosixPath
-    fetch: tuple[PurePosixPath, ...] = ()
     turn: int = 1
     expected: bool = False
     frozen: bool = False
@@ -70,7 +68,7 @@ class Server:
 
     async def again(self) -> Self:
         """Start it once more with the same words; its logs get the number of the turn."""
-        found = await self.start(
+        return await self.start(
             self.host,
             self.label,
             self.command,
@@ -80,8 +78,6 @@ class Server:
             port=self.port,
             turn=self.turn + 1,
         )
-        found.fetch = self.fetch
-        return found
 
     @property
     def exit(self) -> Exit | None:
@@ -97,18 +93,13 @@ class Server:
         return f"{self.label} on {self.host.name} ({self.address}) ended {how}; {self.last_words()}"
 
     async def stop(self) -> None:
-        """End it with everything below it, wait for that, and fetch its logs."""
+        """End it with everything below it, and wait for that."""
         self.expected = True
         if self.exit is None:
             if self.frozen:
                 await self.thaw()  # or it could not end in good order
             await self.process.kill(grace=_GRACE)
         await self._watch
-        for path in self.fetch:
-            try:
-                await self.host.get(path, self.streams.stdout.parent / f"{self.host.name}-{path.name}")
-            except SteelyardError:
-                continue  # a server that never came up wrote none
 
     async def kill(self) -> None:
         """End it by SIGKILL with all below it, as a crash would, and wait until it is gone."""

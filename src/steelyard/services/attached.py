@@ -11,6 +11,7 @@ from pydantic import Field
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
 from steelyard.model.paths import Absolute
+from steelyard.services._access import Listener
 from steelyard.services._server import Server
 from steelyard.services.base import Service, ServiceOptions
 
@@ -32,6 +33,7 @@ class Attached(Service[AttachedOptions]):
 
     options = AttachedOptions
     elsewhere = True
+    access = (Listener("the other run's service", asks="what the other run says", bound="elsewhere"),)
     examples = ({"control": "/shared/runs/20261120-184512-ring-7f3a/control.json"},)
 
     async def configure(self) -> None:

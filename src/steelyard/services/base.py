@@ -27,6 +27,7 @@ from steelyard.remote.base import Host
 from steelyard.remote.small import runner
 from steelyard.remote.tasks import first, tasks
 from steelyard.remote.vault import Runner
+from steelyard.services._access import Listener
 from steelyard.services._capabilities import (
     Growable,
     HasNodes,
@@ -45,6 +46,7 @@ __all__ = [
     "Growable",
     "HasNodes",
     "Killable",
+    "Listener",
     "Metered",
     "Mirrored",
     "NodeState",
@@ -105,15 +107,16 @@ class Service(ABC, Generic[OptionsT]):
 
     It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `within`, the
     seconds that it may take until it is ready; `elsewhere` when it runs nothing on its hosts, and so takes no
-    part of them; `examples`, option mappings for the catalogue and the contract tests. It starts servers with
-    `launch` and says in `answers` whether one does its work. Methods raise HostError that names service and
-    host.
+    part of them; `access`, all that it listens on and what that asks for; `examples`, option mappings for the
+    catalogue and the contract tests. It starts servers with `launch` and says in `answers` whether one does
+    its work. Methods raise HostError that names service and host.
     """
 
     options: ClassVar[type[ServiceOptions]] = ServiceOptions
     needs: ClassVar[tuple[Tool, ...]] = ()
     within: ClassVar[float] = 30.0
     elsewhere: ClassVar[bool] = False
+    access: ClassVar[tuple[Listener, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
@@ -140,8 +143,16 @@ class Service(ABC, Generic[OptionsT]):
 
     @abstractmethod
     def endpoint(self) -> Endpoint:
-        """Where a client finds it. The fact `servers` lists all of its servers; `unauthenticated` says who
-        may use it, where it asks for no password."""
+        """Where a client finds it. The fact `servers` lists all of its servers."""
+
+    def listeners(self) -> tuple[Listener, ...]:
+        """Those of `access` that it has with its options."""
+        return self.access
+
+    def is_open(self) -> bool:
+        """Whether it has a port that asks for nothing, or does not say."""
+        found = self.listeners()
+        return not found or any(listener.is_open for listener in found)
 
     async def ready(self) -> None:
         """Wait until every server answers. Raises HostError with the last lines of its log."""
@@ -154,7 +165,7 @@ class Service(ABC, Generic[OptionsT]):
         return all(await asyncio.gather(*map(self.answers, self.servers)))
 
     async def stop(self) -> None:
-        """End all servers and wait until they are gone; then fetch their logs into the record."""
+        """End all servers and wait until they are gone."""
         stops = (server.stop() for server in self.servers)
         failures = [found for found in await asyncio.gather(*stops, return_exceptions=True) if found]
         if failures:

@@ -9,6 +9,7 @@ from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
 from steelyard.services._cassandra_home import CASSANDRA, JAVA, verify
 from steelyard.services._cassandra_manifest import examine
 from steelyard.services._cassandra_mirrored import MirroredNodes
@@ -49,6 +50,11 @@ class Cassandra(MirroredNodes):
     options = CassandraOptions
     needs = (JAVA, CASSANDRA)
     within = 180.0
+    access = (
+        Listener("clients (CQL)", asks="password", encrypted="with `tls`, by default beyond loopback"),
+        Listener("other nodes", asks="a certificate of the ring", encrypted="yes"),
+        Listener("management (JMX)", asks="a certificate of the ring and a password", encrypted="yes"),
+    )
     examples = ({},)
 
     @classmethod

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 
 from pydantic import Field
 
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
 from steelyard.services._data import Data, allowed, make_data
 from steelyard.services._disturbable import Disturbable
+from steelyard.services._gridftp_password import LENGTH, USER, passwd_line
 from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._private import ask, write_private
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
+
+_PASSWD, _PASSWORD = "passwd", "password"
+# The protocol is text; bash speaks TCP without any further program.
+_LOG_IN = (
+    'exec 3<>"/dev/tcp/$1/$2" && '
+    f'printf "%s\\r\\n" "USER {USER}" "PASS $(cat {_PASSWORD})" "MLST $3" QUIT >&3 && cat <&3'
+)
+_ASK = f'exec bash -c {shlex.quote(_LOG_IN)} bash "$@"'
 
 
 class GridftpOptions(ServiceOptions):
@@ -27,18 +40,23 @@ class GridftpOptions(ServiceOptions):
 class Gridftp(Disturbable[GridftpOptions]):
     """GridFTP servers, one on each host, that serve an empty directory in the scratch and nothing else.
 
-    **Who may use it**: whoever connects from the addresses of the experiment's hosts; access is anonymous
-    (`-aa`), because grid certificates are not made for a test. Control and data connections are bound to the
-    host's own address. Where root starts it, it runs as `nobody`.
+    **Who may use it**: the user `steelyard` with a password of eight random letters (the server takes no
+    longer one), from the addresses of the experiment's hosts. Grid certificates are not made for a test, so
+    password and files are not encrypted on their way, and a data connection, which FTP opens for each
+    transfer at a port drawn by the system, asks for nothing. Both are bound to the host's own address.
 
     **Source**: the Grid Community Toolkit, https://gridcf.org, `globus-gridftp-server -help`. Ready is a
-    server that lists its directory.
+    server that lets the user in and tells of its directory.
     """
 
     options = GridftpOptions
     needs = (
         Tool("globus-gridftp-server", apt="globus-gridftp-server-progs", dnf="globus-gridftp-server-progs"),
-        Tool("globus-url-copy", apt="globus-gass-copy-progs", dnf="globus-gass-copy-progs"),
+        Tool("bash", "bash", "bash"),
+    )
+    access = (
+        Listener("control connections", asks="password, from the experiment's hosts"),
+        Listener("data connections, one port a transfer", asks="to be the first that connects"),
     )
     examples = ({},)
 
@@ -46,18 +64,20 @@ class Gridftp(Disturbable[GridftpOptions]):
         """Find a port and make the directories."""
         hosts = self.context.hosts
         (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
-        self.data = {host.name: await make_data(self, host) for host in hosts}
+        self.data = await make_data(self, hosts)
+        await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
 
     async def start(self) -> None:
         """All servers at once."""
         await asyncio.gather(*(self._start(host, self.data[host.name]) for host in self.context.hosts))
 
     async def answers(self, server: Server) -> bool:
-        """It lists its directory; asked only when the port is open."""
+        """It lets the user in and tells of its directory; asked only when the port is open."""
         if server.port not in await listening(server.host):
             return False
-        url = f"ftp://{server.address}:{server.port}{self.data[server.host.name].path}/"
-        return await server.host.capture(("globus-url-copy", "-list", url), seconds=5.0) is not None
+        path = str(self.data[server.host.name].path)
+        said = await ask(self, server.host, _ASK, server.address, str(server.port), path)
+        return re.search(r"^250[ -]", said, re.MULTILINE) is not None
 
     def endpoint(self) -> Endpoint:
         """The first server, and the directory it serves."""
@@ -67,15 +87,27 @@ class Gridftp(Disturbable[GridftpOptions]):
             "path": str(self.data[first.name].path),
             "paths": ",".join(str(self.data[host.name].path) for host in self.context.hosts),
             "servers": self.all_servers(),
-            "unauthenticated": "whoever connects from the experiment's hosts",
+            "user": USER,
         }
-        return Endpoint(first.address, self.port, facts)
+        return Endpoint(first.address, self.port, facts, self._password())
+
+    def _password(self) -> str:
+        return self.context.password[:LENGTH]
+
+    async def _write(self, host: Host, data: Data) -> None:
+        await write_private(self, host, data, _PASSWD, passwd_line(self._password(), str(data.path)))
+        await write_private(self, host, data, _PASSWORD, self._password())
 
     async def _start(self, host: Host, data: Data) -> None:
         address = ("-control-interface", host.address, "-data-interface", host.address)
-        who = ("-aa", "-allow-from", ",".join(allowed(self.context.clients, host)))
-        log = self.scratch(host) / "gridftp.log"
-        place = ("-restrict-paths", str(data.path), "-l", str(log), "-log-level", "ERROR,WARN,INFO")
-        command = data.as_its_user("globus-gridftp-server", "-p", str(self.port), *address, *who, *place)
-        server = await self.launch(host, "gridftp", command, address=host.address, port=self.port)
-        server.fetch = (log,)
+        # It is to change to nobody's user id, and to read no configuration of its host.
+        who = ("-auth-level", "4", "-password-file", str(self.scratch(host) / _PASSWD), "-c", "/dev/null")
+        where = (
+            "-allow-from",
+            ",".join(allowed(self.context.clients, host)),
+            "-restrict-paths",
+            str(data.path),
+        )
+        words = ("-p", str(self.port), *address, *who, *where, "-log-level", "ERROR,WARN,INFO")
+        command = data.as_its_user("globus-gridftp-server", *words)
+        await self.launch(host, "gridftp", command, address=host.address, port=self.port)

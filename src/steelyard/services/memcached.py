@@ -8,10 +8,12 @@ from collections.abc import Mapping
 
 from pydantic import Field, field_validator
 
-from steelyard.model.command import Command, Endpoint
+from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
 from steelyard.services._address import numeric
+from steelyard.services._data import choose_accounts
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
@@ -65,10 +67,10 @@ class MemcachedOptions(ServiceOptions):
 class Memcached(Disturbable[MemcachedOptions]):
     """memcached, one on each host, each by itself: clients choose the server of a key.
 
-    **Who may use it**: whoever reaches it; the report names that. It is bound to its host's address, by TCP
-    only. There is no password: memcached's file of users (`-Y`) is experimental and asks each connection for
-    a first `set` that memaslap and the common clients do not send, and SASL is of the binary protocol alone.
-    Where root starts it, it runs as `nobody`.
+    **Who may use it**: whoever reaches it, and so it needs `open: true` where others work on its host. It is
+    bound to its host's address, by TCP only. There is no password: memcached's file of users (`-Y`) is
+    experimental and asks each connection for a first `set` that memaslap and the common clients do not send,
+    and SASL is of the binary protocol alone.
 
     **Source**: https://docs.memcached.org, "Server configuration"; memcached(1). Ready is a server that tells
     its version. A server that is killed and started again is empty.
@@ -79,12 +81,14 @@ class Memcached(Disturbable[MemcachedOptions]):
         Tool("memcached", apt="memcached", dnf="memcached", at_least="1.5"),
         Tool("bash", "bash", "bash"),
     )
+    access = (Listener("clients", asks=""),)
     examples = ({}, {"memory": "16MiB", "threads": 1, "connections": 100, "largest_item": "2MiB"})
 
     async def configure(self) -> None:
         """Find a port, and addresses in numbers."""
         self.address = {host.name: await numeric(host) for host in self.context.hosts}
         (self.port,) = await chosen_ports(self.context.hosts, self.chosen.port, 1)
+        self.data = await choose_accounts(self, self.context.hosts)
 
     async def start(self) -> None:
         """All servers at once."""
@@ -115,8 +119,7 @@ class Memcached(Disturbable[MemcachedOptions]):
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`."""
         facts = {"protocol": "memcached", "servers": self.all_servers()}
-        open_to = {"unauthenticated": "whoever reaches it"}
-        return Endpoint(self.address[self.context.hosts[0].name], self.port, {**facts, **open_to})
+        return Endpoint(self.address[self.context.hosts[0].name], self.port, facts)
 
     async def _start(self, host: Host) -> None:
         chosen, share = self.chosen, self.share(host)
@@ -124,9 +127,7 @@ class Memcached(Disturbable[MemcachedOptions]):
         where = ("-l", self.address[host.name], "-p", str(self.port), "-U", "0")
         size = ("-m", str(max(1, memory // _MIB)), "-I", str(int(chosen.largest_item)))
         work = ("-t", str(chosen.threads or share.cores), "-c", str(chosen.connections))
-        command = Command(
-            ("memcached", "-v", "-u", "nobody", *where, *size, *work)
-        )  # -u counts for root alone
+        command = self.data[host.name].as_its_user("memcached", "-v", *where, *size, *work)
         await self.launch(host, "memcached", command, address=self.address[host.name], port=self.port)
 
 

@@ -9,16 +9,24 @@ from dataclasses import replace
 
 from pydantic import Field
 
+from steelyard.model.command import Command
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._address import numeric
+from steelyard.services._data import Data, make_data
 from steelyard.services._per_copy import PerCopy, PerCopyOptions
 from steelyard.services._ports import listening
+from steelyard.services._private import write_private
 from steelyard.services._server import Server
 from steelyard.units import Size
 
 _CLIENT = Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp@0.1.0", version=("--help",))
 _SERVER = replace(_CLIENT, program="s2n-netbench-driver-server-tcp")
+# What `steelyard install` brings lies in a home, which no other user may enter.
+_COPY = replace(_SERVER, program="sh").argv(
+    "-c", 'cp "$(command -v "$0")" . && chmod 755 "$0"', _SERVER.program
+)
+_PLAN = "scenario.json"
 _ENDLESS = 2**63  # transactions; a client goes when its time is over
 
 
@@ -49,13 +57,20 @@ class Netbench(PerCopy[NetbenchOptions]):
         numbers = await asyncio.gather(*(numeric(host) for host in hosts))
         self.numbers = {host.name: number for host, number in zip(hosts, numbers, strict=True)}
         content = json.dumps(scenario(int(self.chosen.request), int(self.chosen.response)))
-        script = 'printf "%s" "$CONTENT" > scenario.json'
-        await asyncio.gather(*(self.small(host, "configuration", script, CONTENT=content) for host in hosts))
+        await asyncio.gather(
+            *(write_private(self, host, self.data[host.name], _PLAN, content) for host in hosts),
+            *(self.runner(host, "program")(Command(_COPY)) for host in hosts),
+        )
+
+    async def make_data(self) -> dict[str, Data]:
+        """They must enter the scratch, where their program and its scenario lie."""
+        return await make_data(self, self.context.hosts)
 
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """Of one server."""
         nagle = () if self.chosen.no_delay else ("--nagle",)
-        return _SERVER.argv("--ip", self.numbers[host.name], "--port", str(port), *nagle, self._plan(host))
+        program = str(self.scratch(host) / _SERVER.program)
+        return (program, "--ip", self.numbers[host.name], "--port", str(port), *nagle, self._plan(host))
 
     def facts(self) -> Mapping[str, str]:
         """Its protocol, and both sizes."""
@@ -73,7 +88,7 @@ class Netbench(PerCopy[NetbenchOptions]):
         return "recv[0]=" in (text or "")
 
     def _plan(self, host: Host) -> str:
-        return str(self.scratch(host) / "scenario.json")
+        return str(self.scratch(host) / _PLAN)
 
 
 def scenario(request: int, response: int) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Literal
 
@@ -12,12 +13,13 @@ from pydantic import Field, field_validator
 from steelyard.model.command import Endpoint
 from steelyard.remote.base import Host
 from steelyard.services import _postgresql_files as files
+from steelyard.services._access import Listener
 from steelyard.services._address import numeric
 from steelyard.services._data import Data, allowed, make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._postgresql_files import BASE_BACKUP, INITDB, POSTGRES, PSQL, USER
-from steelyard.services._private import ask, shell_words, write_private
+from steelyard.services._private import ask, write_private
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
 from steelyard.units import Size
@@ -34,6 +36,21 @@ for words in 'unshare --ipc' 'unshare --user --map-current-user --ipc'; do
 done
 exit 0
 """
+
+
+# initdb refuses a user that has no name. So it is `nobody`, with the server's group, in a directory that only
+# this group may enter; what it made is the server's afterwards.
+_INITDB = """
+mkdir -m 0770 new
+[ -z "$ACCOUNT" ] || {
+    chgrp "$ACCOUNT" new
+    set -- setpriv --reuid=nobody --regid="$ACCOUNT" --clear-groups --no-new-privs "$@"
+}
+"$@"
+[ -z "$ACCOUNT" ] || chown -hR "$ACCOUNT:$ACCOUNT" new/db
+mv new/db data/db; rmdir new
+"""
+_PASSWORD = f"PGPASSWORD=$(cat {files.PASSWORD})"
 
 
 class PostgresqlOptions(ServiceOptions):
@@ -81,8 +98,8 @@ class Postgresql(Disturbable[PostgresqlOptions]):
 
     **Who may use it**: who knows the password of its one role, `steelyard`, a superuser, and connects from
     the addresses of the experiment's hosts (scram-sha-256). The password is a random one a run and stands in
-    files of mode 0600 in the scratch. It listens on the host's address alone, with no socket in the file
-    system, whose path could be too long. Where root starts it, it runs as `nobody`.
+    files of the scratch that the server alone may read. It listens on the host's address alone, with no
+    socket in the file system, whose path could be too long.
 
     **Ready** is a primary that takes writes, and a replica that the primary says it streams to
     (`pg_stat_replication`).
@@ -95,6 +112,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     options = PostgresqlOptions
     within = 60.0
     needs = (POSTGRES, INITDB, BASE_BACKUP, PSQL)
+    access = (Listener("clients and replicas", asks="password (SCRAM), from the experiment's hosts"),)
     examples = ({"fsync": False}, {"shared_buffers": "16MiB", "settings": {"max_wal_size": "64MB"}})
 
     async def configure(self) -> None:
@@ -102,11 +120,11 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         hosts = self.context.hosts
         (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
         self.address = {host.name: await numeric(host) for host in hosts}
-        self.data = {host.name: await make_data(self, host) for host in hosts}
+        self.data = await make_data(self, hosts)
         self.apart = {host.name: await _apart(host) for host in hosts}
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
-        command = self.data[hosts[0].name].as_its_user(*INITDB.argv(*files.INITDB_WORDS))
-        await self.small(hosts[0], "initdb", f"exec {shell_words(command)}")
+        script = f"set -- {shlex.join(INITDB.argv(*files.INITDB_WORDS))}\n{_INITDB}"
+        await self.small(hosts[0], "initdb", script, ACCOUNT=self.data[hosts[0].name].account)
 
     async def start(self) -> None:
         """The primary, and when it answers the replicas at once."""
@@ -141,21 +159,20 @@ class Postgresql(Disturbable[PostgresqlOptions]):
 
     async def _copy_and_start(self, host: Host) -> None:
         primary = files.Primary(self.address[self.context.hosts[0].name], self.port)
-        command = self.data[host.name].as_its_user(*BASE_BACKUP.argv(*files.backup_words(primary)))
-        script = f"PGPASSFILE=$PWD/{files.PASSFILE} {shell_words(command)} && : > data/db/standby.signal"
-        await self.small(host, "base-backup", script)
+        copy, mark = BASE_BACKUP.argv(*files.backup_words(primary)), ("touch", "data/db/standby.signal")
+        lines = (shlex.join(self.data[host.name].as_its_user(*words).argv) for words in (copy, mark))
+        await self.small(host, "base-backup", f"export {_PASSWORD}\n" + "\n".join(lines))
         await self._start(host)
 
     async def _holds(self, host: Host, address: str, question: str) -> bool:
         words = PSQL.argv(*files.psql_words(address, self.port), "--command", question)
-        script = f'PGPASSFILE=$PWD/{files.PASSFILE} PGCONNECT_TIMEOUT=4 exec "$@"'
+        script = f'{_PASSWORD} PGCONNECT_TIMEOUT=4 exec "$@"'
         return (await ask(self, host, script, *words)).strip() == "t"
 
     async def _write(self, host: Host, data: Data) -> None:
         password = self.context.password
         clients = [await numeric(host, name) for name in allowed(self.context.clients, host)]
         await write_private(self, host, data, files.PASSWORD, password)
-        await write_private(self, host, data, files.PASSFILE, f"*:*:*:{USER}:{password}\n")
         await write_private(self, host, data, files.HBA, files.hba(clients))
         await write_private(self, host, data, files.CONF, files.conf(self._settings(host)))
 
@@ -174,7 +191,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         }
         if host is not first:
             found["primary_conninfo"] = files.conninfo(
-                self.address[first.name], self.port, _called(host), scratch
+                self.address[first.name], self.port, _called(host), self.context.password
             )
         return found
 

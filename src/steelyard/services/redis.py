@@ -13,12 +13,14 @@ from steelyard.model.command import Endpoint
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
 from steelyard.services._address import numeric
 from steelyard.services._data import make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._private import ask, write_private
+from steelyard.services._redis_roles import BENCHMARK, roles
 from steelyard.services._redis_snapshots import Primaries
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions, Vaults
@@ -90,8 +92,10 @@ class Redis(Disturbable[RedisOptions]):
     """Redis servers, one on each host: independent ones, a primary with replicas, or a Redis Cluster.
 
     **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
-    scratch and reaches programs by their environment. Each server is bound to its host's address. Where root
-    starts it, it runs as `nobody`.
+    scratch and reaches programs by their environment. Each server is bound to its host's address.
+    redis-benchmark shows its password to everybody on its host, and so has the role `benchmark`, which may
+    send the requests of its tests to the keys that these use. The bus of a cluster asks for nothing: whoever
+    reaches it can join, so a cluster needs `open: true` where others work on its hosts.
 
     **Ready** is a server that answers PING; a replica, once its link to the primary is up; a cluster, once
     every node says `cluster_state:ok` and knows all the others.
@@ -105,6 +109,10 @@ class Redis(Disturbable[RedisOptions]):
     needs = (
         Tool("redis-server", apt="redis-server", dnf="redis", at_least="7.0"),
         Tool("redis-cli", apt="redis-tools", dnf="redis", at_least="7.0"),
+    )
+    access = (
+        Listener("clients and replicas", asks="password"),
+        Listener("bus of a cluster", asks=""),
     )
     examples = ({}, {"replicas": True}, {"appendonly": True, "io_threads": 2, "maxmemory": "64MiB"})
 
@@ -125,7 +133,7 @@ class Redis(Disturbable[RedisOptions]):
         self.bus = bus[0] if bus else 0
         self.joined = False
         self.address = {host.name: await numeric(host) for host in hosts}
-        self.data = {host.name: await make_data(self, host) for host in hosts}
+        self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
 
     async def start(self) -> None:
@@ -191,8 +199,13 @@ class Redis(Disturbable[RedisOptions]):
     def endpoint(self) -> Endpoint:
         """The first server, which is the primary where there are replicas; `arrangement` tells."""
         facts = {"protocol": "redis", "servers": self.all_servers(), "arrangement": self._arrangement()}
+        facts["benchmark_role"] = BENCHMARK
         first = self.address[self.context.hosts[0].name]
         return Endpoint(first, self.port, facts, self.context.password)
+
+    def listeners(self) -> tuple[Listener, ...]:
+        """The bus is a cluster's alone."""
+        return self.access if self.chosen.cluster else self.access[:1]
 
     def _arrangement(self) -> str:
         if self.chosen.cluster:
@@ -208,15 +221,15 @@ class Redis(Disturbable[RedisOptions]):
 
     async def _write(self, host: Host) -> None:
         data, password = self.data[host.name], self.context.password
-        lines = [*self._place(host), *self._keeping(host), *self._others(host)]
-        lines += [f"requirepass {password}", f"masterauth {password}"]
+        lines = [*self._place(host), *self._keeping(host), *self._others(host), *roles(password)]
         await write_private(self, host, data, "redis.conf", "\n".join(lines) + "\n")
         await write_private(self, host, data, "password", password)
 
     def _place(self, host: Host) -> list[str]:
         address = self.address[host.name]
         where = [f"bind {address}", f"bind-source-addr {address}", f"port {self.port}"]
-        how = ["protected-mode yes", "daemonize no", 'logfile ""']
+        # A title of its own would be written over the environment, by which its run is known.
+        how = ["protected-mode yes", "daemonize no", 'logfile ""', "set-proc-title no"]
         return [*where, *how, f"dir {self.data[host.name].path}"]
 
     def _keeping(self, host: Host) -> list[str]:
@@ -237,5 +250,6 @@ class Redis(Disturbable[RedisOptions]):
             where = [f"cluster-announce-ip {self.address[host.name]}", f"cluster-port {self.bus}"]
             return ["cluster-enabled yes", *where, "cluster-node-timeout 5000"]
         if self.chosen.replicas and host is not first:
-            return [f"replicaof {self.address[first.name]} {self.port}"]
+            primary = f"replicaof {self.address[first.name]} {self.port}"
+            return [primary, f"masterauth {self.context.password}"]
         return ["repl-diskless-sync-delay 0"]  # or a first replica waits 5 s for company

@@ -10,6 +10,7 @@ from steelyard.model.command import Command, Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services import _scylla_api as api
+from steelyard.services._access import Listener
 from steelyard.services._cassandra_config import rack
 from steelyard.services._cql_ring import even_tokens, more_tokens
 from steelyard.services._ring import RingService
@@ -68,6 +69,12 @@ class Scylladb(RingService[ScyllaOptions]):
         Tool("openssl", "openssl", "openssl"),
     )
     within = 180.0
+    access = (
+        Listener("clients (CQL)", asks="password", encrypted="with `tls`, by default beyond loopback"),
+        Listener("clients that know of shards", asks="password", encrypted="as that of other clients"),
+        Listener("other nodes", asks="a certificate of the ring", encrypted="yes"),
+        Listener("management (REST)", asks="", bound="loopback"),
+    )
     examples = ({},)
 
     async def configure(self) -> None:

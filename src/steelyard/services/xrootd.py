@@ -7,13 +7,21 @@ import asyncio
 from pydantic import Field
 
 from steelyard.model.command import Endpoint
+from steelyard.model.password import password_of
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
+from steelyard.services._access import Listener
 from steelyard.services._data import Data, allowed, make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._private import ask, write_private
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
+
+# XRootD takes a keytab that its group may read where its name ends so, and else none.
+_KEYTAB, _CONFIG, _USER = "sss.keytab.grp", "xrootd.cfg", "steelyard"
+_CLOCKS = 60  # seconds that clients' clocks may be off
+_ASK = f'XrdSecPROTOCOL=sss XrdSecSSSKT=$PWD/{_KEYTAB} exec xrdfs "$1" query config version'
 
 
 class XrootdOptions(ServiceOptions):
@@ -27,12 +35,14 @@ class XrootdOptions(ServiceOptions):
 class Xrootd(Disturbable[XrootdOptions]):
     """XRootD data servers, one on each host, with an empty directory in the scratch as their root.
 
-    **Who may use it**: whoever connects from the addresses of the experiment's hosts (`xrd.allow`); it asks
-    for no password. XRootD 5.5 cannot be bound to one address, so it listens on all of its host's, and every
-    server has a port of its own. Where root starts it, it runs as `nobody`, since it refuses to be root.
+    **Who may use it**: who has the run's key and connects from the addresses of the experiment's hosts
+    (`xrd.allow`). It is that of XRootD's simple shared secrets (`sss`), by which a client proves that it has
+    it without sending it: a line of a keytab, which clients name in `XrdSecSSSKT`. Clocks of clients and
+    servers may differ by a minute. Files are not encrypted on their way. XRootD 5.5 cannot be bound to one
+    address, so it listens on all of its host's, and every server has a port of its own.
 
-    **Source**: https://xrootd.slac.stanford.edu, "XRootD configuration reference". Ready is a server that
-    tells its version to `xrdfs`.
+    **Source**: https://xrootd.slac.stanford.edu, "XRootD configuration reference", "Security". Ready is a
+    server that tells its version to `xrdfs`.
     """
 
     options = XrootdOptions
@@ -40,6 +50,7 @@ class Xrootd(Disturbable[XrootdOptions]):
         Tool("xrootd", apt="xrootd-server", dnf="xrootd-server", version=("-v",)),
         Tool("xrdfs", apt="xrootd-client", dnf="xrootd-client"),
     )
+    access = (Listener("clients", "a shared secret (sss), from the experiment's hosts", bound="everywhere"),)
     examples = ({},)
 
     async def configure(self) -> None:
@@ -47,7 +58,7 @@ class Xrootd(Disturbable[XrootdOptions]):
         hosts = self.context.hosts
         ports = await chosen_ports(hosts, self.chosen.port, len(hosts))
         self.ports = {host.name: port for host, port in zip(hosts, ports, strict=True)}
-        self.data = {host.name: await make_data(self, host) for host in hosts}
+        self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
 
     async def start(self) -> None:
@@ -58,36 +69,39 @@ class Xrootd(Disturbable[XrootdOptions]):
         """It tells its version; asked only when the port is open, for xrdfs tries again for long."""
         if server.port not in await listening(server.host):
             return False
-        query = ("xrdfs", f"{server.address}:{server.port}", "query", "config", "version")
-        return bool(await server.host.capture(query, seconds=5.0))
+        return bool(await ask(self, server.host, _ASK, f"{server.address}:{server.port}"))
 
     def endpoint(self) -> Endpoint:
         """The first server; the paths of its files begin at its root."""
         first = self.context.hosts[0]
         facts = {"protocol": "xrootd", "path": "/", "servers": self.all_servers()}
-        return Endpoint(
-            first.address,
-            self.ports[first.name],
-            {**facts, "unauthenticated": "whoever connects from the experiment's hosts"},
-        )
+        return Endpoint(first.address, self.ports[first.name], facts, self._key())
 
     async def _start(self, host: Host, data: Data) -> None:
-        config, pid = (str(self.scratch(host) / name) for name in ("xrootd.cfg", "server.pid"))
+        config, pid = str(self.scratch(host) / _CONFIG), str(data.path / "run" / "server.pid")
         # Beside the file of `-s` goes one of facts, which would go to /tmp without it.
         command = data.as_its_user("xrootd", "-c", config, "-n", self.context.name, "-s", pid)
         await self.launch(host, "xrootd", command, address=host.address, port=self.ports[host.name])
 
+    def _key(self) -> str:
+        """The one line of the keytab. It follows from the password, which it does not give away."""
+        key = password_of("sss", self.context.password)
+        return f"0 u:{_USER} g:{_USER} n:{_USER} N:1 c:0 e:0 f:0 k:{key}"
+
     async def _write(self, host: Host) -> None:
-        scratch = self.scratch(host)
+        data = self.data[host.name]
         lines = [
             "all.export /",
-            f"oss.localroot {self.data[host.name].path}",
-            f"all.adminpath {scratch}",
-            f"all.pidpath {scratch}",
+            f"oss.localroot {data.path}/files",
+            f"all.adminpath {data.path}/run",
+            f"all.pidpath {data.path}/run",
             f"xrd.port {self.ports[host.name]}",
             "xrd.network nodnr",
+            "xrootd.seclib libXrdSec.so",
+            f"sec.protocol sss -l {_CLOCKS} -s {self.scratch(host) / _KEYTAB}",
+            "sec.protbind * only sss",
             *(f"xrd.allow host {address}" for address in allowed(self.context.clients, host)),
         ]
-        await self.small(
-            host, "configuration", 'printf "%s" "$CONTENT" > xrootd.cfg', CONTENT="\n".join(lines) + "\n"
-        )
+        await write_private(self, host, data, _KEYTAB, self._key() + "\n")
+        await write_private(self, host, data, _CONFIG, "\n".join(lines) + "\n")
+        await self.runner(host, "directories")(data.as_its_user("mkdir", "data/files", "data/run"))

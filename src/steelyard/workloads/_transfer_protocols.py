@@ -1,8 +1,9 @@
 """What each protocol of `transfer` needs: its client, and the lines of shell that use it.
 
-The lines see these variables: $ADDRESS, $PORT, $FOLDER (the copy's own on the server), $URL (the folder as
-a URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are called file-1 to file-$FILES;
-where a line works on one, its number is $1. Sources lie in `source`, what was downloaded in `target`.
+The lines see these variables: $ADDRESS, $PORT, $FOLDER (the copy's own on the server), $URL (the folder as a
+URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are called file-1 to file-$FILES;
+where a line works on one, its number is $1. Sources lie in `source`, what was downloaded in `target`. Where
+the server has a password it is in $PASSWORD, and the user's name in $LOGIN: in no argument of a program.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ SCP = Tool("scp", apt="openssh-client", dnf="openssh-clients", version=("-V",))
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """`upload` and `download` move one file; `size` prints that of an uploaded one; `begin` makes the folder
-    on the server, `remove` removes it. `slash`: whether the folder's path begins with one; None: as given.
+    on the server, `remove` removes it; `login` comes first where there is a password. `slash`: whether the
+    folder's path begins with one; None: as given.
 
     `all_at_once` means that the client takes all files in one process: then `upload` and `download` move them
     all and print how many failed, and `size` is not known but by fetching them back.
@@ -33,6 +35,7 @@ class Protocol:
     size: str = ""
     begin: str = ":"
     remove: str = ":"
+    login: str = ""
     slash: bool | None = True
     all_at_once: bool = False
     port: int = 0
@@ -57,7 +60,8 @@ globus-url-copy -continue-on-error -create-dest -parallel $STREAMS -concurrency 
 -stall-timeout 60 -f pairs.txt 2> globus.err || true
 sed -n 's/^error: There w.* \\([0-9][0-9]*\\) transfers*\\.$/\\1/p' globus.err > globus.failed
 [ -s globus.failed ] || [ ! -s globus.err ] || echo $FILES > globus.failed
-cat globus.err >> "$OUT/errors.txt"; cat globus.failed
+awk 'ENVIRON["PASSWORD"] { gsub(ENVIRON["PASSWORD"], "***") } 1' globus.err >> "$OUT/errors.txt"
+cat globus.failed
 """
 _PAIRS = 'for n in $(seq 1 $FILES); do echo "{}"; done > pairs.txt'
 _HERE, _THERE = "file://$PWD/{folder}/file-$n", "$URL/file-$n"
@@ -71,6 +75,8 @@ PROTOCOLS: Mapping[str, Protocol] = {
         size="xrdfs $ADDRESS:$PORT stat $FOLDER/file-$1 | sed -n 's/^Size: *//p'",
         remove="for n in $(seq 1 $FILES); do xrdfs $ADDRESS:$PORT rm $FOLDER/file-$n || true; done;"
         " xrdfs $ADDRESS:$PORT rmdir $FOLDER || true",
+        login='umask 077; printf "%s\\n" "$PASSWORD" > sss.keytab\n'
+        'export XrdSecPROTOCOL=sss XrdSecSSSKT="$PWD/sss.keytab"\n',
         port=1094,
         env=(("XRD_CONNECTIONWINDOW", "15"), ("XRD_CONNECTIONRETRY", "1")),
     ),
@@ -79,6 +85,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         "{scheme}://{address}:{port}{folder}",
         upload=_PAIRS.format(f"{_HERE.format(folder='source')} {_THERE}") + _GLOBUS,
         download=_PAIRS.format(f"{_THERE} {_HERE.format(folder='target')}") + _GLOBUS,
+        login='umask 077; export URL="${URL%%://*}://$LOGIN:$PASSWORD@${URL#*://}"\n',
         all_at_once=True,
         port=2811,
     ),

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from steelyard.model.command import Command, Endpoint, Output, Phase, Place
 from steelyard.model.metric import Metric, Reading
+from steelyard.model.password import password_of
 from steelyard.model.tool import Tool
 from steelyard.units import Size
 from steelyard.workloads import _redis_benchmark_output as result
@@ -99,7 +100,9 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
     seed. A service's data are emptied before each trial, those of a `server:` never; `get` finds only what a
     `set` before it wrote. Copies are spread over independent servers; where there are replicas, all go to the
     primary. It takes a password only on its command line, which other users of the client's host can see
-    while it runs; it is in no record. For a `server:` it is the client's variable REDISCLI_AUTH.
+    while it runs; it is in no record. With a service it is that of a role that may send the requests of these
+    tests and nothing else: who reads it can disturb the measurement and read what the benchmark wrote. For a
+    `server:` it is the client's variable REDISCLI_AUTH.
     """
 
     options = RedisBenchmarkOptions
@@ -121,10 +124,12 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
         if to is None:
             nothing = no_server("redis_benchmark")
             return (Phase("prepare", nothing, measured=False), Phase("run", nothing))
-        secrets = {"REDISCLI_AUTH": to.password} if to.password else {}
         asked = {"HOST": to.address, "PORT": str(to.port), "EMPTY": _to_be_emptied(place)}
-        prepare = Command(("sh", "-eu", "-c", _PREPARE), asked, secrets=secrets)
-        run = Command(("sh", "-eu", "-c", _RUN, "sh", *self._words(to)), secrets=secrets)
+        prepare = Command(("sh", "-eu", "-c", _PREPARE), asked, secrets=_secrets(to.password))
+        role = to.facts.get("benchmark_role", "")
+        visible = password_of(role, to.password) if to.password and role else to.password
+        words = [*(["--user", role] if role else []), *self._words(to)]
+        run = Command(("sh", "-eu", "-c", _RUN, "sh", *words), secrets=_secrets(visible))
         return (Phase("prepare", prepare, measured=False), Phase("run", run))
 
     def parse(self, phase: str, output: Output) -> Reading:
@@ -148,6 +153,10 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
         words += ["--threads", str(chosen.threads)] if chosen.threads > 1 else []
         in_cluster = to.facts.get("arrangement") == "cluster" if chosen.cluster is None else chosen.cluster
         return words + (["--cluster"] if in_cluster else [])
+
+
+def _secrets(password: str | None) -> dict[str, str]:
+    return {"REDISCLI_AUTH": password} if password else {}
 
 
 def _to_be_emptied(place: Place) -> str:

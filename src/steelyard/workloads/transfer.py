@@ -142,8 +142,9 @@ class Transfer(Workload[TransferOptions]):
             scripts.remove(protocol),
         )
         env = self._variables(protocol, to, place)
+        login, secrets = (protocol.login, {"PASSWORD": to.password}) if to.password else ("", {})
         return tuple(
-            Phase(stage, _shell(script, {**env, **more}, place), measured=stage == "run")
+            Phase(stage, _shell(login + script, {**env, **more}, secrets, place), measured=stage == "run")
             for stage, (script, more) in zip(_STAGES, made, strict=True)
         )
 
@@ -193,6 +194,7 @@ class Transfer(Workload[TransferOptions]):
             "SERVER": f"http{'s' if secure else ''}://{to.address}:{to.port}",
             "FOLDER": folder,
             "URL": url,
+            "LOGIN": to.facts.get("user", ""),
             "SSH": f"-F {chosen.ssh_config}" if chosen.ssh_config else "",
             "FILES": str(chosen.files),
             "SIZE": str(int(chosen.file_size)),
@@ -202,5 +204,5 @@ class Transfer(Workload[TransferOptions]):
         }
 
 
-def _shell(script: str, env: dict[str, str], place: Place) -> Command:
-    return Command(("sh", "-eu", "-c", script), env, cwd=place.scratch)
+def _shell(script: str, env: dict[str, str], secrets: dict[str, str], place: Place) -> Command:
+    return Command(("sh", "-eu", "-c", script), env, cwd=place.scratch, secrets=secrets)

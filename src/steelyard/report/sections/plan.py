@@ -79,16 +79,19 @@ def _workloads(entries: Any) -> str:
 
 def _services(record: RunRecord) -> Iterator[str]:
     """What was deployed where, for how long, and who else could have talked to it."""
-    open_to = {
-        str(line.get("service")): str(line["unauthenticated"])
-        for line in record.journal
-        if line.get("kind") == "service-ready" and line.get("unauthenticated")
-    }
+    ready = (line for line in record.journal if line.get("kind") == "service-ready")
+    open_to = {str(line.get("service")): _openness(line) for line in ready if line.get("unauthenticated")}
     for name, use in (record.design.get("services") or {}).items():
         options = _pairs(use.get("options") or {})
         what = f"{name}: {use.get('use')} on {use.get('on')}, kept for the {use.get('keep')}"
-        access = f"no password, open to {open_to[name]}" if name in open_to else ""
-        yield ", ".join(filter(None, (what, options, access)))
+        yield ", ".join(filter(None, (what, options, open_to.get(name, ""))))
+
+
+def _openness(line: Mapping[str, Any]) -> str:
+    """Of a service that asks for no password: to whom it is open, and where others were when it began."""
+    shared = line.get("shared")
+    where = f"; others work on {', '.join(map(str, shared))}" if isinstance(shared, list) and shared else ""
+    return f"no password, open to {line['unauthenticated']}{where}"
 
 
 def _event(entry: Mapping[str, Any]) -> str:
