@@ -23,7 +23,7 @@ from steelyard.remote.agent import Agent, Pace
 from steelyard.remote.base import Streams
 from steelyard.remote.far_child import RemoteChild
 from steelyard.remote.minder import CHILD_VARIABLE
-from steelyard.remote.minder.processes import environment, variable
+from steelyard.remote.minder.processes import environment, read_proc, variable
 from steelyard.remote.piped import PipedTransport
 from steelyard.remote.probe import find_probe
 from steelyard.remote.shell import ShellHost
@@ -203,7 +203,7 @@ def test_the_hosts_of_one_machine_do_not_end_each_other(run, agent):
             one.channel.close()
             await asyncio.to_thread(run.until, lambda: not Path(one.scratch).exists(), WITHIN)
             await asyncio.sleep(0.3)
-            names = [Path(f"/proc/{bearer.pid}/comm").read_text() for bearer in run.bearers()]
+            names = [read_proc(f"/proc/{bearer.pid}/comm") for bearer in run.bearers()]
             assert Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", names
             await other.host.check()
             await process.kill(grace=5)

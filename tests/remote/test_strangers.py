@@ -8,6 +8,7 @@ import grp
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -162,13 +163,11 @@ def test_a_secret_that_cannot_be_hidden_is_refused(run: Any) -> None:
 
 
 @pytest.fixture
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory as /tmp: everybody writes there, and only owners remove."""
-    path = tmp_path_factory.mktemp("shared")
-    path.chmod(0o1777)
-    for parent in (path.parent, path.parent.parent):
-        parent.chmod(0o755)
-    return path
+def shared() -> Iterator[Path]:
+    """A directory as /tmp: all write there, and only owners remove. Pytest closes its own to others."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="steelyard-test-") as path:
+        Path(path).chmod(0o1777)
+        yield Path(path)
 
 
 def refused(agent: Agent, path: Path, reason: str) -> None:

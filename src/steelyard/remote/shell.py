@@ -29,6 +29,10 @@ SCRIPT_WITHIN = 60.0
 REMOVED_WITHIN = 600.0
 _ROUNDS = 8  # of asking the time; the first are slower
 _MOST_IN_WORD = 64 << 10  # bytes of standard input that travel as a word
+_OTHER_SCRATCH = (
+    "name another directory with --scratch DIR, STEELYARD_SCRATCH, or `scratch:` of the site; if you rely on "
+    "everybody who may write there, list it in ~/.config/steelyard/trusted on that host"
+)
 _DF = re.compile(r"\s[0-9]+\s+[0-9]+\s+(-?[0-9]+)\s+[0-9]+%\s")
 
 
@@ -204,12 +208,11 @@ class ShellHost(Host):
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory that the agent removes should we die; see `Host`."""
-        hint = "name another directory with --scratch DIR, STEELYARD_SCRATCH, or `scratch:` of the site"
         try:
             await self._ask("scratch", str(path), str(self.mark))
         except Refused as error:
             message = f"host {self.name}: cannot make the scratch directory {path}: {error.reason}"
-            raise HostError(message, hint=hint) from error
+            raise HostError(message, hint=_OTHER_SCRATCH) from error
         self._scratch.add(path)
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
