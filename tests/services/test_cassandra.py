@@ -178,6 +178,7 @@ def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
         assert service.endpoint().facts["servers"].count(",") == 3
         assert (await service.meters())["live_nodes"] == 4
         assert complete(service, 3), "the one that joined serves"
+        assert (await asyncio.to_thread(by_hand, service, "status")).count("\nUN ") == 4
         await service.shrink(3)
         assert len(service.servers) == 3
         assert complete(service, 2)
@@ -197,6 +198,14 @@ def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
 def complete(service: Cassandra, node: int, consistency: int = ALL) -> bool:
     with client(service, node) as found:
         return bool(found.run("SELECT k FROM data.t", consistency) == ROWS)
+
+
+def by_hand(service: Cassandra, *words: str) -> str:
+    """What Cassandra's own nodetool says of a ring, as docs/cassandra.md has it called."""
+    program = environment(CASSANDRA) / "bin" / "nodetool"
+    place = Path(service.scratch(service.context.hosts[0])) / "ring"
+    argv = (str(program), str(place), service.servers[0].address, *words)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 async def eventually_complete(service: Cassandra) -> bool:

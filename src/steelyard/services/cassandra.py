@@ -26,9 +26,10 @@ class Cassandra(MirroredNodes):
     """A ring of Apache Cassandra 5.0: a node on each host. All start at once, each with its own tokens.
 
     **Who may use it**: the role `steelyard` with the run's password, over the native protocol. Every node
-    listens on its host's own address only. Clients are let in when every node sees every node, and when
-    Cassandra's default role has lost its well-known password and may log in no more. Management (JMX) asks
-    for a password, too. What goes over the network is not encrypted.
+    listens on its host's own address only. Clients are let in when every node sees every node; the role whose
+    password is well known is never made. Clients use TLS unless all hosts have loopback addresses (`tls`).
+    Nodes always do, and let in only who has a certificate of the ring's own authority; so does management
+    (JMX), which asks for a password, too.
 
     **How it differs from the file that Cassandra ships**: tokens are told, not drawn; `ring_delay` is 2 s,
     not 30, and nodes do not wait for gossip to settle, so that a ring is ready in seconds; roles are
