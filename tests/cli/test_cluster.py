@@ -137,7 +137,7 @@ def test_exit_codes():
 def test_snapshots_are_listed_newest_first():
     def one(name, taken, rows):
         files = [{"path": "a", "size": 2**20, "digest": "0" * 64}]
-        node = {"host": "n1", "files": files, "rows": {"t": rows}}
+        nodes = [{"host": host, "files": files, "rows": {"t": rows}} for host in ("n1", "n2")]
         about = {
             "name": name,
             "service": "cassandra",
@@ -146,7 +146,7 @@ def test_snapshots_are_listed_newest_first():
             "site": "slurm",
             "job": "17",
         }
-        return Snapshot.model_validate({**about, "nodes": [node, node]})
+        return Snapshot.model_validate({**about, "nodes": nodes})
 
     heading, first, second = table([one("old", 0.0, 5), one("new", 200_000.0, 7)], now=200_060.0)
     assert heading.split() == ["name", "size", "nodes", "rows", "age", "job", "from"]
