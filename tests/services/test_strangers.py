@@ -26,7 +26,7 @@ def test_xrootd_turns_away_who_has_no_key(mallory: Account):
     async def test(made, service, endpoint):
         at = f"{endpoint.address}:{endpoint.port}"
         wrong = mallory.home / "keytab"
-        forged = endpoint.password[:-8] + "00000000"
+        forged = (endpoint.password or "0 u:a g:a n:a N:1 c:0 e:0 f:0 k:12345678")[:-8] + "00000000"
         mallory.owns(wrong, forged + "\n", 0o600)
         tries = ({}, {"XrdSecPROTOCOL": "sss"}, {"XrdSecPROTOCOL": "sss", "XrdSecSSSKT": str(wrong)})
         for env in (*tries, {"XrdSecPROTOCOL": "unix"}, {"XrdSecPROTOCOL": "host"}):
