@@ -495,7 +495,7 @@ def test_directories(tell):
         path = stage.scratch / "it's one\nof two"
         await stage.host.make_directory(path)
         await stage.host.make_directory(path)
-        assert Path(path).is_dir()
+        assert Path(path).stat().st_mode & 0o777 == 0o700
         (Path(path) / "link").symlink_to("/etc")
         await stage.host.remove_directory(path)
         await stage.host.remove_directory(path)

@@ -24,7 +24,7 @@ MEMASLAP = {"use": "memaslap", "duration": "1s", "concurrency": 2}
 CASES = {
     "redis": ({"use": "redis"}, REDIS, "set_rate"),
     "redis-with-replicas": ({"use": "redis", "replicas": True}, REDIS, "get_rate"),
-    "redis-cluster": ({"use": "redis", "cluster": True, "open": True}, {**REDIS, "copies": 2}, "set_rate"),
+    "redis-cluster": ({"use": "redis", "cluster": True}, {**REDIS, "copies": 2}, "set_rate"),
     "memcached": ({"use": "memcached", "open": True, "memory": "16MiB"}, MEMASLAP, "rate"),
     "postgresql": ({"use": "postgresql", "fsync": False}, PGBENCH, "tps"),
     "postgresql-replicas": (

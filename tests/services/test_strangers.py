@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from accounts import Account
 from loading import loaded
 from steelyard.model.password import password_of
+from steelyard.services._ports import free_ports
 from steelyard.services._redis_roles import BENCHMARK
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
@@ -23,7 +26,7 @@ def test_xrootd_turns_away_who_has_no_key(mallory: Account):
     async def test(made, service, endpoint):
         at = f"{endpoint.address}:{endpoint.port}"
         wrong = mallory.home / "keytab"
-        forged = endpoint.password[:-8] + "00000000"
+        forged = (endpoint.password or "0 u:a g:a n:a N:1 c:0 e:0 f:0 k:12345678")[:-8] + "00000000"
         mallory.owns(wrong, forged + "\n", 0o600)
         tries = ({}, {"XrdSecPROTOCOL": "sss"}, {"XrdSecPROTOCOL": "sss", "XrdSecSSSKT": str(wrong)})
         for env in (*tries, {"XrdSecPROTOCOL": "unix"}, {"XrdSecPROTOCOL": "host"}):
@@ -89,6 +92,41 @@ def test_redis_shows_a_password_that_is_good_for_the_benchmark_and_nothing_else(
         assert endpoint.password not in visible["REDISCLI_AUTH"]
 
     databases.with_service("redis", {}, test, hosts=1)
+
+
+def test_nobody_elses_server_joins_a_cluster_of_redis(mallory: Account):
+    async def test(made, service, endpoint):
+        port, bus = await free_ports(made.hosts, 2)
+        own = ("--port", str(port), "--cluster-enabled", "yes", "--cluster-port", str(bus), "--save", "")
+        server = mallory.start("redis-server", *own, "--bind", "127.0.0.1", "--cluster-node-timeout", "500")
+
+        def ask(*words: str) -> str:
+            return str(mallory.run("redis-cli", "-p", str(port), *words).stdout)
+
+        def handshakes() -> bool:
+            return "handshake" in ask("cluster", "nodes")
+
+        try:
+            await until(lambda: ask("ping") == "PONG\n")
+            assert ask("cluster", "meet", endpoint.address, str(service.port), str(service.bus)) == "OK\n"
+            await until(lambda: not handshakes())  # Redis gives up after a second, or knows all nodes
+            assert len(ask("cluster", "nodes").splitlines()) == 1
+            said = await databases.redis(made, endpoint, "cluster", "info", password=endpoint.password)
+            assert "cluster_known_nodes:3" in said.split()
+        finally:
+            server.kill()
+            server.wait()
+
+    databases.with_service("redis", {"cluster": True}, test, hosts=3)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for it, at most about half a minute."""
+    for _ in range(300):
+        if holds():
+            return
+        await asyncio.sleep(0.1)
+    pytest.fail("it never came to that")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a second account needs root")

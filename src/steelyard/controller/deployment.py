@@ -85,7 +85,6 @@ class Deployment:
         self._experiment, self._crew, self._scratches = experiment, crew, scratches
         self._folder, self._note = folder, note
         self.keeper = Keeper(folder, scratches, note, origin or Origin())
-        self._password = secrets.token_urlsafe(24)
         self._kept: dict[str, Kept] = {}
         self._sound = True
 
@@ -221,7 +220,7 @@ class Deployment:
             scratch,
             logs,
             tuple(dict.fromkeys(host.address for host in self._crew.hosts)),
-            self._password,
+            secrets.token_urlsafe(24),
             service_class(use.use).within,
             more,
             shares((*hosts, *more), parties(self._experiment, self._crew, cell)),

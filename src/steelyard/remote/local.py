@@ -186,7 +186,7 @@ class LocalHost(Host):
     async def make_directory(self, path: PurePosixPath) -> None:
         """Make a directory inside the scratch."""
         try:
-            Path(path).mkdir(exist_ok=True)
+            Path(path).mkdir(mode=0o700, exist_ok=True)  # the scratch may be open for passage
         except OSError as error:
             raise HostError(f"cannot make the directory {path}: {error.strerror}") from error
 

@@ -38,7 +38,7 @@ exit 1
 
 CAPTURE = 'exec "$@" 2>&1'
 
-MAKE_DIRECTORY = 'exec 2>&1; [ -d "$1" ] || mkdir "$1"'
+MAKE_DIRECTORY = 'exec 2>&1; [ -d "$1" ] || mkdir -m 700 "$1"'
 
 REMOVE_DIRECTORY = 'exec 2>&1; rm -rf "$1"'
 

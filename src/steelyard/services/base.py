@@ -84,7 +84,7 @@ class ServiceContext:
 
     `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
-    `clients` are the addresses that will talk to it. `password` is random, one a run, never recorded.
+    `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
     `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
     too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
     snapshot whose data it is to have.

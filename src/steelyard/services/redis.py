@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Literal, Self
-
-from pydantic import Field, model_validator
 
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
@@ -15,17 +12,19 @@ from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
 from steelyard.services._address import numeric
+from steelyard.services._certificates import Authority
 from steelyard.services._data import make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._private import ask, write_private
+from steelyard.services._redis_options import RedisOptions
 from steelyard.services._redis_roles import BENCHMARK, roles
 from steelyard.services._redis_snapshots import Primaries
 from steelyard.services._server import Server
-from steelyard.services.base import ServiceOptions, Vaults
-from steelyard.units import Size
+from steelyard.services.base import Vaults
 
+_IDENTITY, _AUTHORITY = "identity.pem", "authority.pem"
 _DUMP_WITHIN = 3600.0
 _CLUSTER_LEAST = 3  # primaries; redis-cli makes no cluster of fewer
 _CLI = 'REDISCLI_AUTH=$(cat password) redis-cli --no-auth-warning -h "$1" -p "$2"'
@@ -40,53 +39,6 @@ _METERS = {
     "evicted_keys": "evictions",
 }
 
-Policy = Literal[
-    "noeviction",
-    "allkeys-lru",
-    "allkeys-lfu",
-    "allkeys-random",
-    "volatile-lru",
-    "volatile-lfu",
-    "volatile-ttl",
-]
-
-
-class RedisOptions(ServiceOptions):
-    """How the servers belong together, what they keep, and how much."""
-
-    port: int | None = Field(
-        None,
-        ge=1,
-        le=65000,
-        description="Port, the same on all hosts; the next one is a cluster's bus. Default: free ones.",
-    )
-    cluster: bool = Field(
-        False, description="One Redis Cluster of all hosts, at least 3; each holds a share of the keys."
-    )
-    replicas: bool = Field(
-        False, description="The first host is the primary, the others are its replicas, which are read only."
-    )
-    maxmemory: Size | None = Field(
-        None, description="Bytes of data on each host. Default: half of the memory it may use there."
-    )
-    maxmemory_policy: Policy = Field("noeviction", description="What is given up when that is full.")
-    io_threads: int = Field(1, ge=1, le=128, description="Threads for sockets on each host; see redis.conf.")
-    save: str = Field(
-        "",
-        pattern=r"^(\d+ \d+( \d+ \d+)*)?$",
-        description="When to write a dump: `60 1000` is after 60 s with 1000 changes. Default: never.",
-    )
-    appendonly: bool = Field(False, description="Log every write to a file.")
-    appendfsync: Literal["always", "everysec", "no"] = Field(
-        "everysec", description="When that file is synced to disk: always, everysec or no."
-    )
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        if self.cluster and self.replicas:
-            raise ValueError("cluster and replicas: choose one")
-        return self
-
 
 class Redis(Disturbable[RedisOptions]):
     """Redis servers, one on each host: independent ones, a primary with replicas, or a Redis Cluster.
@@ -94,8 +46,8 @@ class Redis(Disturbable[RedisOptions]):
     **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
     scratch and reaches programs by their environment. Each server is bound to its host's address.
     redis-benchmark shows its password to everybody on its host, and so has the role `benchmark`, which may
-    send the requests of its tests to the keys that these use. The bus of a cluster asks for nothing: whoever
-    reaches it can join, so a cluster needs `open: true` where others work on its hosts.
+    send the requests of its tests to the keys that these use. The nodes of a cluster know each
+    other by certificates of their own authority: nobody else's can join.
 
     **Ready** is a server that answers PING; a replica, once its link to the primary is up; a cluster, once
     every node says `cluster_state:ok` and knows all the others.
@@ -112,7 +64,8 @@ class Redis(Disturbable[RedisOptions]):
     )
     access = (
         Listener("clients and replicas", asks="password"),
-        Listener("bus of a cluster", asks=""),
+        Listener("bus of a cluster", asks="a certificate of the cluster", encrypted="yes"),
+        Listener("TLS of a cluster", asks="a certificate of the cluster, and password", encrypted="yes"),
     )
     examples = ({}, {"replicas": True}, {"appendonly": True, "io_threads": 2, "maxmemory": "64MiB"})
 
@@ -129,12 +82,15 @@ class Redis(Disturbable[RedisOptions]):
                 f"service {self.context.name}: a Redis Cluster needs {_CLUSTER_LEAST} hosts, not {len(hosts)}"
             )
             raise HostError(what, hint="give its role more hosts, or leave `cluster` out")
-        self.port, *bus = await chosen_ports(hosts, self.chosen.port, 2 if self.chosen.cluster else 1)
-        self.bus = bus[0] if bus else 0
+        self.port, *others = await chosen_ports(hosts, self.chosen.port, 3 if self.chosen.cluster else 1)
+        self.bus, self.tls = others or (0, 0)
         self.joined = False
         self.address = {host.name: await numeric(host) for host in hosts}
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
+        if self.chosen.cluster:
+            authority = Authority()
+            await asyncio.gather(*(self._identify(host, authority) for host in hosts))
 
     async def start(self) -> None:
         """All servers at once; a replica waits for its primary by itself."""
@@ -225,6 +181,11 @@ class Redis(Disturbable[RedisOptions]):
         await write_private(self, host, data, "redis.conf", "\n".join(lines) + "\n")
         await write_private(self, host, data, "password", password)
 
+    async def _identify(self, host: Host, authority: Authority) -> None:
+        data, identity = self.data[host.name], authority.identity(self.address[host.name])
+        await write_private(self, host, data, _IDENTITY, identity.pem)
+        await write_private(self, host, data, _AUTHORITY, authority.certificate)
+
     def _place(self, host: Host) -> list[str]:
         address = self.address[host.name]
         where = [f"bind {address}", f"bind-source-addr {address}", f"port {self.port}"]
@@ -248,8 +209,15 @@ class Redis(Disturbable[RedisOptions]):
         first = self.context.hosts[0]
         if self.chosen.cluster:
             where = [f"cluster-announce-ip {self.address[host.name]}", f"cluster-port {self.bus}"]
-            return ["cluster-enabled yes", *where, "cluster-node-timeout 5000"]
+            return ["cluster-enabled yes", *where, "cluster-node-timeout 5000", *self._bus(host)]
         if self.chosen.replicas and host is not first:
             primary = f"replicaof {self.address[first.name]} {self.port}"
             return [primary, f"masterauth {self.context.password}"]
         return ["repl-diskless-sync-delay 0"]  # or a first replica waits 5 s for company
+
+    def _bus(self, host: Host) -> list[str]:
+        """Redis encrypts the bus where there is a port for clients by TLS, which asks the same of them."""
+        scratch = self.scratch(host)
+        files = {"cert": _IDENTITY, "key": _IDENTITY, "ca-cert": _AUTHORITY}
+        named = [f"tls-{what}-file {scratch / name}" for what, name in files.items()]
+        return ["tls-cluster yes", "tls-auth-clients yes", f"tls-port {self.tls}", *named]
