@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import HostError
+from steelyard.remote.accounts import is_unnamed
 from steelyard.remote.minder import TOKEN_VARIABLE
 from steelyard.remote.minder.processes import environment, pids, process, strike, variable
 from steelyard.remote.token import Token
@@ -74,8 +75,8 @@ def end_bearers(predicate: Callable[[Token], bool], *, patience: float = PATIENC
 def bearers(predicate: Callable[[Token], bool]) -> list[Bearer]:
     """Return all processes of this user with a token that satisfies the predicate.
 
-    For root those of all users: its servers run as users of their own. Who bears a token of root's without
-    being started by it has only himself to harm.
+    For root those of its servers, too, which run under ids that no account has. Another account may bear what
+    it likes in its environment: no sweep waits for its end.
     """
     found = (_bearer(pid) for pid in pids() if _is_ours(pid))
     return [bearer for bearer in found if bearer and predicate(bearer.token)]
@@ -90,9 +91,10 @@ def _bearer(pid: int) -> Bearer | None:
 
 def _is_ours(pid: int) -> bool:
     try:
-        return os.geteuid() in (0, Path(f"/proc/{pid}").stat().st_uid)
+        owner = Path(f"/proc/{pid}").stat().st_uid
     except OSError:
         return False
+    return owner == os.geteuid() or (os.geteuid() == 0 and is_unnamed(owner))
 
 
 def _send(bearer: Bearer, number: int) -> bool:
