@@ -31,22 +31,22 @@ def test_a_tool_is_there_only_when_it_was_built_from_these_sources():
     assert missing([YCSB]) == [YCSB]
     complete("")
     assert missing([YCSB]) == [YCSB]
-    complete(maven.digest("ycsb"))
+    complete(maven.digest(YCSB))
     assert missing([YCSB]) == []
 
 
 def test_any_change_of_the_sources_changes_the_digest(tmp_path, monkeypatch):
-    before = maven.digest("ycsb")
+    before = maven.digest(YCSB)
     copy = tmp_path / "copy"
     shutil.copytree(maven.project("ycsb"), copy)
     monkeypatch.setattr(maven, "project", lambda name: copy)
-    assert maven.digest("ycsb") == before
+    assert maven.digest(YCSB) == before
     path = copy / "bin" / "steelyard-ycsb"
     path.write_text(path.read_text() + "\n")
-    changed = maven.digest("ycsb")
+    changed = maven.digest(YCSB)
     assert changed != before
     path.rename(path.with_name("other"))
-    assert maven.digest("ycsb") not in (before, changed)
+    assert maven.digest(YCSB) not in (before, changed)
 
 
 def test_it_is_fetched_with_checksums_and_marked_last():
@@ -57,6 +57,7 @@ def test_it_is_fetched_with_checksums_and_marked_last():
     assert compare[-2].endswith("/jars.sha256")
     assert install[-1].endswith("/steelyard-ycsb")
     assert str(place / "complete") in mark
+    assert maven.digest(YCSB) in mark
 
 
 @pytest.mark.parametrize("name", NAMES)

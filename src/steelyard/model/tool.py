@@ -16,10 +16,11 @@ class Tool:
     """`name` is the program on PATH; `apt`, `dnf`: the packages that bring it; `version`: arguments that
     make it print its version; `at_least`: the oldest version that is known to work.
 
-    A tool from PyPI has `pip`, the package, which `steelyard install` puts into a virtual environment of its
-    own, `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
-    One from crates.io has `cargo`, the crate with its version, which is built into such a directory, as is
-    one with `maven`, a project of ours in Java (`steelyard.tools.maven`).
+    A tool from PyPI has `pip`, a file of requirements with their hashes: one in `steelyard/tools/locks`, or a
+    plug-in's own by its absolute path. `steelyard install` puts it into a virtual environment of its own,
+    `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
+    One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
+    built into such a directory, as is one with `maven`, a project of ours in Java (`steelyard.tools.maven`).
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
     `places` are directories, as patterns of the shell, in which packages hide it from PATH.
     """
@@ -31,6 +32,7 @@ class Tool:
     at_least: str = ""
     pip: str = ""
     cargo: str = ""
+    sha256: str = ""
     maven: bool = False
     program: str = ""
     places: tuple[str, ...] = ()
@@ -53,5 +55,11 @@ class Tool:
         return ("sh", "-c", _FROM_ENVIRONMENT, self.name, *plain) if self.in_place_of_its_own else plain
 
 
+NETBENCH = Tool(
+    "s2n-netbench-driver-client-tcp",
+    cargo="s2n-netbench-driver-tcp@0.1.0",
+    sha256="031c3b764693ff8ffcf42bbc2999f21986fb42c26835428ab1cf2e588931e9e0",
+    version=("--help",),
+)
 # Without a place for its configuration it makes a directory in the home, even for its version.
 RCLONE = Tool("rclone", apt="rclone", dnf="rclone", version=("--config", "", "version"))

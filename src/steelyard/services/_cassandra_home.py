@@ -63,7 +63,7 @@ async def found_home(host: Host, scratch: PurePosixPath) -> Home:
 
     Raises HostError that says what is missing and how to get it.
     """
-    said = await host.capture(("sh", "-c", _FIND, "sh", maven.digest(CASSANDRA.name), _OURS)) or ""
+    said = await host.capture(("sh", "-c", _FIND, "sh", maven.digest(CASSANDRA), _OURS)) or ""
     lines = dict(line.split(" ", 1) for line in reversed(said.splitlines()))
     if "java" not in lines:
         raise HostError(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from steelyard.model.command import Command
-from steelyard.model.tool import Tool
+from steelyard.model.tool import NETBENCH
 from steelyard.remote.base import Host
 from steelyard.services._address import numeric
 from steelyard.services._data import Data, make_data
@@ -20,8 +20,7 @@ from steelyard.services._private import write_private
 from steelyard.services._server import Server
 from steelyard.units import Size
 
-_CLIENT = Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp@0.1.0", version=("--help",))
-_SERVER = replace(_CLIENT, program="s2n-netbench-driver-server-tcp")
+_SERVER = replace(NETBENCH, program="s2n-netbench-driver-server-tcp")
 # What `steelyard install` brings lies in a home, which no other user may enter.
 _COPY = replace(_SERVER, program="sh").argv(
     "-c", 'cp "$(command -v "$0")" . && chmod 755 "$0"', _SERVER.program
@@ -47,7 +46,7 @@ class Netbench(PerCopy[NetbenchOptions]):
     """
 
     options = NetbenchOptions
-    needs = (_CLIENT,)  # the crate brings both programs
+    needs = (NETBENCH,)  # the crate brings both programs
     examples = ({"servers": 2}, {"request": "128B", "response": "8KiB", "no_delay": False})
 
     async def configure(self) -> None:
@@ -83,7 +82,7 @@ class Netbench(PerCopy[NetbenchOptions]):
             return False
         number = self.numbers[server.host.name]
         to = f"SERVER_0=[{number}]:{server.port}" if ":" in number else f"SERVER_0={number}:{server.port}"
-        client = _CLIENT.argv("--trace", "stdio", self._plan(server.host))
+        client = NETBENCH.argv("--trace", "stdio", self._plan(server.host))
         text = await server.host.capture(("env", to, *client))
         return "recv[0]=" in (text or "")
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 from steelyard.model.tool import Tool
-from steelyard.tools import maven
+from steelyard.tools import crates, maven, pypi
 
 _MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
-_COMPLETE = "complete"  # written last into the place of a tool
+# Written last into the place of a tool: what it was made from. Made from anything else, it is made again.
+_COMPLETE = "complete"
+_MARK = 'printf %s "$1" > "$0"'
 
 
 def missing(needs: Iterable[Tool]) -> list[Tool]:
@@ -38,18 +40,22 @@ def install_command(tools: Iterable[Tool]) -> tuple[str, ...] | None:
 
 
 def environment_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
-    """What would install a tool from PyPI, crates.io or Maven, without root.
+    """What would install a tool from PyPI, crates.io or Maven, without root, and mark it complete at last.
 
-    From PyPI only wheels: nothing of it is built or run here. A crate is built here, from what it has locked.
+    Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """
     place = environment(tool)
-    if tool.maven:
-        return maven.build_commands(tool.name, place, place / _COMPLETE)
-    complete = ("touch", str(place / _COMPLETE))
-    if tool.cargo:
-        return (("cargo", "install", "--quiet", "--locked", "--root", str(place), tool.cargo), complete)
-    pip = (str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:")
-    return ((sys.executable, "-m", "venv", str(place)), (*pip, tool.pip), complete)
+    kind = _brought_by(tool)
+    return (
+        ("rm", "-rf", str(place)),
+        *kind.build_commands(tool, place),
+        ("sh", "-c", _MARK, str(place / _COMPLETE), kind.digest(tool)),
+    )
+
+
+def _brought_by(tool: Tool) -> ModuleType:
+    """Each has `build_commands`, into a place that is not there yet, and `digest`, of all that is pinned."""
+    return maven if tool.maven else crates if tool.cargo else pypi
 
 
 def _is_here(tool: Tool) -> bool:
@@ -65,4 +71,4 @@ def _places(tool: Tool) -> list[str]:
 
 def _is_complete(tool: Tool) -> bool:
     mark = environment(tool) / _COMPLETE
-    return mark.is_file() and (not tool.maven or mark.read_text() == maven.digest(tool.name))
+    return mark.is_file() and mark.read_text() == _brought_by(tool).digest(tool)

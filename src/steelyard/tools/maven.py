@@ -19,7 +19,6 @@ BUILDERS = (
 _COMPARE = """export LC_ALL=C; cd "$1/lib"
 ls | grep -v '^steelyard-' | xargs sha256sum | diff "$0" - >&2
 """
-_MARK = 'printf %s "$1" > "$0"'
 
 
 def project(name: str) -> Path:
@@ -27,24 +26,22 @@ def project(name: str) -> Path:
     return Path(__file__).parent / "java" / name
 
 
-def digest(name: str) -> str:
+def digest(tool: Tool) -> str:
     """Of all sources: a tool that was built from others is to be built again."""
-    found = hashlib.sha256()
+    name, found = tool.name, hashlib.sha256()
     for path in sorted(path for path in project(name).rglob("*") if path.is_file()):
         content = path.read_bytes()
         found.update(f"{path.relative_to(project(name))}\0{len(content)}\0".encode() + content)
     return found.hexdigest()
 
 
-def build_commands(name: str, place: Path, complete: Path) -> tuple[tuple[str, ...], ...]:
-    """What would build a tool into a place of its own: fetch, compile, compare the jars, mark it complete."""
-    sources = project(name)
+def build_commands(tool: Tool, place: Path) -> tuple[tuple[str, ...], ...]:
+    """What would build a tool into a place of its own: fetch, compile, compare the jars."""
+    sources = project(tool.name)
     programs = sorted(str(path) for path in (sources / "bin").glob("*"))
     pom = ("--file", str(sources / "pom.xml"), f"-Dout={place}", "package")
     return (
-        ("rm", "-rf", str(place)),
         ("mvn", "--batch-mode", "--quiet", "--strict-checksums", *pom),
         ("sh", "-c", _COMPARE, str(sources / "jars.sha256"), str(place)),
         ("install", "-D", "-m", "755", "-t", str(place / "bin"), *programs),
-        ("sh", "-c", _MARK, str(complete), digest(name)),
     )

@@ -11,7 +11,7 @@ from steelyard.model.tool import Tool
 from steelyard.workloads._cql_copy_options import CqlCopyOptions
 from steelyard.workloads._server import endpoint, failing, no_server
 
-CQLSH = Tool("cqlsh", pip="cqlsh", at_least="6.2")
+CQLSH = Tool("cqlsh", pip="cqlsh.lock", at_least="6.2")
 _ROWS = Path(__file__).with_name("_cql_copy_rows.py")
 _MADE = "cells.csv"
 _FAILED = "failed.csv"

@@ -15,7 +15,7 @@ from steelyard.workloads._document import last_line
 from steelyard.workloads.base import Options, Workload
 
 _VERSION = "import importlib.metadata as found; print(found.version('db12'))"
-DB12 = Tool("db12", pip="db12", program="python3", version=("-c", _VERSION))
+DB12 = Tool("db12", pip="db12.lock", program="python3", version=("-c", _VERSION))
 _JOB = Path(__file__).with_name("_db12_job.py")
 _HS06_SECONDS = 250.0  # what one iteration was worth on the machines DB12 was calibrated on
 

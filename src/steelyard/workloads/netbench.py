@@ -9,13 +9,11 @@ from pydantic import Field, model_validator
 
 from steelyard.model.command import Command, Endpoint, Output, Place
 from steelyard.model.metric import Metric, Reading, latency_metrics
-from steelyard.model.tool import Tool
+from steelyard.model.tool import NETBENCH
 from steelyard.units import Duration, Size
 from steelyard.workloads import _netbench_output as result
 from steelyard.workloads._server import ClientOptions, endpoint, failing, no_server
 from steelyard.workloads.base import Workload
-
-NETBENCH = Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp@0.1.0", version=("--help",))
 
 # The trace has a line when a request was sent, and one or more when parts of its answer were read. A
 # transaction lasts until the next request is sent: a line's time is that when the client was last woken, so

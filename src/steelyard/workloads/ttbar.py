@@ -16,7 +16,7 @@ from steelyard.workloads._document import last_line
 from steelyard.workloads.base import Options, Workload
 
 _VERSION = "import importlib.metadata as found; print(found.version('pythia8mc'))"
-PYTHIA = Tool("pythia8mc", pip="pythia8mc", program="python3", version=("-c", _VERSION), at_least="8.3")
+PYTHIA = Tool("pythia8mc", pip="pythia8mc.lock", program="python3", version=("-c", _VERSION), at_least="8.3")
 _SEEDS = 900_000_000  # Pythia takes seeds from 1 to this
 _JOB = Path(__file__).with_name("_ttbar_job.py")
 

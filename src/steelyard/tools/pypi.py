@@ -1,0 +1,31 @@
+"""Tools from PyPI: wheels, so nothing is built or run, and each with its hash, those that it needs included.
+
+`make lock` writes the files of `locks/`. They name no address: where pip fetches from is the user's affair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+from steelyard.model.tool import Tool
+
+LOCKS = Path(__file__).parent / "locks"
+
+
+def lock(tool: Tool) -> Path:
+    """The file of requirements with their hashes; that of a plug-in's tool may lie anywhere."""
+    return LOCKS / tool.pip
+
+
+def digest(tool: Tool) -> str:
+    """Of the lock: a tool that was made from another is to be made again."""
+    return hashlib.sha256(lock(tool).read_bytes()).hexdigest()
+
+
+def build_commands(tool: Tool, place: Path) -> tuple[tuple[str, ...], ...]:
+    """What would put a tool into a virtual environment of its own."""
+    pip = (str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pinned = ("--require-hashes", "--only-binary", ":all:", "--requirement", str(lock(tool)))
+    return ((sys.executable, "-m", "venv", str(place)), (*pip, *pinned))
