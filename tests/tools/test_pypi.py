@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 from steelyard.cli.install import _known
+from steelyard.errors import PlugInError
 from steelyard.model.tool import Tool
 from steelyard.tools import pypi
 from steelyard.tools.find import environment, environment_commands
@@ -88,3 +89,10 @@ def test_a_lock_pins_the_tool_and_all_that_it_needs(tool):
 def test_only_wheels_with_hashes_are_installed(tool):
     _, _, fetch, _ = environment_commands(tool)
     assert {"--require-hashes", "--only-binary", ":all:", str(pypi.lock(tool))} <= set(fetch)
+
+
+def test_a_tool_that_nobody_pinned_is_not_installed():
+    with pytest.raises(
+        PlugInError, match=r"x cannot be installed: its lock .*/locks/some-package cannot be read"
+    ):
+        environment_commands(Tool("x", pip="some-package"))

@@ -9,6 +9,7 @@ import hashlib
 import sys
 from pathlib import Path
 
+from steelyard.errors import PlugInError
 from steelyard.model.tool import Tool
 
 LOCKS = Path(__file__).parent / "locks"
@@ -20,8 +21,13 @@ def lock(tool: Tool) -> Path:
 
 
 def digest(tool: Tool) -> str:
-    """Of the lock: a tool that was made from another is to be made again."""
-    return hashlib.sha256(lock(tool).read_bytes()).hexdigest()
+    """Of the lock: a tool that was made from another is to be made again. Raises PlugInError."""
+    try:
+        return hashlib.sha256(lock(tool).read_bytes()).hexdigest()
+    except OSError as error:
+        hint = "`pip` of a tool is the path of a requirements file with hashes; `uv pip compile` writes one"
+        why = f"its lock {lock(tool)} cannot be read: {error.strerror}"
+        raise PlugInError(f"{tool.name} cannot be installed: {why}", hint=hint) from error
 
 
 def build_commands(tool: Tool, place: Path) -> tuple[tuple[str, ...], ...]:
