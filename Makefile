@@ -4,7 +4,7 @@ SHELL := /bin/bash
 UV := .tools/bin/uv
 PY := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check bench probe cluster-up cluster-down lock format clean
+.PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -12,12 +12,18 @@ help: ## Show the targets
 demo: ## Install what is needed, measure this machine's disk, write a report (under 4 minutes, 500 MB)
 	@scripts/demo
 
-test: .venv/.dev ## Run the test suite (at most 15 minutes)
+test: .venv/.dev ## Run the test suite (a quarter of an hour on two cores that have nothing else to do)
 	$(PY) -m pytest -n 2 --dist loadgroup -m "not full" $(ARGS)
 
 test-full: .venv/.dev ## Run everything, with the proofs by simulation and the long fault tests
 	$(PY) -m pytest -n 2 --dist loadgroup -m "not alone" $(ARGS)
 	$(PY) -m pytest -n 0 -m alone $(ARGS) || test $$? -eq 5
+
+test-loaded: .venv/.dev ## Run `make test` three times beside stress-ng, which must make no difference but in time
+	@scripts/test-loaded $(ARGS)
+
+examples: .venv/.dev ## Run every example that takes under a minute as it is
+	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py --durations=0 $(ARGS)
 
 check: .venv/.dev ## Lint, types, formatting, the dependency rule
 	.venv/bin/ruff check
@@ -27,6 +33,11 @@ check: .venv/.dev ## Lint, types, formatting, the dependency rule
 
 bench: .venv/.dev ## Measure Steelyard itself against its peers; prints a table, writes bench/results/
 	$(PY) -m bench $(ARGS)
+
+versitygw: .tools/versitygw/versitygw ## Build an S3 server, without which tests of object stores are skipped
+
+.tools/versitygw/versitygw: $(wildcard scripts/versitygw/*) scripts/build-versitygw
+	@scripts/build-versitygw
 
 probe: ## Build the small program that hosts may be given for precise starts (needs Rust)
 	@scripts/build-probe

@@ -23,6 +23,7 @@ NAMES = (
     "trial",
     "start",
     "planning",
+    "hostile",
     "reading",
     "sampling",
     "listing",

@@ -1,4 +1,4 @@
-"""How long 100,000 trials take to plan, and how much memory."""
+"""How long 100,000 trials take to plan and to take note of, and how much memory."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.process import Finished, run
+from bench.process import Finished, in_turns, run
 from bench.row import Row
 from bench.setting import Setting, steelyard
 
 TRIALS = 100_000
 MOST_SECONDS, MOST_MEMORY = 1.0, 150 << 20
 SHAPES = {"16,667 cells x 6": ((7, 2381), 6), "100,000 cells x 1": ((10, 100, 100), 1)}
+NOTED = {
+    "10,000 cells x 10": (((100, 10), 10), ((1000, 10), 10)),
+    "100 cells x 1,000": (((10, 10), 100), ((10, 10), 1000)),
+}
+"""By the shape of all trials: levels and repetitions of a tenth of them, and of all."""
+MOST_GROWTH = 20.0
+"""Times as long for ten times the trials: what grows with their square takes a hundred times as long."""
 
 
 def rows(setting: Setting) -> Iterator[Row]:
@@ -27,6 +34,19 @@ def rows(setting: Setting) -> Iterator[Row]:
         run(steelyard("plan", str(path)), cwd=setting.place)  # its modules are compiled by this
         planned = [run(steelyard("plan", str(path)), cwd=setting.place) for _ in range(setting.turns)]
         yield from _rows(f"steelyard plan, {shape}", [(done.seconds, done) for done in planned])
+    yield from _noted(setting)
+
+
+def _noted(setting: Setting) -> Iterator[Row]:
+    """Batch by batch to the end, as a run does, beside a tenth of the trials."""
+    for shape, sizes in NOTED.items():
+        paths = [setting.place / name for name in ("tenth.yaml", "all.yaml")]
+        for path, size in zip(paths, sizes, strict=True):
+            path.write_text(experiment(*size))
+        sides = {path.stem: lambda path=path: _designed(path, setting, "noted")[0] for path in paths}
+        found = in_turns(setting.turns, sides)
+        what = f"planned and taken note of one by one, {shape}"
+        yield Row("planning", what, "s", found["all"], "a tenth of them", found["tenth"], most=MOST_GROWTH)
 
 
 def experiment(levels: tuple[int, ...], repeat: int) -> str:
@@ -39,8 +59,8 @@ def experiment(levels: tuple[int, ...], repeat: int) -> str:
     )
 
 
-def _designed(path: Path, setting: Setting) -> tuple[float, Finished]:
-    argv = (sys.executable, "-m", "bench.planning", str(path))
+def _designed(path: Path, setting: Setting, how: str = "first") -> tuple[float, Finished]:
+    argv = (sys.executable, "-m", "bench.planning", str(path), how)
     done = run(argv, cwd=Path(__file__).parent.parent, env=setting.environment)
     return float(json.loads(done.output)["seconds"]), done
 
@@ -51,16 +71,20 @@ def _rows(what: str, found: list[tuple[float, Finished]]) -> Iterator[Row]:
     yield Row("planning", f"{what}: memory", "B", peaks, limit=MOST_MEMORY)
 
 
-def main(path: str) -> None:
-    """Load a file, then make its design and the first batch; print how long the latter took."""
+def main(path: str, how: str) -> None:
+    """Load a file, then make its design and the first batch, or all; print how long the latter took."""
     from steelyard.design import Design, Results
+    from steelyard.model.trial import Result
     from steelyard.spec.load import load
 
     experiment_, _ = load(Path(path))
-    began = time.perf_counter()
-    batch = Design(experiment_, seed=1).next(Results())
-    print(json.dumps({"seconds": time.perf_counter() - began, "batch": len(batch)}))
+    began = time.process_time()  # there is no waiting in it
+    design, results = Design(experiment_, seed=1), Results()
+    while (batch := design.next(results)) and how == "noted":
+        for trial in batch:
+            results.add(Result(trial, "ok", 1.0))
+    print(json.dumps({"seconds": time.process_time() - began}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

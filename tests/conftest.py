@@ -8,7 +8,6 @@ import secrets
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from accounts import Account, account
 from loading import loaded
+from patience import until
 from steelyard.store.reader import RunRecord
 
 MARK = "STEELYARD_TEST_SESSION"
@@ -37,9 +37,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the session when a process of one of its runs is still there, and end it."""
     if hasattr(session.config, "workerinput"):
         return  # a worker of pytest-xdist; the others may still be at it
-    deadline = time.monotonic() + 3
-    while (left := left_behind()) and time.monotonic() < deadline:
-        time.sleep(0.05)  # a minder may just be at it
+    until(lambda: not left_behind(), 60)  # a minder may just be at it
+    left = left_behind()
     for pid, words in left.items():
         print(f"\nstill running after all tests, with the token of a run: {pid} {words}")
         os.kill(pid, signal.SIGKILL)

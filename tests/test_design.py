@@ -356,12 +356,11 @@ def test_results_by_cell() -> None:
 
 
 HUGE = """
-import re, time
+import re
 from pathlib import Path
 from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Result
-began = time.perf_counter()
 tree = {"experiment": "huge", "workload": {"use": "command", "run": ["true"]}, "repeat": %(repeat)d,
         "parameters": {"a": {"range": [1, %(levels)d]}, "b": list(range(10))}, "order": "%(order)s"}
 design, results, made = Design(Experiment.model_validate(tree), 1), Results(), 0
@@ -369,20 +368,17 @@ while batch := design.next(results):
     for trial in batch:
         results.add(Result(trial, "ok", 1.0))
         made += 1
-took = time.perf_counter() - began
 peak = re.search("VmHWM: *([0-9]+)", Path("/proc/self/status").read_text().replace(chr(9), " "))
-print(made, took, int(peak[1]) // 1024)  # getrusage would tell the peak of the process that started this one
+print(made, int(peak[1]) // 1024)  # getrusage would tell the peak of the process that started this one
 """
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("levels", "repeat"), [(1000, 10), (10, 1000), (10000, 1)])
 def test_a_hundred_thousand_trials(order: str, levels: int, repeat: int) -> None:
-    """Planned and taken note of one by one. The bench holds it to its limits, this to its growth."""
+    """Planned and taken note of one by one. How long that takes, the bench says."""
     story = HUGE % {"order": order, "levels": levels, "repeat": repeat}
     said = subprocess.run([sys.executable, "-c", story], check=True, capture_output=True, text=True).stdout
-    made, took, memory = said.split()
-    print(f"{order} {levels * 10} cells x {repeat}: {float(took):.2f} s, {memory} MiB")
+    made, memory = said.split()
     assert made == "100000"
-    assert float(took) < 20
     assert int(memory) < 400

@@ -25,7 +25,6 @@ def plant(kind: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link", "endless"])
-@pytest.mark.timeout(20)
 def test_only_a_regular_file_is_read(kind, tmp_path):
     plant(kind, tmp_path / "x")
     for read in (opened, content):

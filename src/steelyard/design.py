@@ -43,6 +43,7 @@ class Results:
         self._by_cell: dict[str, dict[int, Result]] = defaultdict(dict)
         self._precise: dict[str, bool] = {}
         self._met: dict[str, bool | None] = {}
+        self._free: dict[str, int] = defaultdict(lambda: 1)
         self.seconds = 0.0
         for result in found:
             self.add(result)
@@ -50,7 +51,10 @@ class Results:
     def add(self, result: Result) -> None:
         """Take note of a finished trial; a later one of the same key replaces the earlier."""
         key, repetition = result.trial.key
-        self._by_cell[key][repetition] = result
+        done = self._by_cell[key]
+        done[repetition] = result
+        while self._free[key] in done:
+            self._free[key] += 1
         self._precise.pop(key, None)
         self._met.pop(key, None)
         self.seconds += result.seconds
@@ -62,6 +66,10 @@ class Results:
     def of(self, cell: Cell) -> dict[int, Result]:
         """Repetition to result, of one cell."""
         return self._by_cell.get(cell.key, {})
+
+    def free(self, cell: Cell) -> int:
+        """The first repetition of a cell that has not finished."""
+        return self._free.get(cell.key, 1)
 
     def precise(self, cell: Cell, until: Until) -> bool:
         """Whether a cell's metric is known as precisely as asked; worked out once for each new result."""
@@ -214,7 +222,7 @@ class Design:
         lowest = min(done.values())
         order = self._shuffled(range(len(self.cells)), f"block {lowest}")
         block = [self.cells[at] for at in order if done.get(at) == lowest]
-        return [Trial(cell, self._free(cell, results)) for cell in block]
+        return [Trial(cell, results.free(cell)) for cell in block]
 
     def _all_at_once(self, results: Results) -> Sequence[Trial]:
         numbers = range(1, self.repeat.at_least + 1)
@@ -228,7 +236,7 @@ class Design:
             if missing := self._missing(cell, results):
                 return missing
             if self._wants(cell, results):
-                return [Trial(cell, self._free(cell, results))]
+                return [Trial(cell, results.free(cell))]
         return ()
 
     def _missing(self, cell: Cell, results: Results) -> list[Trial]:
@@ -245,12 +253,6 @@ class Design:
         if until is None or len(done) >= self.repeat.at_most:
             return False
         return not results.precise(cell, until)
-
-    def _free(self, cell: Cell, results: Results) -> int:
-        done = results.of(cell)
-        if max(done, default=0) == len(done):
-            return len(done) + 1
-        return next(number for number in range(1, len(done) + 2) if number not in done)
 
     def _shuffled(self, items: Sequence[Item], what: str) -> list[Item]:
         shuffled = list(items)

@@ -55,5 +55,5 @@ def test_a_real_cluster_is_measured(tmp_path: Path) -> None:
     assert (calls.ours, calls.verdict) == ((1.0,), "within")
     for row in (one_by_one, at_once, status, added):
         assert len(row.theirs) == 2
-        assert all(0 < seconds < 60 for seconds in row.ours)
+        assert all(seconds > 0 for seconds in row.ours)
     assert not (tmp_path / "cluster").exists(), "the cluster is gone"

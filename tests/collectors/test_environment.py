@@ -92,7 +92,7 @@ def test_no_secret_of_the_environment_is_recorded(tmp_path: Path) -> None:
     planted = dict.fromkeys(names, f"/{secret}")
     done = subprocess.run(
         [sys.executable, "-c", GATHER, str(tmp_path)],
-        env={**os.environ, **planted}, capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, **planted}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = json.loads(done.stdout)
     assert secret not in done.stdout
@@ -157,7 +157,7 @@ def repository(tmp_path: Path) -> Callable[..., str]:
         return subprocess.run(
             ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x", *words],
             env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"},
-            capture_output=True, text=True, check=True, timeout=30,
+            capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
 
     git("init", "-q")
@@ -170,7 +170,7 @@ def repository(tmp_path: Path) -> Callable[..., str]:
 def state(folder: Path) -> dict[str, Any]:
     raw = {}
     for name, argv in commands([], folder).items():
-        raw[name] = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
+        raw[name] = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     return dict(parse(raw)["experiment"])
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.remote.agent import Pace
 from steelyard.remote.base import Host
 from steelyard.remote.holders import find_sshd, search_path
@@ -29,7 +30,7 @@ from steelyard.remote.ssh import SshTransport
 from steelyard.remote.token import Token
 from steelyard.remote.transport import Transport
 
-QUICK = Pace(beat=0.5, patience=4.0, hello=20.0)
+CALM = Pace(beat=0.5, patience=PATIENCE, hello=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def shell_host(transport: Callable[[Setting], Transport], agent: str, **options:
             if agent == "sh":
                 patch.setenv("STEELYARD_PROBE", "none")
             way = transport(setting)
-            async with ShellHost.open(way, setting.token, setting.log, pace=QUICK, **options) as host:
+            async with ShellHost.open(way, setting.token, setting.log, pace=CALM, **options) as host:
                 assert host._agent.hello.kind == agent, setting.log.read_text()
                 yield host
 
@@ -137,7 +138,7 @@ def namespaces(via: str) -> Factory:
     async def open_(setting: Setting) -> AsyncIterator[Host]:
         async with Lease.open(Token.mine(f"{setting.token.run}-holders"), log=setting.log) as holders:
             if via == "ssh":
-                more = {"rate": None, "lost_after": 2.0}
+                more = {"rate": None, "lost_after": PATIENCE}
                 async with far_nodes(holders, 1, setting.token, setting.log, **more) as (far,):
                     yield far
             else:

@@ -73,7 +73,6 @@ def _output(command: Command, scratch: Path, folder: Path) -> Output:
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=60,
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

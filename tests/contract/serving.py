@@ -151,7 +151,7 @@ def postgresql(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     initdb, server = postgresql_program("initdb"), postgresql_program("postgres")
     (folder / "password").write_text(PASSWORD)
     words = ("--pgdata=db", "--username=steelyard", "--auth=scram-sha-256", "--pwfile=password", "--no-sync")
-    subprocess.run((*as_nobody, initdb, *words), cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run((*as_nobody, initdb, *words), cwd=folder, check=True, capture_output=True)
     settings = {"listen_addresses": HOST, "port": port, "unix_socket_directories": "", "fsync": "off"}
     flags = [f"--{name}={value}" for name, value in settings.items()]
     started(scope, folder, *as_nobody, server, "-D", "db", *flags)

@@ -19,7 +19,7 @@ def suite(name: str, mutation: str) -> subprocess.CompletedProcess[str]:
     picked = ["-k", f"test_recorded_output_gives_what_it_gave and {name}"]
     env = {**os.environ, "STEELYARD_TEST_MUTATION": mutation, "PYTEST_ADDOPTS": ""}
     env.pop("STEELYARD_TEST_SESSION", None)  # it is a session of its own, and must leave ours alone
-    return subprocess.run([*argv, *picked], env=env, capture_output=True, text=True, timeout=110, check=False)
+    return subprocess.run([*argv, *picked], env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.full

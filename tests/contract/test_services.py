@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
+from patience import PATIENCE, comes
 from sockets import listeners
 from steelyard.errors import HostError
 from steelyard.plugins import find, own_names
@@ -40,7 +41,6 @@ CASES = [
     for name in NAMES
     for number, example in enumerate(find("services", name, Service).examples)
 ]
-WITHIN = 30.0
 BOUND: dict[str, set[str]] = {
     "host": set(),
     "loopback": {"127.0.0.1", "::1"},
@@ -65,18 +65,14 @@ class Bench:
         addresses = tuple(host.address for host in self.hosts)
         password = secrets.token_hex(16)
         return ServiceContext(
-            "store", self.hosts, scratch, self.place / "logs", addresses, password, within=WITHIN
+            "store", self.hosts, scratch, self.place / "logs", addresses, password, within=PATIENCE
         )
 
     def running(self) -> list[int]:
         return [bearer.pid for bearer in bearers(lambda token: token.run == self.run)]
 
     async def gone(self) -> bool:
-        for _ in range(100):
-            if not self.running():
-                return True
-            await asyncio.sleep(0.05)
-        return False
+        return await comes(lambda: not self.running())
 
 
 @asynccontextmanager
@@ -96,11 +92,8 @@ async def bench(hosts: int = 2) -> AsyncIterator[Bench]:
 
 async def stopped(pid: int) -> bool:
     """Whether a process comes to a halt: it may have to be run once more before it sees the signal."""
-    for _ in range(100):
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T":
-            return True
-        await asyncio.sleep(0.02)
-    return False
+    stat = Path(f"/proc/{pid}/stat")
+    return await comes(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
 
 
 def check_listeners(made: Bench, service: Service) -> None:

@@ -35,6 +35,18 @@ def told() -> Recorder:
 
 
 @pytest.fixture
+def lasting(own_place: Path) -> Callable[[int], list[str]]:
+    """The words of a program that ends when so many events of its trial have, however long that takes."""
+
+    def words(events: int) -> list[str]:
+        enough = f"/trial-started/ {{n = 0}} /event-ended/ {{n++}} END {{exit n < {events}}}"
+        journals = f"{own_place}/store/runs/*/journal.ndjson"
+        return ["sh", "-c", f"until awk '{enough}' {journals}; do sleep 0.02; done"]
+
+    return words
+
+
+@pytest.fixture
 def measure(own_place: Path, told: Recorder) -> Callable[..., api.Run]:
     """Run a shell script as an experiment; keywords are further keys of the file or of its workload."""
 

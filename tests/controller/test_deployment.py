@@ -71,7 +71,6 @@ def test_a_server_that_dies_fails_its_trial_and_is_there_for_the_next(
     assert failed.result.category == "service-failed", failed.message
     assert "iperf3" in failed.message
     assert "ended by signal 9" in failed.message
-    assert failed.result.seconds < 15
     assert fine.result.status == "ok", fine.message
     assert len(ready(run)) == 2
     (died,) = (line for line in run.record.journal if line["kind"] == "service-died")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.spec.stores import chosen_store
 
 pytestmark = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
+Lasting = Callable[[int], list[str]]
 CHAOS = '''
 """Kills, looks, and brings back."""
 import math
@@ -30,13 +33,13 @@ def chaos(trial):
 '''
 
 
-def tree(timeline: Any, seconds: float = 3.0, **more: Any) -> dict[str, Any]:
+def tree(timeline: Any, run: list[str], **more: Any) -> dict[str, Any]:
     return {
         "experiment": "played",
         "parameters": {"n": [2]},
         "roles": {"server": 1, "client": 1},
         "services": {"net": {"use": "iperf3", "open": True, "on": "server"}},
-        "workload": {"use": "command", "on": "client", "run": ["sleep", str(seconds)]},
+        "workload": {"use": "command", "on": "client", "run": run},
         "timeline": timeline,
         "telemetry": "off",
         "repeat": 1,
@@ -44,14 +47,14 @@ def tree(timeline: Any, seconds: float = 3.0, **more: Any) -> dict[str, Any]:
     }
 
 
-def file_of(folder: Path, timeline: str, seconds: float = 3.0) -> Path:
+def file_of(folder: Path, timeline: str, run: Sequence[str] = ("true",)) -> Path:
     """An experiment file beside what it names."""
     folder.mkdir(exist_ok=True)
     path = folder / "played.yaml"
     path.write_text(
         "experiment: played\nsite: local:2\nparameters: {n: [2]}\nroles: {server: 1, client: 1}\n"
         "services: {net: {use: iperf3, open: true, on: server}}\ntelemetry: off\nrepeat: 1\n"
-        f"workload: {{use: command, on: client, run: [sleep, '{seconds}']}}\ntimeline: {timeline}\n"
+        f"workload: {{use: command, on: client, run: {json.dumps(run)}}}\ntimeline: {timeline}\n"
     )
     return path
 
@@ -65,9 +68,11 @@ def events(run: api.Run) -> list[dict[str, Any]]:
     return [line for line in run.record.journal if line["kind"] == "event-ended"]
 
 
-def test_a_file_names_a_function_and_its_run_can_be_gone_on_with_elsewhere(tmp_path: Path, told: Any) -> None:
+def test_a_file_names_a_function_and_its_run_can_be_gone_on_with_elsewhere(
+    tmp_path: Path, told: Any, lasting: Lasting
+) -> None:
     place = tmp_path / "mine"
-    file = file_of(place, "{use: chaos.py:chaos}")
+    file = file_of(place, "{use: chaos.py:chaos}", lasting(6))
     (place / "chaos.py").write_text(CHAOS)
     run = api.run(file, observer=told)
     (trial,) = run.record.trials
@@ -89,9 +94,9 @@ def test_a_file_names_a_function_and_its_run_can_be_gone_on_with_elsewhere(tmp_p
 
 
 def beat(trial: Any) -> Iterator[Any]:
-    """For ever, as far as it is concerned."""
-    while True:
-        at = trial.elapsed + 0.2
+    """For ever, as far as it is concerned; from the third on with a day between."""
+    for number in itertools.count():
+        at = trial.elapsed + (0.2 if number < 2 else 86400)
         yield {"at": at, "do": "run", "run": ["true"], "on": trial.random.choice(["server", "client"])}
 
 
@@ -100,34 +105,47 @@ def stumble(trial: Any) -> Iterator[Any]:
     raise LookupError("nobody is there")
 
 
+STAYS = """
+until [ -e "$0" ]; do sleep 0.02; done
+touch "$0.begun"
+while kill -0 "$(cat "$0")"; do sleep 0.02; done
+sleep 1"""
+"""A second longer than the program whose number is in a file, once that is there."""
+
+
 def slow(trial: Any) -> Iterator[Any]:
-    yield {"do": "run", "run": ["sleep", "1.5"], "on": "client"}
+    yield {"do": "run", "run": ["sh", "-c", STAYS, trial.parameters["flag"]], "on": "client"}
 
 
-def test_one_that_never_ends_ends_with_its_phase(told: Any) -> None:
-    run = api.run(Experiment(**tree(beat, seconds=1.2)), site="local:2", observer=told)
+def test_one_that_never_ends_ends_with_its_phase(told: Any, lasting: Lasting) -> None:
+    run = api.run(Experiment(**tree(beat, lasting(2))), site="local:2", observer=told)
     (trial,) = run.record.trials
     assert trial.result.status == "ok", trial.message
     assert missed(trial) == []
-    assert 1 <= len(events(run)) <= 6
+    assert len(events(run)) == 2
     assert run.record.design["timeline"] == [{"do": "script", "use": "test_functions.py:beat"}]
     (kept,) = run.record.folder.functions.iterdir()
     assert "def beat(trial" in kept.read_text()
 
 
-def test_what_it_had_begun_when_its_phase_ended_is_marked(told: Any) -> None:
-    run = api.run(tree(slow, seconds=0.5), site="local:2", observer=told)
+def test_what_it_had_begun_when_its_phase_ended_is_marked(tmp_path: Path, told: Any) -> None:
+    flag = tmp_path / "flag"
+    begun = [
+        "sh",
+        "-c",
+        f"echo $$ >{flag}.new; mv {flag}.new {flag}; until [ -e {flag}.begun ]; do sleep 0.02; done",
+    ]
+    run = api.run(tree(slow, begun, parameters={"flag": [str(flag)]}), site="local:2", observer=told)
     (trial,) = run.record.trials
     assert missed(trial) == ["entry 1 of the timeline, script was not complete before its phase ended"]
 
 
-def test_its_mistake_fails_the_trial_with_its_line(told: Any) -> None:
-    run = api.run(tree(stumble, seconds=30), site="local:2", observer=told)
+def test_its_mistake_fails_the_trial_with_its_line(told: Any, lasting: Lasting) -> None:
+    run = api.run(tree(stumble, lasting(2)), site="local:2", observer=told)
     (trial,) = run.record.trials
     assert trial.result.category == "event-failed"
     assert "test_functions.py:stumble, line " in trial.message
     assert "LookupError: nobody is there" in trial.message
-    assert trial.result.seconds < 20
 
 
 @pytest.mark.parametrize(
@@ -153,7 +171,7 @@ def test_one_that_cannot_be_had_is_told_before_anything_starts(
 
 
 def test_a_later_sitting_that_cannot_have_it_says_so(tmp_path: Path, told: Any) -> None:
-    file = file_of(tmp_path / "mine", "{use: chaos.py:quiet}", seconds=0.1)
+    file = file_of(tmp_path / "mine", "{use: chaos.py:quiet}")
     file.with_name("chaos.py").write_text("def quiet(trial):\n    return\n    yield\n")
     run = api.run(file, observer=told)
     (kept,) = run.record.folder.functions.iterdir()
@@ -162,10 +180,12 @@ def test_a_later_sitting_that_cannot_have_it_says_so(tmp_path: Path, told: Any) 
         api.resume(run.id, observer=told)
 
 
-def test_one_without_a_file_is_played_and_a_later_sitting_says_that_it_is_gone(told: Any) -> None:
+def test_one_without_a_file_is_played_and_a_later_sitting_says_that_it_is_gone(
+    told: Any, lasting: Lasting
+) -> None:
     place: dict[str, Any] = {}
     exec("def gone(trial):\n    yield {'do': 'run', 'run': ['true'], 'on': 'client'}\n", place)
-    run = api.run(tree(place["gone"], seconds=0.5), site="local:2", observer=told)
+    run = api.run(tree(place["gone"], lasting(1)), site="local:2", observer=told)
     (trial,) = run.record.trials
     assert trial.result.status == "ok", trial.message
     assert len(events(run)) == 1

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,10 +25,16 @@ if TYPE_CHECKING:
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop caches")
 
 
-def dirty() -> int:
-    """Bytes that wait to be written to disk."""
-    rows = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("Dirty:"))
+def is_cached(file: IO[bytes], size: int) -> bool:
+    """Whether any page of a file is in the cache, where no other program's pages count."""
+    return any(_is_there(file.fileno(), offset) for offset in range(0, size, 1 << 20))
+
+
+def _is_there(fd: int, offset: int) -> bool:
+    try:
+        return os.preadv(fd, [bytearray(1)], offset, os.RWF_NOWAIT) > 0
+    except BlockingIOError:
+        return False
 
 
 async def no_warm_up(_: int) -> None:
@@ -62,16 +68,18 @@ def prepared(
 
 @needs_root
 def test_dropped_caches_are_cold_and_proven_so(tmp_path: Path) -> None:
-    """The kernel's own figure before and after, with 64 MiB in the cache that we put there."""
-    file = tmp_path / "data"
-    file.write_bytes(b"x" * (64 << 20))
+    """With 64 MiB in the cache that we put there; the kernel's own figures are in the record."""
+    file, size = tmp_path / "data", 64 << 20
+    file.write_bytes(b"x" * size)
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
-    record, warnings = prepared(tmp_path, {"sync": True}, {"drop_caches": True})
+        assert is_cached(opened, size)
+        record, warnings = prepared(tmp_path, {"sync": True}, {"drop_caches": True})
+        assert not is_cached(opened, size)
     assert warnings == []
     assert record["cache"] == "cold"
-    assert record["cached_before"] - record["cached_after"] > 32 << 20
-    assert 0 <= record["drop_caches_seconds"] < 30
+    assert min(record["cached_before"], record["cached_after"]) > 0
+    assert record["drop_caches_seconds"] >= 0
 
 
 class Unprivileged(LocalHost):
@@ -87,17 +95,18 @@ def test_caches_that_may_not_be_dropped_are_told(tmp_path: Path) -> None:
     assert warnings == ["drop_caches is not allowed on local; caches stay as they are there"]
 
 
-def test_sync_writes_what_is_dirty(tmp_path: Path) -> None:
-    (tmp_path / "data").write_bytes(b"x" * (32 << 20))
-    before = dirty()
+def test_sync_writes_what_is_dirty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the call that does: others write, too, so what is dirty on the machine says nothing."""
+    calls = []
+    monkeypatch.setattr(os, "sync", lambda: calls.append("sync"))
     record, _ = prepared(tmp_path, {"sync": True})
     assert record["cache"] == "as left"
-    assert dirty() <= max(before - (16 << 20), 16 << 20), "others may be writing, too, but hardly so much"
+    assert calls == ["sync"]
 
 
 def test_settling_takes_as_long_as_it_says(tmp_path: Path) -> None:
     record, _ = prepared(tmp_path, {"settle": "0.3s"})
-    assert 0.3 <= record["settle_seconds"] < 3
+    assert record["settle_seconds"] >= 0.3
 
 
 def test_preconditioning_writes_and_leaves_nothing(tmp_path: Path) -> None:

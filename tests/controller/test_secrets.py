@@ -63,7 +63,7 @@ def test_no_program_is_told_a_password_in_its_words(name: str, tmp_path: Path, s
         str(scratch),
     )
     done = subprocess.run(
-        (*trace, sys.executable, "-c", MAIN, *words), capture_output=True, text=True, check=False, timeout=280
+        (*trace, sys.executable, "-c", MAIN, *words), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     said = calls.read_text(errors="replace")

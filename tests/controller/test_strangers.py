@@ -101,5 +101,5 @@ def test_where_proc_hides_others_nobody_is_taken_to_be_alone(alice: Account) -> 
         'mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid=$0 --regid=$0 --clear-groups sh -c "$1"'
     )
     words = ("unshare", "--mount", "sh", "-eu", "-c", hide, str(alice.uid), strangers._ASK)
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout == "hidden\n", done.stderr

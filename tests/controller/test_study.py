@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Every trial goes well, or fails as told."""
+    """Every trial goes well, or fails as told, and claims to take so many `seconds`."""
+
+    seconds = 1.0
 
     def __init__(self, *categories: str) -> None:
         self.categories = list(categories)
@@ -34,7 +36,7 @@ class Runner:
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, Account]:
         self.made.append((number, attempt))
         if not self.categories:
-            return Result(trial, "ok", 1.0, {"wall": 1.0}), Account(warnings=["said often"])
+            return Result(trial, "ok", self.seconds, {"wall": 1.0}), Account(warnings=["said often"])
         category = self.categories.pop(0)
         account = Account(failure=TrialFailure(category, f"it is {category}"))
         return Result(trial, "failed", 1.0, category=category), account
@@ -74,9 +76,10 @@ def study(
 
 
 def test_a_trial_that_would_not_end_in_time_is_not_begun(writer: RunWriter, told: Recorder) -> None:
-    """The trials claim to take a second, the limit leaves room for one and what is spared."""
-    limit = TimeLimit(SPARE + 1.2)
+    """The trials claim to take an hour, the limit leaves room for one and what is spared."""
+    limit = TimeLimit(SPARE + 4000)
     runner = Runner()
+    runner.seconds = 3600
     assert asyncio.run(study(writer, runner, told, limit=limit).run(1)) == "time-limit"
     assert len(runner.made) == 1
 

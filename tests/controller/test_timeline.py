@@ -12,18 +12,20 @@ from steelyard import api
 
 pytestmark = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
 Lines = list[dict[str, Any]]
+FOR_EVER = 10**9
+"""More events than ever come: what fails a trial ends its workload."""
 
 
 @pytest.fixture
-def played(told: Any) -> Callable[..., api.Run]:
-    """Run a workload that sleeps while the timeline acts on an iperf3 server beside it."""
+def played(told: Any, lasting: Callable[[int], list[str]]) -> Callable[..., api.Run]:
+    """Run a workload that waits for so many events while the timeline acts on an iperf3 server beside it."""
 
-    def run(*timeline: dict[str, Any], seconds: float = 1.0, keep: str = "run", **more: Any) -> api.Run:
+    def run(*timeline: dict[str, Any], until: int = FOR_EVER, keep: str = "run", **more: Any) -> api.Run:
         tree = {
             "experiment": "played",
             "roles": {"server": 1, "client": 1},
             "services": {"net": {"use": "iperf3", "open": True, "on": "server", "keep": keep}},
-            "workload": {"use": "command", "on": "client", "run": ["sleep", str(seconds)]},
+            "workload": {"use": "command", "on": "client", "run": lasting(until)},
             "timeline": list(timeline),
             "telemetry": "off",
             "repeat": 1,
@@ -44,10 +46,11 @@ def test_entries_fire_in_the_order_of_the_file_each_when_the_one_before_is_compl
     run = played(
         {"at": "200ms", "do": "pause", "service": "net", "node": 0, "length": "300ms"},
         {"at": "100ms", "do": "run", "run": ["echo", "late"], "on": "client"},
+        until=2,
     )
     first, second = events(run)
     assert (first["event"], second["event"]) == ("pause", "run")
-    assert 0.2 <= first["began"] < 0.9
+    assert first["began"] >= 0.2
     assert (second["asked"], second["began"] >= first["began"] + first["took"]) == (0.1, True)
     (trial,) = run.record.trials
     assert trial.result.status == "ok", trial.message
@@ -59,16 +62,16 @@ def test_again_and_again_beside_the_others(played: Callable[..., api.Run]) -> No
     run = played(
         {"at": "0.2s", "every": "200ms", "do": "run", "run": ["true"], "on": "server"},
         {"at": "0.5s", "do": "run", "run": ["true"], "on": "client"},
-        seconds=1.3,
+        until=20,
     )
     again = [line["asked"] for line in events(run) if line["entry"] == 0]
     assert again == pytest.approx([0.2 * number for number in range(1, len(again) + 1)])
-    assert len(again) >= 3
+    assert len(again) >= 19
     assert [line["entry"] for line in events(run)].count(1) == 1
 
 
 def test_a_kill_on_purpose_fails_no_trial_and_is_healed_for_the_next(played: Callable[..., api.Run]) -> None:
-    run = played({"at": "0.1s", "do": "kill", "service": "net", "node": 0}, repeat=2)
+    run = played({"at": "0.1s", "do": "kill", "service": "net", "node": 0}, until=1, repeat=2)
     assert [trial.result.status for trial in run.record.trials] == ["ok", "ok"]
     assert len([line for line in run.record.journal if line["kind"] == "service-ready"]) == 1
 
@@ -78,7 +81,7 @@ def test_when_its_condition_holds(played: Callable[..., api.Run]) -> None:
         {"at": "0s", "do": "kill", "service": "net", "node": 0},
         {"at": "0.2s", "do": "restart", "service": "net", "node": 0},
         {"when": "net.settled", "for": "0.6s", "within": "20s", "do": "run", "run": ["true"], "on": "client"},
-        seconds=3,
+        until=3,
     )
     *_, last = events(run)
     assert (last["entry"], last["asked"]) == (2, None)
@@ -91,23 +94,20 @@ def test_a_condition_that_names_what_is_not_told_fails_at_once(played: Callable[
     if not shutil.which("memcached"):
         pytest.skip("memcached is not installed")
     wanted = {"when": "store.conections > 9", "within": "1min", "do": "run", "run": ["true"], "on": "client"}
-    run = played(wanted, seconds=30, roles=roles, services=store)
+    run = played(wanted, roles=roles, services=store)
     (trial,) = run.record.trials
     assert trial.result.category == "event-failed", trial.message
     assert "did you mean 'store.connections'" in trial.message
-    assert trial.result.seconds < 20
 
 
 def test_a_condition_that_never_holds_fails_the_trial(played: Callable[..., api.Run]) -> None:
     run = played(
         {"at": "0s", "do": "kill", "service": "net", "node": 0},
         {"when": "net.settled", "within": "0.6s", "do": "run", "run": ["true"], "on": "client"},
-        seconds=30,
     )
     (trial,) = run.record.trials
     assert trial.result.category == "event-failed"
     assert "entry 2 of the timeline, run: 'net.settled' did not hold within 0.6 s" in trial.message
-    assert trial.result.seconds < 20
 
 
 def test_a_command_that_fails_fails_the_trial(played: Callable[..., api.Run]) -> None:
@@ -120,8 +120,8 @@ def test_a_command_that_fails_fails_the_trial(played: Callable[..., api.Run]) ->
 def test_what_did_not_come_is_marked(played: Callable[..., api.Run]) -> None:
     run = played(
         {"at": "10min", "do": "run", "run": ["true"], "on": "server"},
-        {"at": "0s", "every": "300ms", "do": "run", "run": ["true"], "on": "server"},
-        seconds=0.5,
+        {"at": "0s", "every": "10min", "do": "run", "run": ["true"], "on": "server"},
+        until=1,
     )
     (trial,) = run.record.trials
     assert [(mark.kind, mark.reason) for mark in trial.marks if mark.kind == "incomplete"] == [
@@ -132,10 +132,9 @@ def test_what_did_not_come_is_marked(played: Callable[..., api.Run]) -> None:
 
 def test_an_event_that_cannot_happen_here_is_told_before_the_trial(played: Callable[..., api.Run]) -> None:
     roles = {"client": 1, "server": "all"}  # how many those are, the site says
-    run = played({"at": "0s", "do": "kill", "service": "net", "node": 7}, seconds=30, roles=roles)
+    run = played({"at": "0s", "do": "kill", "service": "net", "node": 7}, roles=roles)
     (trial,) = run.record.trials
     assert (trial.result.category, "node 7" in trial.message) == ("event-failed", True)
-    assert trial.result.seconds < 15
 
 
 def test_a_site_that_cannot_cut_is_told_before_anything_starts(played: Callable[..., api.Run]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from patience import comes
 from steelyard.controller.turn import Turn
 from steelyard.errors import HostError
 
@@ -72,7 +73,7 @@ def test_the_second_waits_until_the_first_is_over(told: Recorder) -> None:
         assert await waits(Turn(told, beside=False))
         assert first.stdin
         first.stdin.close()
-        async with asyncio.timeout(10), Turn(told, beside=False) as turn:
+        async with Turn(told, beside=False) as turn:
             assert turn.alone()
 
     with another() as first:
@@ -85,7 +86,7 @@ def test_the_second_waits_until_the_first_is_over(told: Recorder) -> None:
 def test_a_turn_ends_with_its_process(told: Recorder) -> None:
     async def story(first: subprocess.Popen[str]) -> None:
         first.kill()
-        async with asyncio.timeout(10), Turn(told, beside=False):
+        async with Turn(told, beside=False):
             pass
 
     with another() as first:
@@ -202,10 +203,10 @@ def test_who_waited_for_files_that_were_taken_away_locks_those_that_others_find(
     async def story(first: subprocess.Popen[str]) -> None:
         second = Turn(told, beside=False)
         coming = asyncio.create_task(second.__aenter__())
-        await asyncio.sleep(0.2)
+        assert await comes(lambda: told.warnings), "it waits for its turn"
         assert first.stdin
         first.stdin.close()
-        await asyncio.wait_for(coming, 10)
+        await coming
         assert await waits(Turn(told, beside=False)), "a third finds the lock of the second"
         assert second.alone()
         await second.__aexit__(None, None, None)

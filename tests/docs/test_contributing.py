@@ -56,7 +56,7 @@ def typed(words: list[str], clone: Path, tmp_path: Path) -> subprocess.Completed
     env["STEELYARD_RUNTIME_DIR"] = str(tmp_path)
     env.pop("STEELYARD_TEST_SESSION", None)  # it is a session of its own, and must leave ours alone
     argv = [sys.executable, *module[words[0]], *words[1:]]
-    return subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, check=False)
 
 
 def test_the_page_has_files_and_commands(clone):

@@ -1,18 +1,27 @@
-"""Every experiment in docs and examples is read and checked, so that none goes out of date."""
+"""Every experiment in docs and examples is checked, and the short ones run, so that none goes out of date."""
 
 from __future__ import annotations
 
 import csv
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from steelyard.cli.app import run
 from steelyard.model.space import cells
+from steelyard.plugins import find
+from steelyard.services.base import Service
 from steelyard.spec.bind import bound_all
 from steelyard.spec.load import checked_source, load
 from steelyard.spec.sites import resolve
 from steelyard.spec.source import read
+from steelyard.tools.find import missing
+from steelyard.workloads.base import Workload
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples").rglob("*.yaml"))
@@ -31,6 +40,23 @@ SITES = [
     for number, block in enumerate(BLOCK.findall(page.read_text()))
     if block.startswith("# sites.yaml")
 ]
+
+
+MINUTE = 60.0
+SHORT = {
+    "databases/memcached.yaml": "local:2",
+    "failing.yaml": "local",
+    "fermilab/gensim.yaml": "local",
+    "fermilab/streams.yaml": "netns:2:100MB/s",
+    "hello.yaml": "local",
+    "lockstep.yaml": "local:4",
+    "published/fermilab-2015/figure-1.yaml": "local",
+    "published/fermilab-2015/table-1.yaml": "local",
+    "ska.yaml": "local",
+    "ska1-outstanding.yaml": "local",
+}
+"""Examples that take about a minute where nothing else runs, and a site for each."""
+FAILING = {"failing.yaml": 8}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
@@ -69,3 +95,42 @@ def test_published_ids_are_those_of_the_shared_list():
     with shared.open(newline="") as file:
         known = {row["id"] for row in csv.DictReader(file)}
     assert {load(path)[0].tags.get("published") for path in FILES} - {None} <= known
+
+
+def steelyard(*words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "steelyard", *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
+def test_what_is_planned_for_under_a_minute_is_listed_as_short(path, capsys):
+    name = str(path.relative_to(ROOT / "examples"))
+    assert run(("plan", str(path), "--site", SHORT.get(name, "local:7"), "--json")) == 0
+    seconds = json.loads(capsys.readouterr().out)["seconds"]
+    if seconds:
+        assert (name in SHORT) == (seconds[1] <= MINUTE)
+
+
+def needed(experiment):
+    """Skip where something that the experiment uses is not installed."""
+    uses = [("workloads", one.use, Workload) for one in experiment.workload]
+    uses += [("services", one.use, Service) for one in experiment.services.values()]
+    for kind, use, base in uses:
+        for tool in missing(find(kind, use, base).needs):
+            pytest.skip(f"{tool.name} is not installed")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "site"), SHORT.items())
+def test_a_short_example_runs(name, site):
+    """As a user would run it, on a machine that others use, too: their disturbance decides no requirement."""
+    path = ROOT / "examples" / name
+    if site.startswith("netns") and os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    needed(load(path)[0])
+    words = ("--site", site, "--undecided", "pass", "--disturbed", "include")
+    done = steelyard("run", "-q", str(path), *words)
+    assert done.returncode in (0, 1), done.stderr  # 1: this machine does not meet what it requires
+    assert Path(done.stdout.splitlines()[-1]).is_file()
+    (found,) = json.loads(steelyard("list", "--json").stdout)
+    assert (found["state"], found["failed"]) == ("complete", FAILING.get(name, 0)), done.stderr

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from patience import until
 
 CELLS = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).with_name('cells.py')))}"
 SMALL = ("--set", "heap=128MiB", "--set", "jvm=[-XX:TieredStopAtLevel=1]", "--set", "keyspaces=[cells]")
@@ -47,12 +48,10 @@ class Bench:
         self.env["STEELYARD_RUNTIME_DIR"] = str(place)
         self._started: list[subprocess.Popen[str]] = []
 
-    def cluster(self, *words: str, within: float = 150.0) -> Ended:
+    def cluster(self, *words: str) -> Ended:
         """Run an action to its end."""
         argv = [sys.executable, "-m", "steelyard", "cluster", *words]
-        return subprocess.run(
-            argv, cwd=self.place, env=self.env, capture_output=True, text=True, timeout=within, check=False
-        )
+        return subprocess.run(argv, cwd=self.place, env=self.env, capture_output=True, text=True, check=False)
 
     def starts(self, *words: str) -> subprocess.Popen[str]:
         """Run an action beside the test, which `end` ends."""
@@ -68,7 +67,7 @@ class Bench:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def comes_to(self, doing: str, *name: str, within: float = 90.0) -> dict[str, Any]:
+    def comes_to(self, doing: str, *name: str) -> dict[str, Any]:
         """Wait until the only cluster, or that of a name, does this."""
         found: Any = {}
 
@@ -77,7 +76,7 @@ class Bench:
             found = self.status(*name)
             return isinstance(found, dict) and found["doing"] == doing
 
-        assert until(there, within), (found, [run.name for run in self.runs()], self.log())
+        assert until(there), (found, [run.name for run in self.runs()], self.log())
         return dict(found)
 
     def runs(self) -> list[Path]:
@@ -124,7 +123,7 @@ class Bench:
             control = run / "control.json"
             if control.exists() and control.stat().st_size:
                 _end_controller(run.name, int(json.loads(control.read_text())["pid"]))
-        assert until(lambda: not self.bearers(), 20), self.bearers()
+        assert until(lambda: not self.bearers()), self.bearers()
 
 
 def _end_controller(run: str, pid: int) -> None:
@@ -146,12 +145,3 @@ def environments() -> list[tuple[int, bytes]]:
             except OSError:
                 continue
     return found
-
-
-def until(condition: Callable[[], Any], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True

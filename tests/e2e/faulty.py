@@ -40,7 +40,7 @@ import steelyard.sites.local
 import steelyard.spec.load
 import steelyard.workloads.command
 
-PATIENCE = 60.0  # seconds after which a copy hangs
+PATIENCE = 300.0  # seconds after which a copy hangs
 OF_OS = (
     *("close", "fdatasync", "ftruncate", "listdir", "mkdir", "open", "pidfd_open", "posix_fallocate"),
     *("posix_spawn", "pwrite", "read", "rename", "replace", "rmdir", "scandir", "stat", "statvfs", "unlink"),

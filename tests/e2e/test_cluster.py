@@ -122,15 +122,15 @@ def test_two_at_once_each_by_its_name(bench: Any) -> None:
     assert joined.returncode == 5, joined.stderr
     assert joined.stdout.strip() == str(two["services"]["ring"]["port"])
     assert bench.cluster("kill", "one").returncode == 0
-    assert until(lambda: isinstance(bench.status(), dict), 20), "only the other is left"
+    assert until(lambda: isinstance(bench.status(), dict)), "only the other is left"
     assert bench.cluster("STOP", "two").returncode == 0
-    assert until(lambda: bench.status() == [], 20)
+    assert until(lambda: bench.status() == [])
     assert sorted(bench.ending(run)["state"] for run in bench.runs()) == [
         "complete",
         "complete",
         "interrupted",
     ]
-    assert until(lambda: not bench.bearers() and not bench.left(), 10)
+    assert until(lambda: not bench.bearers() and not bench.left())
 
 
 @needs_redis
@@ -146,7 +146,7 @@ def test_stop_waits_for_the_application(bench: Any) -> None:
     assert "1 nodes" in taken.stdout, taken.stderr
     assert not bench.journal("snapshot-failed")
     flag.touch()
-    said, complaints = running.communicate(timeout=30)
+    said, complaints = running.communicate()
     assert (running.returncode, said) == (0, "done\n"), complaints
     assert not bench.journal("run-held")
 
@@ -159,12 +159,12 @@ def test_what_dies_leaves_nothing(bench: Any, whom: str) -> None:
     if whom == "controller":
         running.kill()
         running.communicate()
-        assert until(lambda: not bench.bearers(), 10), "the minder ends everything"
+        assert until(lambda: not bench.bearers()), "the minder ends everything"
         assert bench.status() == []
         return
     (server,) = (pid for pid, _ in clusters.environments() if f"redis-server 127.0.0.1:{port}" in _words(pid))
     os.kill(server, signal.SIGKILL)
-    _, complaints = running.communicate(timeout=30)
+    _, complaints = running.communicate()
     assert running.returncode == 125
     assert "ended by signal 9" in complaints
     assert bench.ending()["state"] == "failed"
@@ -181,7 +181,7 @@ def _words(pid: int) -> str:
 
 @needs_redis
 def test_it_ends_before_its_time_limit(bench: Any) -> None:
-    done = bench.cluster("run", *REDIS, "--time", "0:00:24", within=60)
+    done = bench.cluster("run", *REDIS, "--time", "0:00:35")
     assert done.returncode == 0, done.stderr
     assert bench.ending()["reason"] == "the time limit of its hosts came near"
     assert not bench.bearers()
@@ -189,7 +189,7 @@ def test_it_ends_before_its_time_limit(bench: Any) -> None:
 
 @needs_redis
 def test_an_application_that_outlasts_the_time_limit_is_ended(bench: Any) -> None:
-    done = bench.cluster("run", *REDIS, "--time", "0:00:23", "--appl", "sleep 60", within=60)
+    done = bench.cluster("run", *REDIS, "--time", "0:00:35", "--appl", "sleep 600")
     assert done.returncode == 130, done.stderr
     assert bench.ending()["state"] == "interrupted"
     assert not bench.bearers()
@@ -201,7 +201,6 @@ needs_cassandra = pytest.mark.skipif(
 
 
 @needs_cassandra
-@pytest.mark.timeout(300)
 def test_the_life_of_a_ring(bench: Any) -> None:
     """One ring for all: asked, filled by another job, kept by hand and at its end, recovered by one node."""
     started = bench.cluster("run", "-nT", "2", "-j", "brain", *clusters.SMALL, "--snapshot", "--detach")
@@ -219,9 +218,10 @@ def test_the_life_of_a_ring(bench: Any) -> None:
     assert taken.returncode == 0, taken.stderr
     assert "60 rows of 2 nodes" in taken.stdout
     assert bench.cluster("stop").returncode == 0
-    assert until(lambda: bench.status() == [], 60), bench.log()
+    assert until(lambda: bench.status() == []), bench.log()
     brain = bench.runs()[0]
-    assert bench.ending(brain)["state"] == "complete", bench.journal("snapshot-failed", brain)
+    assert [line["reason"] for line in bench.journal("snapshot-failed", brain)] == []
+    assert bench.ending(brain)["state"] == "complete"
     listed = bench.cluster("snapshots", "--json")
     kept = json.loads(listed.stdout)
     assert [(one["nodes"], one["rows"], one["site"]) for one in kept] == [(2, 60, "local:2")] * 2
@@ -250,7 +250,6 @@ def _recovered(bench: Any, newest: str) -> None:
 
 @pytest.mark.full
 @needs_cassandra
-@pytest.mark.timeout(300)
 def test_a_ring_is_kept_in_an_object_store_and_comes_back_larger(bench: Any, tmp_path: Path) -> None:
     with object_store.serving(tmp_path / "s3") as keys:
         bench.env |= keys
@@ -270,7 +269,6 @@ def test_a_ring_is_kept_in_an_object_store_and_comes_back_larger(bench: Any, tmp
 
 @pytest.mark.full
 @needs_cassandra
-@pytest.mark.timeout(300)
 def test_a_time_limit_in_the_middle_of_a_snapshot_leaves_none(bench: Any) -> None:
     flag, seen = bench.stalls()
     app = shell(f"{clusters.CELLS} load 20; touch {flag}")
@@ -282,5 +280,5 @@ def test_a_time_limit_in_the_middle_of_a_snapshot_leaves_none(bench: Any) -> Non
     assert not bench.journal("snapshot-taken")
     flag.unlink()
     assert json.loads(bench.cluster("snapshots", "--json").stdout) == []
-    assert until(lambda: not bench.bearers(), 10)
+    assert until(lambda: not bench.bearers())
     assert not bench.left()

@@ -8,11 +8,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from patience import until
 
 pytestmark = [
     pytest.mark.full,  # most of its 40 s pass until a silent host counts as lost
@@ -28,13 +29,12 @@ roles: {node: 3}
 workload: {use: command, script: 'echo $$; sleep "$(cat PLACE)"'}
 repeat: 2
 """
-BOUND = 60.0
 
 
 @pytest.fixture
 def running(own_place: Path) -> Iterator[subprocess.Popen[str]]:
     place = own_place / "seconds"
-    place.write_text("120")
+    place.write_text("3600")
     file = own_place / "cut.yaml"
     file.write_text(EXPERIMENT.replace("PLACE", str(place)))
     argv = [sys.executable, "-m", "steelyard", "run", str(file), "--site", "netns:3"]
@@ -44,7 +44,7 @@ def running(own_place: Path) -> Iterator[subprocess.Popen[str]]:
     finally:
         if run.poll() is None:
             run.terminate()
-        run.communicate(timeout=60)
+        run.communicate()
 
 
 def devices() -> set[str]:
@@ -54,23 +54,18 @@ def devices() -> set[str]:
 
 def cut_once_the_trial_runs(store: Path, host: int) -> str:
     """Cut a host off, by the command that the record gives a human."""
-    deadline = time.monotonic() + BOUND
-    while time.monotonic() < deadline:
-        if len(list(store.glob("runs/*/trials/1/*/run/stdout"))) == 3:
-            (environment,) = store.glob("runs/*/environment.json")
-            found = json.loads(environment.read_text())["hosts"][host]
-            subprocess.run(shlex.split(found["cut"]), check=True)
-            return str(found["name"])
-        time.sleep(0.05)
-    raise AssertionError("the trial did not begin")
+    begun = lambda: len(list(store.glob("runs/*/trials/1/*/run/stdout"))) == 3  # noqa: E731
+    assert until(begun), "the trial did not begin"
+    (environment,) = store.glob("runs/*/environment.json")
+    found = json.loads(environment.read_text())["hosts"][host]
+    subprocess.run(shlex.split(found["cut"]), check=True)
+    return str(found["name"])
 
 
 def test_a_cut_host_is_named_and_nothing_stays(running: subprocess.Popen[str], own_place: Path) -> None:
     before = devices()
     name = cut_once_the_trial_runs(Path(os.environ["STEELYARD_STORE"]), 1)
-    began = time.monotonic()
-    said, _ = running.communicate(timeout=120)
-    assert time.monotonic() - began < BOUND
+    said, _ = running.communicate()
     assert running.returncode == 3
     assert f"host {name} is lost" in said
     assert "steelyard resume" in said
@@ -78,5 +73,5 @@ def test_a_cut_host_is_named_and_nothing_stays(running: subprocess.Popen[str], o
     assert not list(Path(os.environ["STEELYARD_STORE"]).glob("scratch/*"))
     (own_place / "seconds").write_text("0.1")
     argv = [sys.executable, "-m", "steelyard", "resume", "last"]
-    again = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    again = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr

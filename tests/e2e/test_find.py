@@ -51,7 +51,7 @@ def test_it_finds_the_limits_and_a_killed_search_goes_on_to_the_same_end(
     wanted = [(one["parameters"], one["repetition"]) for one in ended(lab)]
     for count, argv in ((15, ("run", lab.file(EXPERIMENT), "-q")), (41, ("resume", "last", "-q"))):
         cut = lab.start(*argv)
-        assert until(lambda count=count: len(lab.runs()) == 2 and len(ended(lab)) >= count, 60), cut.said()
+        assert until(lambda count=count: len(lab.runs()) == 2 and len(ended(lab)) >= count), cut.said()
         cut.process.kill()
         cut.process.wait()
     assert lab.steelyard("resume", "last", "-q").code == 0

@@ -220,7 +220,6 @@ def test_no_room_for_the_report_does_not_spoil_the_results(lab: Lab, mount: Moun
             check=False,
             capture_output=True,
             text=True,
-            timeout=90,
         )
         assert ended.returncode == 0, ended.stderr
         assert "wall  median" in ended.stdout
@@ -235,9 +234,9 @@ def test_a_store_that_becomes_read_only(lab: Lab, mount: Mount, until: Callable[
     with mount("size=8m") as place:
         lab.store = place / "store"
         started = lab.start("run", lab.file(text), "--scratch", str(lab.place / "scratch"))
-        assert until(lambda: lab.runs() and len(lab.journal()) > 2, 20)
+        assert until(lambda: lab.runs() and len(lab.journal()) > 2)
         subprocess.run(["mount", "-o", "remount,ro", place], check=False)
-        outcome = started.ended(20)
+        outcome = started.ended()
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)
         assert outcome.code in (0, 3), outcome.said
         assert "Traceback" not in outcome.said

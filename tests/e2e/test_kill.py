@@ -7,7 +7,6 @@ before it, after it, and in its middle.
 from __future__ import annotations
 
 import itertools
-import shutil
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -124,14 +123,11 @@ def test_every_instant(number: int, counts: dict[str, int], strike: Strike) -> N
     survive(chosen(counts, IN_FULL, journal_instants(counts["journal"]))[number], strike)
 
 
-def survive_twice(instant: Instant, strike: Strike) -> None:
+def survive_twice(fault: dict[str, Any], strike: Strike) -> None:
     survivor = strike(MIDWAY.fault())
-    survivor.strike("resume", "last", fault=instant.fault())
+    survivor.strike("resume", "last", fault=fault)
     if not survivor.was_struck():
-        assert instant.nth > 1, f"{instant} did not happen: {survivor.outcome.said}"
-        survivor.is_whole()
-        shutil.rmtree(survivor.lab.store)
-        survive_twice(instant._replace(nth=instant.nth // 2), strike)
+        survive_twice(survivor.aims_lower(fault), strike)
         return
     assert survivor.outcome.code == -signal.SIGKILL
     survivor.nothing_left()
@@ -140,7 +136,7 @@ def survive_twice(instant: Instant, strike: Strike) -> None:
 
 @pytest.mark.parametrize("number", range(MORE_IN_DEFAULT))
 def test_the_resume_is_killed_too(number: int, counts_of_resume: dict[str, int], strike: Strike) -> None:
-    survive_twice(chosen(counts_of_resume, MORE_IN_FULL)[number * 9], strike)
+    survive_twice(chosen(counts_of_resume, MORE_IN_FULL)[number * 9].fault(), strike)
 
 
 @pytest.mark.full
@@ -148,7 +144,7 @@ def test_the_resume_is_killed_too(number: int, counts_of_resume: dict[str, int],
 def test_the_resume_is_killed_at_many_instants(
     number: int, counts_of_resume: dict[str, int], strike: Strike
 ) -> None:
-    survive_twice(chosen(counts_of_resume, MORE_IN_FULL)[number], strike)
+    survive_twice(chosen(counts_of_resume, MORE_IN_FULL)[number].fault(), strike)
 
 
 def survive_stopping(instant: Instant, strike: Strike) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,13 @@ experiment: gated
 workload: {{use: command, script: "while test ! -e {gate}; do sleep 0.02; done"}}
 repeat: 2
 """
+LOOKED_AT = """
+experiment: looked-at
+parameters: {{n: {{range: [1, 6]}}}}
+order: as-written
+workload: {{use: command, script: "until test -e {place}/look-$n; do sleep 0.02; done"}}
+repeat: 1
+"""
 
 
 @pytest.fixture
@@ -28,12 +34,12 @@ def first(lab: Lab, until: Callable[..., bool]) -> tuple[Path, Path]:
     """A run in the middle of its first trial, and the gate that lets it go on."""
     gate = lab.place / "gate"
     lab.start("run", lab.file(GATED.format(gate=gate)))
-    assert until(lambda: lab.runs() and any(line["kind"] == "trial-started" for line in lab.journal()), 20)
+    assert until(lambda: lab.runs() and any(line["kind"] == "trial-started" for line in lab.journal()))
     return lab.runs()[0], gate
 
 
 def over(lab: Lab, run: Path, until: Callable[..., bool]) -> bool:
-    return until(lambda: lab.journal(run)[-1]["kind"] == "run-ended", 20)
+    return until(lambda: lab.journal(run)[-1]["kind"] == "run-ended")
 
 
 def at(journal: list[Line], kind: str) -> list[float]:
@@ -49,7 +55,7 @@ def marked(journal: list[Line]) -> list[bool]:
 def test_the_second_run_waits(lab: Lab, first: tuple[Path, Path], until: Callable[..., bool]) -> None:
     run, gate = first
     second = lab.start("run", "--repeat", "1", "--", "true")
-    assert until(lambda: "waiting for it to end" in second.said(), 20)
+    assert until(lambda: "waiting for it to end" in second.said())
     gate.touch()
     assert second.ended().code == 0, second.said()
     (other,) = (each for each in lab.runs() if each != run)
@@ -62,9 +68,9 @@ def test_a_waiting_run_can_be_interrupted(
     lab: Lab, first: tuple[Path, Path], until: Callable[..., bool]
 ) -> None:
     second = lab.start("run", "--repeat", "1", "--", "true")
-    assert until(lambda: "waiting for it to end" in second.said(), 20)
+    assert until(lambda: "waiting for it to end" in second.said())
     second.process.terminate()
-    assert second.ended(20).code == 130, second.said()
+    assert second.ended().code == 130, second.said()
     (other,) = (each for each in lab.runs() if each != first[0])
     assert lab.journal(other)[-1]["state"] == "interrupted"
 
@@ -111,9 +117,9 @@ def test_the_newest_is_the_last_even_within_a_second(lab: Lab, fork_server: Fork
 
 
 def test_reading_while_a_run_writes(lab: Lab, fork_server: ForkServer, until: Callable[..., bool]) -> None:
-    """Whenever one looks, what has finished can be seen, and more each time."""
-    started = lab.start("run", "-q", "--repeat", "60", "--", "sleep", "0.005")
-    assert until(lab.runs, 20)
+    """Whenever one looks, what has finished can be seen; each trial waits until one has looked."""
+    started = lab.start("run", "-q", lab.file(LOOKED_AT.format(place=lab.place)))
+    assert until(lab.runs)
     seen = []
     while started.process.poll() is None:
         listed = fork_server.run(lab, "list", "--json")
@@ -121,13 +127,14 @@ def test_reading_while_a_run_writes(lab: Lab, fork_server: ForkServer, until: Ca
         (entry,) = json.loads(listed.said)
         assert entry["state"] in ("running", "died", "complete")  # it died if it has not quite begun
         seen.append(entry["trials"])
+        (lab.place / f"look-{entry['trials'] + 1}").touch()
         if importlib.util.find_spec("steelyard.cli.show") and entry["trials"]:
             shown = fork_server.run(lab, "show", "last")
             assert "Traceback" not in shown.said, shown.said
     assert started.ended().code == 0, started.said()
     assert seen == sorted(seen)
-    assert len(set(seen)) > 3
-    assert len(lab.results()) == 60
+    assert set(seen) >= set(range(6))
+    assert len(lab.results()) == 6
 
 
 def populate(store: Path, model: Path, number: int) -> None:
@@ -140,19 +147,15 @@ def populate(store: Path, model: Path, number: int) -> None:
                 shutil.copy(path, run)
 
 
-def test_a_thousand_runs_are_listed_at_once(lab: Lab, fork_server: ForkServer) -> None:
-    """Less than a second on the machine it was written on; the bench holds it to that."""
+def test_a_thousand_runs_are_listed(lab: Lab, fork_server: ForkServer) -> None:
+    """How soon, the bench says."""
     assert fork_server.run(lab, "run", "--", "true").code == 0
     populate(lab.place / "many", lab.runs()[0], 1000)
-    began = time.monotonic()
     listed = lab.steelyard("list", "--all", "--json", "--store", str(lab.place / "many"))
-    took = time.monotonic() - began
-    print(f"listed 1000 runs in {took:.2f} s")
     found = json.loads(listed.said)
     assert {(entry["state"], entry["trials"]) for entry in found} == {("complete", 6)}
     assert [entry["run"] for entry in found] == sorted(entry["run"] for entry in found)
     assert len(found) == 1000
-    assert took < 5
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def begun(lab: Lab, until: Callable[..., bool]) -> Started:
     the next.
     """
     started = lab.start("run", lab.file(TREE.format(calm=lab.place / "calm")))
-    assert until(lambda: lab.runs() and sleepers(lab) == 2, 20)
+    assert until(lambda: lab.runs() and sleepers(lab) == 2)
     return started
 
 
@@ -67,7 +67,7 @@ def test_without_its_minder_a_run_ends_and_says_so(
     """It cannot start anything any more: failing all further trials would be a result that is none."""
     started = begun(lab, until)
     os.kill(minder(lab), signal.SIGKILL)
-    outcome = started.ended(20)
+    outcome = started.ended()
     assert outcome.code == 3, outcome.said
     assert "the minder" in outcome.said
     assert "is gone" in outcome.said
@@ -88,7 +88,7 @@ def test_when_both_are_killed_the_next_command_sweeps(
     started.process.kill()
     os.kill(doomed, signal.SIGKILL)
     started.ended()
-    assert until(lambda: doomed not in lab.bearers(run), 5)
+    assert until(lambda: doomed not in lab.bearers(run))
     assert lab.bearers(run), "the tree should have outlived its minder"
     if sweeper == "run":
         other = fork_server.run(lab, "run", "--repeat", "1", "--store", "other", "--", "true")

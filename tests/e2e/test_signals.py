@@ -21,6 +21,11 @@ experiment: slow
 workload: {use: command, run: [sleep, 0.05]}
 repeat: 6
 """
+MANY = """
+experiment: many
+workload: {{use: command, script: "test -e {calm} || sleep 0.05"}}
+repeat: 100
+"""
 
 
 def in_good_order(survivor: Survivor, number: int) -> None:
@@ -72,25 +77,27 @@ def test_a_signal_at_other_instants(
 def test_a_signal_from_outside(
     number: int, lab: Lab, fork_server: ForkServer, until: Callable[..., bool]
 ) -> None:
-    """A real process, at an instant that nobody chose."""
-    started = lab.start("run", lab.file(SLOW))
-    assert until(lambda: lab.runs() and len(lab.journal()) > 1, 20)
+    """A real process, at an instant that nobody chose, long before its end."""
+    calm = lab.place / "calm"
+    started = lab.start("run", lab.file(MANY.format(calm=calm)))
+    assert until(lambda: lab.runs() and len(lab.journal()) > 1)
     time.sleep(random.Random(number).uniform(0, 0.2))
     started.process.send_signal(number)
-    outcome = started.ended(20)
+    outcome = started.ended()
     assert outcome.code == 130, outcome.said
     ended = lab.journal()[-1]
     assert (ended["kind"], ended["state"]) == ("run-ended", "interrupted")
+    calm.touch()
     resumed = fork_server.run(lab, "resume", "last")
     assert resumed.code == 0, resumed.said
     assert lab.journal()[-1]["state"] == "complete"
-    assert [result[1:3] for result in lab.results()] == [(k, "ok") for k in range(1, TRIALS + 1)]
+    assert [result[1:3] for result in lab.results()] == [(k, "ok") for k in range(1, 101)]
 
 
 def test_impatience_does_no_harm(lab: Lab, until: Callable[..., bool]) -> None:
     """Ctrl-C again and again."""
-    process = lab.start("run", lab.file(SLOW)).process
-    assert until(lambda: lab.runs() and len(lab.journal()) > 1, 20)
+    process = lab.start("run", lab.file(MANY.format(calm="never"))).process
+    assert until(lambda: lab.runs() and len(lab.journal()) > 1)
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
         time.sleep(0.002)

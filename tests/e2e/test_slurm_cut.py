@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,10 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import until
 
 pytestmark = [
     pytest.mark.full,  # most of its 2 minutes pass until Slurm takes a silent node for down
-    pytest.mark.timeout(300),
     pytest.mark.xdist_group("batch"),
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
     pytest.mark.skipif(not shutil.which("ip"), reason="no ip is installed"),
@@ -34,7 +33,6 @@ disturbed: include
 telemetry: off
 repeat: 2
 """
-BOUND = 120.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Run:
 
     def ended(self) -> tuple[int, str]:
         """Its code and what it said. What comes later, by `resume`, waits no more."""
-        said, _ = self._process.communicate(timeout=BOUND)
+        said, _ = self._process.communicate()
         self._seconds.write_text("0.1")
         return self._process.returncode, said
 
@@ -138,23 +136,14 @@ def content(path: Path) -> bytes:
         return b""
 
 
-def until(condition: Callable[[], object], seconds: float = BOUND) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
-
-
 def steelyard(*words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "steelyard", *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=BOUND, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
 def assert_nothing_stays(run: Run, cluster: Cluster) -> None:
-    assert until(lambda: not cluster.unfinished(), 30), cluster.unfinished()
-    assert until(lambda: not run.bearers(), 30), run.bearers()
+    assert until(lambda: not cluster.unfinished()), cluster.unfinished()
+    assert until(lambda: not run.bearers()), run.bearers()
     if not until(lambda: not list(run.store.glob("scratch/*")), 5):
         # Slurm may end the agent of a lost node before that has cleared up; `clean` finds what is left.
         cleaned = steelyard("clean")

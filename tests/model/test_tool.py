@@ -21,14 +21,14 @@ def test_a_tool_from_pypi_is_started_from_its_own_environment(program, file, tmp
     (place / file).chmod(0o755)
     argv = Tool("measure", pip="measure", program=program).argv("a b", "$HOME")
     env = {"XDG_CACHE_HOME": str(tmp_path / "a cache"), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10, check=True)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "mine: a b, $HOME\n"
 
 
 def test_without_an_environment_the_one_on_path_is_taken(tmp_path):
     argv = Tool("echo", pip="echo").argv("hello")
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10, check=True)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "hello\n"
 
 
@@ -40,7 +40,7 @@ def test_one_that_packages_hide_from_path_is_started_in_its_newest_version(tmp_p
         (place / "hidden").chmod(0o755)
     tool = Tool("hidden", places=(f"{tmp_path}/lib/*/bin", f"{tmp_path}/none/*/bin"))
     env = {"PATH": "/usr/bin:/bin"}
-    done = subprocess.run(tool.argv("a b"), env=env, capture_output=True, text=True, timeout=10, check=True)
+    done = subprocess.run(tool.argv("a b"), env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "15: a b\n"
     on_path = Tool("echo", places=tool.places).argv("plain")
     assert subprocess.run(on_path, env=env, capture_output=True, text=True, check=True).stdout == "plain\n"

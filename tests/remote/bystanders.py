@@ -19,7 +19,7 @@ from steelyard.remote.token import Token
 async def story(folder: Path, shell: str) -> None:
     transport = PipedTransport("n1", "127.0.0.1", shell=shell)
     token = Token.mine("bystanders")
-    async with ShellHost.open(transport, token, folder / "log", pace=Pace(0.5, 5.0, 10.0)) as host:
+    async with ShellHost.open(transport, token, folder / "log", pace=Pace(0.5, 300.0, 300.0)) as host:
         streams = Streams(folder / "out", folder / "err")
         for argv in (("true",), ("sh", "-c", "setsid sleep 300 & exit 1")):
             await (await host.start(Command(argv), streams, cwd=PurePosixPath(folder))).wait()

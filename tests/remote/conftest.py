@@ -7,12 +7,12 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE, until
 from steelyard.remote.minder.processes import pids, processes, read_proc
 from steelyard.remote.sweep import Bearer, bearers, end_bearers
 from steelyard.remote.token import Token
@@ -52,18 +52,13 @@ class Run:
         self.started.append(started)
         return started
 
-    def until(self, condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-        """Look again and again until something is so; False when it is not in time."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.005)
-        return True
+    def until(self, condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+        """Look again and again until something is so; False when it never is."""
+        return until(condition, seconds)
 
-    def all_gone(self, seconds: float = 2.0) -> bool:
-        """Whether, in so many seconds, no process of the run is left, nor its minder."""
-        return self.until(lambda: not self.bearers() and not self.minders(), seconds)
+    def all_gone(self, seconds: float = PATIENCE) -> bool:
+        """Whether no process of the run is left, nor its minder; 0 seconds: at once."""
+        return until(lambda: not self.bearers() and not self.minders(), seconds)
 
     def end(self) -> None:
         for started in self.started:

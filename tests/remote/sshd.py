@@ -7,13 +7,13 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loopback import free_port
+from patience import until
 from steelyard.remote.login import Login
 
 SSHD = shutil.which("sshd") or shutil.which("/usr/sbin/sshd")
@@ -76,13 +76,11 @@ class Sshd:
         self._wait_for_port()
 
     def _wait_for_port(self) -> None:
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        def there() -> bool:
             with socket.socket() as probe:
-                if probe.connect_ex((self.host, self.port)) == 0:
-                    return
-            time.sleep(0.01)
-        raise AssertionError((self.folder / "log").read_text())
+                return probe.connect_ex((self.host, self.port)) == 0
+
+        assert until(there), (self.folder / "log").read_text()
 
     def stop(self) -> None:
         if self._process:

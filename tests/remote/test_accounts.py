@@ -22,7 +22,7 @@ def chosen(*edits: tuple[str, str], **env: str) -> subprocess.CompletedProcess[s
     (draw,) = draws(1)
     argv = ("sh", "-eu", "-c", f'{script}\necho "$account"')
     variables = {**os.environ, **draw, **env}
-    return subprocess.run(argv, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(argv, env=variables, capture_output=True, text=True, check=False)
 
 
 def test_it_is_of_the_range_and_another_each_time() -> None:

@@ -9,13 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patience import PATIENCE
 from steelyard.errors import HostError, HostLost
 from steelyard.model.command import Command
 from steelyard.remote import piped, wire
@@ -29,8 +29,8 @@ from steelyard.remote.probe import find_probe
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.together import together
 
-PACE = Pace(beat=0.3, patience=2.0, hello=15.0)
-WITHIN = 20.0
+PACE = Pace(beat=0.3, patience=PATIENCE, hello=PATIENCE)
+IMPATIENT = Pace(beat=0.3, patience=3.0, hello=PATIENCE)
 TREE = 'trap "" TERM; setsid sleep 300 & (setsid sh -c "sleep 300; sleep 300") & sleep 300; sleep 300'
 SHELLS = ["sh", "bash --posix", "busybox ash"]
 
@@ -81,7 +81,7 @@ class Far:
 
 
 def gone(run, *scratch):
-    return run.until(lambda: not run.bearers() and not any(Path(path).exists() for path in scratch), WITHIN)
+    return run.until(lambda: not run.bearers() and not any(Path(path).exists() for path in scratch))
 
 
 def temporary():
@@ -94,19 +94,17 @@ def test_an_agent_that_is_killed_is_a_lost_host(run, agent, how):
         async with Far(run) as far:
             process = await far.start_tree()
             os.kill(far.host._agent_pid, how)
-            began = time.monotonic()
             with pytest.raises(HostLost, match="n1"):
                 await process.wait()
             with pytest.raises(HostLost, match="n1"):
                 await far.host.read(["/proc/stat"])
-            assert time.monotonic() - began < WITHIN
         return far
 
     far = asyncio.run(story())
     if agent == "probe" and how == signal.SIGKILL:
         return  # nobody is left there to end its children; the controller's own sweep would
     assert gone(run, far.scratch)
-    assert run.until(lambda: temporary() == [], WITHIN)
+    assert run.until(lambda: temporary() == [])
 
 
 def test_the_end_of_the_way_ends_all(run, agent):
@@ -122,30 +120,29 @@ def test_the_end_of_the_way_ends_all(run, agent):
 
     far = asyncio.run(story())
     assert gone(run, far.scratch)
-    assert run.until(lambda: temporary() == [], WITHIN)
+    assert run.until(lambda: temporary() == [])
 
 
 def test_silence_ends_all(run, agent):
     async def story():
-        async with Far(run) as far:
+        async with Far(run, pace=IMPATIENT) as far:
             await far.start_tree()
             for task in far.host._agent._tasks:
                 task.cancel()
             assert await asyncio.to_thread(gone, run, far.scratch)
-            assert await asyncio.to_thread(run.until, lambda: temporary() == [], WITHIN)
+            assert await asyncio.to_thread(run.until, lambda: temporary() == [])
 
     asyncio.run(story())
 
 
 def test_an_agent_that_does_not_answer_is_a_lost_host(run, agent):
     async def story():
-        async with Far(run) as far:
+        async with Far(run, pace=IMPATIENT) as far:
             process = await far.start("sleep", "300")
             os.kill(far.host._agent_pid, signal.SIGSTOP)
             try:
-                async with asyncio.timeout(WITHIN):
-                    with pytest.raises(HostLost, match="n1"):
-                        await process.wait()
+                with pytest.raises(HostLost, match="n1"):
+                    await process.wait()
             finally:
                 os.kill(far.host._agent_pid, signal.SIGCONT)
 
@@ -201,7 +198,7 @@ def test_the_hosts_of_one_machine_do_not_end_each_other(run, agent):
             await one.start_tree()
             process = await other.start("sh", "-c", "echo mine; exec sleep 300")
             one.channel.close()
-            await asyncio.to_thread(run.until, lambda: not Path(one.scratch).exists(), WITHIN)
+            await asyncio.to_thread(run.until, lambda: not Path(one.scratch).exists())
             await asyncio.sleep(0.3)
             names = [read_proc(f"/proc/{bearer.pid}/comm") for bearer in run.bearers()]
             assert Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", names
@@ -221,9 +218,7 @@ def test_bystanders_are_left_alone(run, shell, monkeypatch):
         pytest.skip("a pid namespace of our own needs root")
     if not shutil.which(shell.split(maxsplit=1)[0]):
         pytest.skip(f"{shell.split(maxsplit=1)[0]} is not installed")
-    ran = subprocess.run(
-        [*argv, str(program), shell], capture_output=True, text=True, timeout=100, check=False
-    )
+    ran = subprocess.run([*argv, str(program), shell], capture_output=True, text=True, check=False)
     assert ran.stdout == "alive\n", ran.stderr
 
 
@@ -295,9 +290,7 @@ def test_nonsense_is_a_lost_host(run, script, monkeypatch):
         finally:
             await host.leave()
 
-    began = time.monotonic()
     asyncio.run(story())
-    assert time.monotonic() - began < WITHIN
 
 
 def test_what_a_login_shell_says_goes_to_the_log(run):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from patience import PATIENCE
 from steelyard.model.command import Exit
 from steelyard.remote.lease import Child, Lease, MinderError, StartError
 from steelyard.remote.minder import CHILD_VARIABLE, TOKEN_VARIABLE
@@ -261,7 +262,7 @@ def test_sigterm_gives_all_of_a_tree_its_grace(run: Run) -> None:
     async def story(_: Lease, start: Start) -> Exit:
         child = await start("sh", "-c", f"sh -c '{late.replace(chr(39), chr(34))}' & wait")
         assert run.until(lambda: (run.folder / "out").read_text() == "up\n")
-        await child.kill(grace=20)
+        await child.kill(grace=PATIENCE)
         return await child.wait()
 
     ended = within(run, story)
@@ -274,7 +275,7 @@ def test_who_does_not_hear_is_killed_after_the_grace(run: Run, stubborn: str) ->
     async def story(_: Lease, start: Start) -> Exit:
         child = await start("sh", "-c", f"echo up; {stubborn}")
         assert run.until(lambda: (run.folder / "out").read_text() == "up\n")
-        await asyncio.wait_for(child.kill(grace=0.1), timeout=10)
+        await child.kill(grace=0.1)
         return await child.wait()
 
     assert within(run, story).signal in (signal.SIGKILL, signal.SIGTERM)
@@ -336,7 +337,7 @@ def test_when_the_minder_dies_everybody_hears_and_nothing_stays(run: Run, number
         os.kill(lease.minder_pid, number)
         for child in children:
             with pytest.raises(MinderError, match="is gone"):
-                await asyncio.wait_for(child.wait(), timeout=10)
+                await child.wait()
         assert not run.bearers()
         with pytest.raises(MinderError):
             await start("true")

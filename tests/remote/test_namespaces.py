@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from patience import PATIENCE, comes
 from steelyard.errors import HostError
 from steelyard.remote import namespaces
 from steelyard.remote.holders import find_sshd, output, search_path
@@ -87,7 +88,7 @@ def within(run: Run, nodes: int, story: Callable[[Namespaces, Lease], Awaitable[
     return told
 
 
-async def ask(node: Node, whom: str, seconds: float = 10) -> str:
+async def ask(node: Node, whom: str, seconds: float = PATIENCE) -> str:
     return (await output(*node.prefix, sys.executable, "-I", "-S", "-c", ASK, whom, str(seconds))).strip()
 
 
@@ -95,11 +96,7 @@ async def serve(run: Run, lease: Lease, node: Node) -> None:
     said = run.folder / f"{node.name}.out"
     argv = (*node.prefix, sys.executable, "-I", "-S", "-c", SERVE)
     await lease.start(argv, env=os.environ, cwd=run.folder, stdout=said, stderr=said)
-    for _ in range(2000):
-        if said.read_text():
-            break
-        await asyncio.sleep(0.005)
-    assert said.read_text() == "up\n"
+    assert await comes(lambda: said.read_text() == "up\n"), said.read_text()
 
 
 def test_nodes_have_names_and_addresses_and_reach_each_other(run: Run) -> None:
@@ -266,10 +263,10 @@ def test_nothing_stays_when_the_controller_is_killed(run: Run, via: str, minder:
     for pid in (*(run.minders() if minder else ()), started.pid):
         os.kill(pid, signal.SIGKILL)
     if minder:
-        assert run.until(lambda: namespace(hub) == 0, 20), "the kernel is to end who holds the namespaces"
+        assert run.until(lambda: namespace(hub) == 0), "the kernel is to end who holds the namespaces"
         sweep(run=run.id)  # as `clean`, and each next run, does
-    assert run.all_gone(seconds=20), [Path(f"/proc/{b.pid}/cmdline").read_bytes() for b in run.bearers()]
-    assert run.until(lambda: not inhabited(inodes), 20), subprocess.check_output(["ps", "-ef"], text=True)
-    assert run.until(lambda: uplink not in links(), 20)
+    assert run.all_gone(), [Path(f"/proc/{b.pid}/cmdline").read_bytes() for b in run.bearers()]
+    assert run.until(lambda: not inhabited(inodes)), subprocess.check_output(["ps", "-ef"], text=True)
+    assert run.until(lambda: uplink not in links())
     if not minder:
         assert not list(run.folder.glob("scratch-*"))

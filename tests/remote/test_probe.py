@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from agents import PROBE, SECONDS, Agent, Stream, eventually, frames, gone
-from steelyard.remote.minder.processes import environment, pids, process, variable
+from agents import PROBE, Agent, Stream, frames, gone
+from patience import PATIENCE, until
+from steelyard.remote.minder.processes import environment, pids, process, read_proc, variable
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason="steelyard-probe is not built: make probe")
 MARKER = ".steelyard-scratch"
@@ -44,7 +45,7 @@ def test_it_is_of_the_same_version_and_says_what_it_can() -> None:
     says = lambda word: subprocess.run([PROBE, word], capture_output=True, text=True, check=True).stdout  # noqa: E731
     assert says("--version") == f"steelyard-probe {steelyard.__version__}\n"
     assert all(word in says("--help") for word in ("agent TOKEN", "gate AT", "sample EVERY_MS", "Examples"))
-    assert abs(int(says("clock")) - time.time_ns()) < SECONDS * 1e9
+    assert abs(int(says("clock")) - time.time_ns()) < PATIENCE * 1e9
     refused = subprocess.run([PROBE, "sing"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "unknown command sing" in refused.stderr
@@ -103,10 +104,8 @@ def test_a_script_gets_its_words_and_nothing_to_read(agent: Agent) -> None:
 
 
 def test_a_script_has_so_much_time_and_leaves_nothing(agent: Agent) -> None:
-    before = time.monotonic()
     code, printed = agent.script("echo here; trap '' TERM; setsid sleep 300 & sleep 300", seconds=0.2)
     assert (code, printed) == (124, b"here\n")
-    assert time.monotonic() - before < SECONDS
     assert agent.script("setsid sleep 300 & echo there") == (0, b"there\n")
     assert agent.bearers() == []
 
@@ -188,14 +187,11 @@ def test_sixteen_begin_at_an_instant_and_never_before(agent: Agent) -> None:
     at = time.time_ns() + 500_000_000
     for number in range(16):
         agent.started(f"w{number}", "true", at=str(at))
-    ready = time.time_ns()
     exits = [agent.event() for _ in range(16)]
     assert {event[2] for event in exits} == {"0"}
     for event in exits:
         started, released = int(event[8]), int(event[9])
-        assert at <= released <= started < at + SECONDS * 1e9
-    if ready < at:  # otherwise the machine is too busy to say anything
-        assert min(int(event[9]) for event in exits) - at < 0.1e9
+        assert at <= released <= started
 
 
 def test_no_end_of_many_is_missed(agent: Agent) -> None:
@@ -234,19 +230,22 @@ def test_kill_ends_what_ignores_it_and_what_left_its_session(agent: Agent) -> No
 def test_what_hears_sigterm_has_its_grace(agent: Agent, tmp_path: Path) -> None:
     script = "trap 'echo bye; exit 5' TERM; kill -STOP $$; while :; do sleep 0.01; done"
     pid = agent.started("g", "sh", "-c", script, stdout=str(tmp_path / "out"))
-    assert eventually(lambda: (found := process(pid)) is not None and found.state == b"T")
-    agent.ask("kill", "g", str(SECONDS))
+    assert until(lambda: (found := process(pid)) is not None and found.state == b"T")
+    agent.ask("kill", "g", str(PATIENCE))
     event = agent.event()
     assert event[2:4] == ["5", "-"]
     assert (tmp_path / "out").read_text() == "bye\n"
     assert agent.ask("kill", "g", "1") == (0, b"")
 
 
-def test_leftovers_are_counted_and_ended(agent: Agent) -> None:
+def test_leftovers_are_counted_and_ended(agent: Agent, tmp_path: Path) -> None:
+    go = tmp_path / "go"
     agent.started("keeper", "sleep", "300")
-    agent.started(
-        "l", "sh", "-c", "sleep 300 & (setsid sleep 300 &) ; (env -i setsid sleep 300 &); sleep 0.3"
-    )
+    three = "sleep 300 & (setsid sleep 300 &) ; (env -i setsid sleep 300 &)"
+    agent.started("l", "sh", "-c", f"{three}; until [ -e {go} ]; do sleep 0.01; done")
+    sleepers = lambda: [p for p in pids() if read_proc(f"/proc/{p}/cmdline") == b"sleep\x00300\x00"]  # noqa: E731
+    assert until(lambda: sum(is_below(pid, agent.process.pid) for pid in sleepers()) == 4)
+    go.touch()
     event = agent.event()
     assert event[:3] == ["exited", "l", "0"]
     # The third hides its environment; while another child runs, nobody can say whose it is.
@@ -258,7 +257,7 @@ def test_a_bomb_cannot_fork_away(agent: Agent) -> None:
     # It starts 400 processes at most, each in a session of its own, while it is being ended.
     script = "i=0; while [ $i -lt 400 ]; do setsid sleep 300 & i=$((i+1)); done; wait"
     agent.started("b", "sh", "-c", script)
-    assert eventually(lambda: len(agent.bearers()) > 5)
+    assert until(lambda: len(agent.bearers()) > 5)
     agent.ask("kill", "b", "0")
     assert agent.event()[:2] == ["exited", "b"]
     assert agent.bearers() == []
@@ -275,7 +274,7 @@ def a_busy(agent: Agent) -> list[int]:
     agent.started("d", "sh", "-c", DAEMONS)
     agent.started("w", "true", at=str(time.time_ns() + 300 * 10**9))
     below = lambda: [pid for pid in pids() if is_below(pid, agent.process.pid)]  # noqa: E731
-    assert eventually(lambda: len(below()) == 6)  # the shell, four `sleep`s, and what waits
+    assert until(lambda: len(below()) == 6)  # the shell, four `sleep`s, and what waits
     return below()
 
 
@@ -296,14 +295,14 @@ def test_nothing_outlives_the_end_of_stdin(agent: Agent) -> None:
 def test_nothing_outlives_sigterm(agent: Agent) -> None:
     everything = a_busy(agent)
     agent.process.terminate()
-    assert agent.process.wait(SECONDS) == 0
+    assert agent.process.wait() == 0
     assert all(map(gone, everything))
 
 
 def test_nothing_outlives_a_controller_that_stopped_to_listen(agent: Agent) -> None:
     everything = a_busy(agent)
     agent.replies.pipe.close()
-    assert agent.process.wait(SECONDS) == 0
+    assert agent.process.wait() == 0
     assert all(map(gone, everything))
 
 
@@ -311,19 +310,19 @@ def test_nothing_outlives_garbage(agent: Agent) -> None:
     everything = a_busy(agent)
     agent.stdin.write(b'\x00\xff ; rm "$(garbage\n')
     assert agent.event() == ["say", "the", "agent", "ends:", "a", "request", "made", "no", "sense"]
-    assert agent.process.wait(SECONDS) == 0
+    assert agent.process.wait() == 0
     assert all(map(gone, everything))
 
 
 def test_nothing_outlives_silence_but_a_beat_prolongs_the_lease() -> None:
-    with an_agent(patience=1.0) as agent:
+    with an_agent(patience=3.0) as agent:
         pid = agent.started("s", "sleep", "300")
         began = time.monotonic()
-        while time.monotonic() - began < 1.5:
+        while time.monotonic() - began < 4.5:
             agent.send("beat")
             time.sleep(0.05)
         assert agent.process.poll() is None
-        assert agent.process.wait(SECONDS) == 0
+        assert agent.process.wait() == 0
         assert gone(pid)
 
 
@@ -332,7 +331,7 @@ def test_a_killed_agent_takes_its_programs_along(agent: Agent) -> None:
     agent.settled(b"sleep", 1)
     agent.process.kill()
     agent.process.wait()
-    assert eventually(lambda: all(map(gone, programs)))
+    assert until(lambda: all(map(gone, programs)))
 
 
 # Scratch --------------------------------------------------------------------------------------------------
@@ -412,12 +411,12 @@ def test_a_gate(tmp_path: Path) -> None:
     # Were the helper its child, the shell would wait for it, or see it among its children.
     words = ["sh", "-c", "cat /proc/$$/task/$$/children; date +%s%N; exit 4"]
     done = subprocess.run(
-        [PROBE, "gate", str(at), record, *words], capture_output=True, text=True, check=False, timeout=SECONDS
+        [PROBE, "gate", str(at), record, *words], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (4, "")
     *children, printed = done.stdout.split()
     assert children == [] or len(children) == 1  # the `cat` itself
-    assert eventually(lambda: record.read_text().endswith("\n"))
+    assert until(lambda: record.read_text().endswith("\n"))
     released, started = map(int, record.read_text().split())
     assert at <= released <= started
     assert released <= int(printed)
@@ -425,7 +424,7 @@ def test_a_gate(tmp_path: Path) -> None:
 
 def test_a_gate_that_leads_nowhere(tmp_path: Path) -> None:
     gate = [PROBE, "gate", "1", tmp_path / "record", "no-such-program"]
-    done = subprocess.run(gate, capture_output=True, text=True, check=False, timeout=SECONDS)
+    done = subprocess.run(gate, capture_output=True, text=True, check=False)
     assert (done.returncode, "no-such-program" in done.stderr) == (127, True)
     assert (tmp_path / "record").read_text() == ""
 
@@ -448,7 +447,7 @@ def test_sampling(tmp_path: Path) -> None:
             return list(map(int, numbers)), frames(stream.take(int(numbers[2])))
 
         (wall, monotonic, _), first = following()
-        assert abs(wall - time.time_ns()) < SECONDS * 1e9
+        assert abs(wall - time.time_ns()) < PATIENCE * 1e9
         assert set(first) == {str(changing), "/proc/uptime"}
         changing.write_text("23")
         coming.write_text("new")
@@ -459,7 +458,7 @@ def test_sampling(tmp_path: Path) -> None:
         assert found[str(changing)] == b"23"
         assert found["/proc/uptime"] != first["/proc/uptime"] or later[1] - monotonic < 2e7
         sampler.stdin.close()
-        assert sampler.wait(SECONDS) == 0
+        assert sampler.wait() == 0
     finally:
         sampler.kill()
         sampler.wait()

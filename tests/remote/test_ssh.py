@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE, comes
 from steelyard.errors import HostLost
 from steelyard.remote import ssh
 from steelyard.remote.login import Login
@@ -139,13 +140,9 @@ def test_closing_a_channel_ends_the_input_there(server: Any, tmp_path: Path) -> 
     async def story(transport: SshTransport) -> None:
         channel = await transport.run(f"cat; echo over >{tmp_path}/over")
         channel.close()
-        for _ in range(1000):
-            if (tmp_path / "over").exists():
-                break
-            await asyncio.sleep(0.01)
+        assert await comes((tmp_path / "over").exists)
 
     telling(server.login(), story)
-    assert (tmp_path / "over").exists()
 
 
 # Connections
@@ -203,23 +200,21 @@ def test_a_lost_connection_is_told_and_can_be_opened_again(server: Any) -> None:
     telling(server.login(), story)
 
 
-def test_a_silent_host_is_lost_in_time(tmp_path: Path) -> None:
+def test_a_silent_host_is_lost(tmp_path: Path) -> None:
     """A stopped sshd is as silent as a cut cable; see test_namespaces for that one."""
     with sshd.Sshd(tmp_path) as server:
 
-        async def story(transport: SshTransport) -> float:
+        async def story(transport: SshTransport) -> None:
             channel = await transport.run("echo $PPID; cat")
             session = int(await channel.stdout.readline())
             os.kill(session, 19)
             try:
-                began = time.monotonic()
-                with pytest.raises(HostLost, match=r"host n1 is lost: it has been silent for 1.2 s"):
+                with pytest.raises(HostLost, match=r"host n1 is lost: it has been silent for 3 s"):
                     await channel.wait()
-                return time.monotonic() - began
             finally:
                 os.kill(session, 9)
 
-        assert 0.3 < telling(server.login(lost_after=1.2), story) < 10
+        telling(server.login(lost_after=3.0), story)
 
 
 # Who is not let in
@@ -345,16 +340,15 @@ def test_a_file_of_known_hosts_with_rubbish_in_it_still_counts(server: Any) -> N
 def test_only_what_may_pass_is_tried_again(
     server: Any, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], tries: int
 ) -> None:
-    real, began = ssh._reach, list[float]()
+    real, tried = ssh._reach, list[Login]()
 
     async def counted(login: Login, seconds: float) -> Any:
-        began.append(time.monotonic())
+        tried.append(login)
         return await real(login, seconds)
 
     monkeypatch.setattr(ssh, "_reach", counted)
     refused(server.login(**change))
-    assert len(began) == tries
-    assert began[-1] - began[0] < 10
+    assert len(tried) == tries
 
 
 def test_all_tries_together_are_bounded() -> None:
@@ -366,9 +360,7 @@ def test_all_tries_together_are_bounded() -> None:
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(address)
-        began = time.monotonic()
         error = refused(Login(*address[:1], port=address[1], config="none", agent=False, connect_within=1.0))
-        assert time.monotonic() - began < 10
         assert "does not answer within" in error.message or "no SSH greeting within" in error.message
         for filler in fillers:
             filler.close()
@@ -408,11 +400,11 @@ def test_a_name_that_nobody_knows(tmp_path: Path) -> None:
 def test_what_is_no_ssh_server(greeting: bytes | None) -> None:
     """One that says nothing, one that hangs up, one that speaks something else."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(5)
         port = server.getsockname()[1]
         login = Login(
-            "127.0.0.1", port=port, config="none", agent=False, known_hosts="none", connect_within=1.0
-        )
+            "127.0.0.1", port=port, config="none", agent=False, known_hosts="none",
+            connect_within=1.0 if greeting is None else PATIENCE,
+        )  # fmt: skip
 
         held: list[socket.socket] = []
 

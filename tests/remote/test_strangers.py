@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from accounts import Account
-from agents import PROBE, SHELLS, Agent, eventually, gone
+from agents import PROBE, SHELLS, Agent, gone
+from patience import until
 from steelyard.errors import HostError
 from steelyard.model.command import Command
 from steelyard.remote import copying
@@ -84,13 +85,13 @@ def stranger(mallory: Account) -> Iterator[Callable[..., int]]:
 def test_a_forged_name_ends_nobody(opened: Opens, mallory: Account, stranger: Callable[..., int]) -> None:
     agent = opened()
     bystander = stranger("sleep", "300")
-    assert eventually(lambda: read_proc(f"/proc/{bystander}/comm") == b"sleep\n")
+    assert until(lambda: read_proc(f"/proc/{bystander}/comm") == b"sleep\n")
     program = agent.started("p", "sleep", "300")
     name = f"\n{bystander} {program}\n"  # read by lines, a child of our program
     if len(name) > LONGEST_NAME:
         pytest.skip(f"pids are too long here for a forged name: {name!r}")
     forger = stranger(*mallory.python, "-c", RENAME, name)
-    assert eventually(lambda: read_proc(f"/proc/{forger}/comm") == f"{name}\n".encode())
+    assert until(lambda: read_proc(f"/proc/{forger}/comm") == f"{name}\n".encode())
     agent.ask("kill", "p", "0")
     assert agent.event()[:2] == ["exited", "p"]
     assert [gone(pid) for pid in (program, bystander, forger)] == [True, False, False]
@@ -101,7 +102,7 @@ def test_a_stranger_with_our_token_is_none_of_ours(opened: Opens, stranger: Call
     agent = opened()
     marks = {"STEELYARD_TOKEN": str(agent.token), "STEELYARD_CHILD": "p"}
     forger = stranger("sleep", "300", **marks)
-    assert eventually(lambda: read_proc(f"/proc/{forger}/comm") == b"sleep\n")
+    assert until(lambda: read_proc(f"/proc/{forger}/comm") == b"sleep\n")
     agent.started("p", "true")
     assert agent.event()[:2] == ["exited", "p"]
     agent.end()

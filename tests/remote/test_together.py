@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from patience import comes
 from steelyard.errors import HostError
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.together import together
@@ -25,6 +26,14 @@ class Far:
 
     async def leave(self) -> None:
         self.log.append(f"-{self.name}")
+
+
+class Stuck(Far):
+    """One that is never reached."""
+
+    async def connect(self) -> None:
+        self.log.append(f"+{self.name}")
+        await asyncio.sleep(3600)
 
 
 def reach(hosts: list[Far], **more: Any) -> list[str]:
@@ -80,13 +89,13 @@ def test_all_are_left_when_it_is_broken_off() -> None:
 
     async def tell() -> None:
         task = asyncio.create_task(enter())
-        await asyncio.sleep(0.005)
+        assert await comes(lambda: len(log) == 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     async def enter() -> None:
-        async with together(cast(list[ShellHost], [Far(log, name) for name in "ab"])):
+        async with together(cast(list[ShellHost], [Stuck(log, name) for name in "ab"])):
             raise AssertionError
 
     asyncio.run(tell())

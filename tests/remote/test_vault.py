@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import object_store
+from patience import comes
 from steelyard.errors import HostError, HostLost, StoreError, UnknownName, UsageError
 from steelyard.model.command import Command
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
@@ -471,12 +472,6 @@ def stuck(tmp_path):
     return path, reached
 
 
-async def until_there(path: Path) -> None:
-    async with asyncio.timeout(60):
-        while not path.exists():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 def test_a_keep_that_is_killed_does_no_harm(shared, directory, tmp_path, stuck):
     vault, place = shared
     path, reached = stuck
@@ -486,7 +481,7 @@ def test_a_keep_that_is_killed_does_no_harm(shared, directory, tmp_path, stuck):
             *command.argv, stdin=-1, stdout=-1, env={**os.environ, **path}, start_new_session=True
         )
         said = asyncio.create_task(process.communicate((command.stdin or "").encode()))
-        ended = asyncio.create_task(until_there(reached))
+        ended = asyncio.create_task(comes(reached.exists))
         await asyncio.wait({said, ended}, return_when=asyncio.FIRST_COMPLETED)
         if reached.exists():
             os.killpg(process.pid, signal.SIGKILL)
@@ -520,7 +515,7 @@ def test_a_keep_that_is_cancelled_clears_up(shared, directory, stuck):
     async def cancelled():
         slow = lambda command: RUN(replace(command, env=path))  # noqa: E731
         task = asyncio.create_task(vault.keep(slow, PurePosixPath(directory)))
-        await until_there(reached)
+        assert await comes(reached.exists)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

@@ -15,7 +15,7 @@ import zlib
 
 from steelyard.services._certificates import Authority
 
-WITHIN = 20  # seconds
+WITHIN = 300  # seconds
 MAGIC = 0xCA552DFA  # of Cassandra's messages between nodes, HandshakeProtocol.java
 JRMI = b"JRMI\x00\x02\x4b"  # Java RMI specification, 10.2.1: the stream protocol; 4e says welcome
 STARTUP = b"\x04\x00\x00\x01\x01\x00\x00\x00\x16\x00\x01\x00\x0bCQL_VERSION\x00\x053.0.0"

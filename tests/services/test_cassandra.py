@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.remote.sweep import bearers
 from steelyard.services import _cassandra_nodes
@@ -36,7 +37,7 @@ def with_ring(nodes: int, test: Test, *, spare: int = 0, **options: Any) -> None
 
     async def run() -> None:
         async with contract.bench(nodes + spare) as made:
-            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "within": 110.0}
+            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "within": PATIENCE}
             service = made.service("cassandra", {**SMALL, **options}, **changes)
             async with service.deployed():
                 await test(made, service)
@@ -98,7 +99,7 @@ def test_only_the_run_gets_in_and_only_where_it_should():
 
 async def known_to_all(found: Any, statement: str, consistency: int = ALL) -> None:
     """A new table spreads in a moment, which drivers wait for."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 found.run(statement, consistency)
@@ -119,7 +120,7 @@ def refuse_management(service: Cassandra) -> None:
     home = service.homes[service.context.hosts[0].name]
     words = ("steelyard.cassandra.Operate", str(forged), "decommission", "127.0.0.2")
     done = subprocess.run(
-        (home.java, "-cp", home.classes, *words), check=False, capture_output=True, text=True, timeout=60
+        (home.java, "-cp", home.classes, *words), check=False, capture_output=True, text=True
     )
     assert done.returncode == 1
     assert "wrong name or password" in done.stderr
@@ -169,7 +170,6 @@ def test_one_that_joins_knows_the_tables_before_it_asks_for_rows(monkeypatch: py
 
 
 @pytest.mark.full
-@pytest.mark.timeout(400)
 def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
     async def test(made: Any, service: Cassandra) -> None:
         await fill(service)
@@ -205,12 +205,12 @@ def by_hand(service: Cassandra, *words: str) -> str:
     program = environment(CASSANDRA) / "bin" / "nodetool"
     place = Path(service.scratch(service.context.hosts[0])) / "ring"
     argv = (str(program), str(place), service.servers[0].address, *words)
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 async def eventually_complete(service: Cassandra) -> bool:
     """Until the failure detector has found out, a read may wait for the dead node in vain."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 return complete(service, 0, consistency=QUORUM)
@@ -229,7 +229,6 @@ def made_nodes(made: Any) -> list[int]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(400)
 def test_one_that_cannot_join_is_ended_and_the_ring_stays_whole():
     async def test(made: Any, service: Cassandra) -> None:
         broken = service.chosen.model_copy(update={"settings": {"no_such_setting": 1}})
@@ -238,7 +237,7 @@ def test_one_that_cannot_join_is_ended_and_the_ring_stays_whole():
             await service.grow(2)
         service.chosen = good
         assert len(service.servers) == len(service.ring) == 1
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not await service.settled():  # noqa: ASYNC110 - the ring tells nobody
                 await asyncio.sleep(0.1)
         await service.grow(2)
@@ -259,7 +258,6 @@ def only_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 @pytest.mark.full
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("installed", [True, False])
 def test_hosts_that_lack_it_get_what_they_lack(only_installed, monkeypatch, installed):
     """Our classes where only Cassandra is there; all jars where nothing is."""
@@ -273,7 +271,7 @@ def test_hosts_that_lack_it_get_what_they_lack(only_installed, monkeypatch, inst
         monkeypatch.setenv("XDG_CACHE_HOME", str(only_installed / "empty"))
         monkeypatch.setenv("CASSANDRA_HOME", str(only_installed) if installed else "")
         async with contract.bench(1) as made:
-            service = made.service("cassandra", SMALL, within=110.0)
+            service = made.service("cassandra", SMALL, within=PATIENCE)
             async with service.deployed():
                 scratch = PurePosixPath(service.scratch(made.hosts[0]))
                 home = service.homes["local"]

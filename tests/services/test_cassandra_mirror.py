@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
 from steelyard.remote.vault import Vault
@@ -32,7 +33,7 @@ Test = Callable[[Any, Cassandra], Awaitable[None]]
 
 
 def with_mirror(test: Test, shared: Path, nodes: int = 3, *, spare: int = 0, **options: Any) -> None:
-    mirror = {"nodes": 1, "directory": str(shared), "within": "120s", **options.pop("mirror", {})}
+    mirror = {"nodes": 1, "directory": str(shared), "within": "5min", **options.pop("mirror", {})}
     # One that is killed has written all that it confirmed.
     durable = {"settings": HINTS, "commitlog_sync": "batch"}
     rings.with_ring(nodes, test, spare=spare, mirror=mirror, **durable, **options)
@@ -69,7 +70,7 @@ async def filled(
 async def same_tables(service: Cassandra) -> None:
     """All nodes know them, by what each says from now on: no write fails on one and is tried again."""
     await service.watch.expect([server.address for server in service.servers])
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not await service.settled():  # noqa: ASYNC110 - the ring tells nobody
             await asyncio.sleep(0.05)
     await service.watch.calm()
@@ -81,12 +82,11 @@ def rows_in(service: Cassandra, node: int, keyspace: str) -> int:
 
 
 async def hints_wait(service: Cassandra) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not (await service.meters())["pending_hints"]:  # noqa: ASYNC110 - the ring tells nobody
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.timeout(200)
 def test_a_mirror_that_was_away_gets_everything_and_keeps_it(tmp_path: Path) -> None:
     async def test(made: Any, service: Cassandra) -> None:
         assert isinstance(service, Mirrored)
@@ -124,7 +124,6 @@ def test_a_mirror_that_was_away_gets_everything_and_keeps_it(tmp_path: Path) -> 
 
 
 @pytest.mark.full
-@pytest.mark.timeout(400)
 def test_a_write_that_the_mirror_lost_is_found(tmp_path: Path) -> None:
     """Its files are removed behind its back."""
 
@@ -157,7 +156,6 @@ def test_a_write_that_the_mirror_lost_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 def test_it_is_snapshot_recovered_grown_and_proven(tmp_path: Path) -> None:
     place = tmp_path / "vault"
 
@@ -203,7 +201,6 @@ def test_it_is_snapshot_recovered_grown_and_proven(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 def test_two_nodes_share_a_mirror_and_all_of_it_is_compared(tmp_path: Path) -> None:
     async def test(made: Any, service: Cassandra) -> None:
         await filled(service, "data")

@@ -153,9 +153,7 @@ def test_a_node_keeps_its_data_where_it_is_told_and_roles_need_no_mirror() -> No
 
 def script(text: str, place: Path, facts: str = "{}") -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "PLACE": str(place), "FACTS": facts}
-    return subprocess.run(
-        ("sh", "-eu", "-c", text), env=env, check=False, capture_output=True, text=True, timeout=20
-    )
+    return subprocess.run(("sh", "-eu", "-c", text), env=env, check=False, capture_output=True, text=True)
 
 
 def test_a_place_for_data_is_made_for_us_alone_and_set_aside_when_it_was_used(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ def test_a_stranger_learns_nothing_from_any_port(mallory: Any, encrypted: bool) 
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("way", ["plain", "forged"])
 def test_no_node_of_a_stranger_joins(mallory: Any, way: str) -> None:
     """Also of one who knows where the ring is and what it is called, and has the same program."""

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shlex
 import stat
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from loading import loaded
+from patience import PATIENCE, until
 from steelyard.errors import HostError
 from steelyard.plugins import find
 from steelyard.services._postgresql_files import PSQL, conf, psql_words
@@ -39,7 +39,7 @@ async def sql(made: Any, server: Any, question: str, *, password: str) -> str:
     place.chmod(0o600)
     words = PSQL.argv(*psql_words(server.address, server.port), "--command", question)
     line = f"PGPASSFILE={place} {shlex.join(words)} 2>&1 || true"
-    return str(await made.hosts[0].capture(("sh", "-c", line), seconds=20)).strip()
+    return str(await made.hosts[0].capture(("sh", "-c", line), seconds=PATIENCE)).strip()
 
 
 def with_service(name: str, options: Mapping[str, Any], test: Any, hosts: int = 2) -> None:
@@ -235,7 +235,7 @@ def test_postgresql_lets_in_nobody_without_its_password_and_replicas_follow():
         assert "password authentication failed" in refusal
         asked = {"password": endpoint.password}
         assert await sql(made, first, "create table t as select 7 as n", **asked) == "SELECT 1"
-        for _ in range(100):
+        for _ in range(6000):
             if await sql(made, second, "select n from t", **asked) == "7":
                 break
             await asyncio.sleep(0.05)
@@ -308,11 +308,7 @@ def test_a_postgresql_that_is_killed_leaves_no_shared_memory():
         await service.kill(service.servers[0].host.name)
 
     with_service("postgresql", {"fsync": False}, test, hosts=1)
-    for _ in range(200):  # an initdb of another test has some for a moment
-        if shared_memory() <= before:
-            break
-        time.sleep(0.05)
-    assert shared_memory() <= before
+    assert until(lambda: shared_memory() <= before)  # an initdb of another test has some for a moment
 
 
 @pytest.mark.full

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.services.scylladb import Scylladb
 
@@ -33,7 +34,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCYLLA_HOME", raising=False)
 
 
-def with_ring(nodes: int, test: Test, *, spare: int = 0, within: float = 60.0, **options: Any) -> None:
+def with_ring(nodes: int, test: Test, *, spare: int = 0, within: float = PATIENCE, **options: Any) -> None:
     """Deploy it and run the test beside it; nothing of it is left."""
 
     async def run() -> None:

@@ -76,7 +76,7 @@ class Account:
 
     def run(self, *argv: str, env: dict[str, str] | None = None, **options: Any) -> Any:
         """Run a program to its end, as `subprocess.run` with captured text."""
-        plain: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 100, "cwd": self.home}
+        plain: dict[str, Any] = {"capture_output": True, "text": True, "cwd": self.home}
         return subprocess.run(
             self.argv(*argv), env=self.environment | (env or {}), check=False, **(plain | options)
         )

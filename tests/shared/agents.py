@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import steelyard
+from patience import PATIENCE, until
 from steelyard.remote.agent import Pace, agent_script
 from steelyard.remote.mark import Mark
 from steelyard.remote.minder.processes import environment, pids, process, read_proc, variable
@@ -24,7 +25,6 @@ from steelyard.remote.token import Token
 PROBE = Path(steelyard.__file__).parent / f"remote/bin/steelyard-probe-{platform.machine()}"
 SHELLS = ("sh", "bash --posix", "busybox ash")
 STREAMS = ("stdin", "stdout", "stderr")
-SECONDS = 20.0  # for all that happens at once where the machine is not busy
 
 
 def words(kind: str, token: Token, patience: float) -> list[str]:
@@ -48,7 +48,7 @@ class Stream:
 
     def until(self, enough: Callable[[bytes], int]) -> bytes:
         """Take as many bytes as `enough` says are there, once it does not say 0."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not (count := enough(self.seen)):
             ready, _, _ = select.select([self.pipe], [], [], max(0.0, deadline - time.monotonic()))
             data = os.read(self.pipe.fileno(), 1 << 16) if ready else b""
@@ -68,7 +68,7 @@ class Stream:
 class Agent:
     """An agent on this machine, and the controller's side of its three streams."""
 
-    def __init__(self, kind: str, *, patience: float = 20.0, popen: Any = subprocess.Popen) -> None:
+    def __init__(self, kind: str, *, patience: float = PATIENCE, popen: Any = subprocess.Popen) -> None:
         """`kind` is the shell of agent.sh (`busybox ash`), or the path of the probe; `popen` starts it."""
         self.nowhere = ("-", "/dev/null", "/dev/null") if kind in SHELLS else ("-", "-", "-")
         self.run = f"test-{secrets.token_hex(6)}"
@@ -108,7 +108,7 @@ class Agent:
     def event(self) -> list[str]:
         return self.events.line().split()
 
-    def script(self, text: str, *words: str, seconds: float = SECONDS) -> tuple[int, bytes]:
+    def script(self, text: str, *words: str, seconds: float = PATIENCE) -> tuple[int, bytes]:
         name = secrets.token_hex(4)
         assert self.ask("do", name, str(seconds), text, *words) == (0, b"")
         event, who, code = self.event()
@@ -120,7 +120,7 @@ class Agent:
     def remove(self, path: Path) -> tuple[int, str]:
         """Have it remove a scratch directory: how that ended, and what it complained of."""
         name = secrets.token_hex(4)
-        assert self.ask("remove", name, str(SECONDS), str(path)) == (0, b"")
+        assert self.ask("remove", name, str(PATIENCE), str(path)) == (0, b"")
         event, who, code = self.event()
         assert (event, who) == ("done", name)
         return int(code), self.ask("fetch", name)[1].decode()
@@ -133,14 +133,14 @@ class Agent:
     def settled(self, name: bytes, count: int) -> None:
         """Wait until so many programs of this name run."""
         names = lambda: [read_proc(f"/proc/{pid}/comm").strip() for pid in self.bearers()]  # noqa: E731
-        assert eventually(lambda: names().count(name) == count)
+        assert until(lambda: names().count(name) == count)
 
     def end(self) -> int:
         self.stdin.close()
-        return self.process.wait(SECONDS)
+        return self.process.wait()
 
     def clean(self) -> None:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        with contextlib.suppress(OSError):
             self.end()
         self.process.kill()
         self.process.wait()
@@ -149,15 +149,6 @@ class Agent:
         for pid in self.bearers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def gone(pid: int) -> bool:

@@ -13,6 +13,7 @@ import pytest
 
 from loopback import HOST, free_port, listening
 
+_PATH = f"{os.environ.get('PATH', os.defpath)}:{Path(__file__).parents[2] / '.tools/versitygw'}"
 _KEY, _SECRET = "thekeysid", "verysecretkey"
 
 
@@ -20,15 +21,15 @@ _KEY, _SECRET = "thekeysid", "verysecretkey"
 def serving(root: Path) -> Iterator[dict[str, str]]:
     """Serve the bucket `bucket` in a directory: what a user's environment would say of it.
 
-    Skips the test where the programs are not installed.
+    Skips the test where the programs are not installed; `make versitygw` builds one.
     """
     for program in ("versitygw", "rclone"):
-        if shutil.which(program) is None:
+        if shutil.which(program, path=_PATH) is None:
             pytest.skip(f"{program} is not installed")
     (root / "bucket").mkdir(parents=True)
     port = free_port()
     argv = ["versitygw", "--port", f"{HOST}:{port}", "posix", str(root)]
-    env = {**os.environ, "ROOT_ACCESS_KEY": _KEY, "ROOT_SECRET_KEY": _SECRET}
+    env = {**os.environ, "PATH": _PATH, "ROOT_ACCESS_KEY": _KEY, "ROOT_SECRET_KEY": _SECRET}
     server = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         listening("tcp", port)
@@ -39,4 +40,4 @@ def serving(root: Path) -> Iterator[dict[str, str]]:
         }
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 import os
@@ -11,7 +10,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,6 +18,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from patience import PATIENCE, comes, until
 from steelyard.remote.call import Answer, call
 from steelyard.sites._batch import BatchSite
 from steelyard.sites._job import Job, JobRequest
@@ -53,14 +52,14 @@ class Bench:
     def __init__(self, kind: type[BatchSite[Any]], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place, self._monkeypatch, self._kind = place, monkeypatch, kind
         self.calls: list[tuple[str, ...]] = []
-        self.answer_within = 30.0
+        self.answer_within = PATIENCE
         self.site = self.new()
 
     def new(self, **options: Any) -> BatchSite[Any]:
         """A site with these options."""
         site = self._kind(self._kind.options(**options))
         site.caller = self._call
-        site.patience, site.first_pause, site.last_pause = 20.0, 0.05, 0.3
+        site.patience, site.first_pause, site.last_pause = PATIENCE, 0.05, 0.3
         return site
 
     async def _call(self, argv: Sequence[str], **options: Any) -> Answer:
@@ -78,15 +77,11 @@ class Bench:
         """Where jobs write to."""
         return self.place / "out put"
 
-    async def said(self, text: str, within: float = 20) -> str:
-        """What jobs have written, as soon as it holds this; within so many seconds."""
-        deadline = time.monotonic() + within
-        while not (self.output.exists() and text in self.output.read_text()):
-            assert time.monotonic() < deadline, (
-                self.output.read_text() if self.output.exists() else "no output"
-            )
-            await asyncio.sleep(0.05)
-        return self.output.read_text()
+    async def said(self, text: str) -> str:
+        """What jobs have written, as soon as it holds this."""
+        written = lambda: self.output.read_text() if self.output.exists() else ""  # noqa: E731
+        assert await comes(lambda: text in written()), written() or "no output"
+        return written()
 
     async def run(self, request: JobRequest) -> Job:
         """Submit a job and see it to its end."""
@@ -136,15 +131,9 @@ class SlurmBench(Bench):
                 yield
 
     def close(self) -> None:
-        subprocess.run(
-            ["scancel", "--signal=KILL", "--full", "--user", str(os.getuid())], check=False, timeout=20
-        )
-        deadline = time.monotonic() + 15
-        while (
-            time.monotonic() < deadline
-            and subprocess.run(["squeue", "--noheader"], capture_output=True, check=True, timeout=20).stdout
-        ):
-            time.sleep(0.05)
+        subprocess.run(["scancel", "--signal=KILL", "--full", "--user", str(os.getuid())], check=False)
+        listed = lambda: subprocess.run(["squeue", "--noheader"], capture_output=True, check=True).stdout  # noqa: E731
+        assert until(lambda: not listed()), listed()
 
 
 class FakeBench(Bench):
@@ -221,22 +210,10 @@ class GridengineBench(Bench):
                 yield
 
     def close(self) -> None:
-        subprocess.run(
-            [str(self._commands / "qdel"), "-f", "-u", "*"], check=False, timeout=20, capture_output=True
-        )
-        deadline = time.monotonic() + 15
-        while (
-            time.monotonic() < deadline
-            and "job_number"
-            in subprocess.run(
-                [str(self._commands / "qstat"), "-xml", "-u", "*"],
-                capture_output=True,
-                text=True,
-                check=True,
-                timeout=20,
-            ).stdout
-        ):
-            time.sleep(0.1)
+        subprocess.run([str(self._commands / "qdel"), "-f", "-u", "*"], check=False, capture_output=True)
+        asked = [str(self._commands / "qstat"), "-xml", "-u", "*"]
+        listed = lambda: subprocess.run(asked, capture_output=True, text=True, check=True).stdout  # noqa: E731
+        assert until(lambda: "job_number" not in listed()), listed()
 
 
 BENCHES: dict[str, Any] = {

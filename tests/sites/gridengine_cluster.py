@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import until
 from steelyard.sites.gridengine import Gridengine
 
 UP = Path(__file__).with_name("gridengine_up.sh")
@@ -35,15 +36,12 @@ def running_gridengine(place: Path) -> Iterator[Path]:
             stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
         )  # fmt: skip
     try:
-        deadline = time.monotonic() + 40
-        while not (place / "ready").exists():
-            assert holder.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        assert until(lambda: (place / "ready").exists() or holder.poll() is not None), log.read_text()
+        assert holder.poll() is None, log.read_text()
         yield _commands(place, holder.pid)
     finally:
         _end(place)
-        holder.wait(10)
+        holder.wait()
 
 
 def _commands(place: Path, pid: int) -> Path:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from patience import comes
 from steelyard.errors import HostError, HostLost, UsageError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Process, Streams
@@ -31,7 +31,7 @@ both = [pytest.param("ssh", marks=needs_sshd), pytest.param("nsenter", marks=nee
 
 
 def site(**given: Any) -> Netns:
-    return Netns(NetnsOptions.model_validate({"lost_after": "2s", **given}))
+    return Netns(NetnsOptions.model_validate({"lost_after": "5min", **given}))
 
 
 def leased(made: Netns, tmp_path: Path, story: Callable[[tuple[Host, ...]], Awaitable[Any]]) -> Any:
@@ -53,15 +53,6 @@ async def start(host: Host, tmp_path: Path, script: str) -> tuple[Process, Path]
     streams = Streams(tmp_path / f"{host.name}.out", tmp_path / f"{host.name}.err")
     process = await host.start(Command(("sh", "-c", script)), streams, cwd=PurePosixPath(tmp_path))
     return process, streams.stdout
-
-
-async def until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(0.02)
-    return True
 
 
 # What people write
@@ -124,7 +115,7 @@ def test_hosts_have_names_addresses_and_one_kernel(tmp_path: Path, via: str) -> 
 def test_a_program_runs_and_is_ended(tmp_path: Path, via: str) -> None:
     async def story(hosts: tuple[Host, ...]) -> None:
         process, said = await start(hosts[0], tmp_path, "uname -n; pwd; setsid sleep 300 & exec sleep 300")
-        assert await until(lambda: said.read_text() == f"n1\n{tmp_path}\n", 20)
+        assert await comes(lambda: said.read_text() == f"n1\n{tmp_path}\n")
         await process.kill(grace=1)
         assert (await process.wait()).signal == 15
         (tmp_path / "here").write_text("content")
@@ -139,9 +130,7 @@ def test_a_program_runs_and_is_ended(tmp_path: Path, via: str) -> None:
 
 
 @pytest.mark.parametrize("via", [both[0]])
-def test_a_host_that_is_cut_off_is_lost_in_time_and_ends_everything_by_itself(
-    tmp_path: Path, via: str
-) -> None:
+def test_a_host_that_is_cut_off_is_lost_and_ends_everything_by_itself(tmp_path: Path, via: str) -> None:
     async def story(hosts: tuple[Host, ...]) -> None:
         one, two = hosts
         await one.make_scratch(PurePosixPath(tmp_path / "scratch"))
@@ -149,22 +138,20 @@ def test_a_host_that_is_cut_off_is_lost_in_time_and_ends_everything_by_itself(
             one, tmp_path, "echo $$; trap '' TERM; setsid sleep 300 & sleep 300; sleep 300"
         )
         other, _ = await start(two, tmp_path, "exec sleep 300")
-        assert await until(lambda: said.read_text() != "", 20)
+        assert await comes(lambda: said.read_text() != "")
         pid = int(said.read_text())
-        began = time.monotonic()
         await one.cut()  # type: ignore[attr-defined]
-        with pytest.raises(HostLost, match="host n1 is lost: it has been silent for 2 s"):
+        with pytest.raises(HostLost, match="host n1 is lost: it has been silent for 3 s"):
             await process.wait()
-        assert 0.5 < time.monotonic() - began < 15
-        assert await until(lambda: not Path(f"/proc/{pid}").exists(), 30), "its agent is to end it, unasked"
-        assert await until(lambda: not (tmp_path / "scratch").exists(), 30)
+        assert await comes(lambda: not Path(f"/proc/{pid}").exists()), "its agent is to end it, unasked"
+        assert await comes(lambda: not (tmp_path / "scratch").exists())
         assert (await two.capture(("echo", "well"))) == "well\n"
         await one.heal()  # type: ignore[attr-defined]
         await one.check()
         assert (await one.capture(("uname", "-n"))) == "n1\n"
         await other.kill(grace=1)
 
-    leased(site(hosts=2, via=via), tmp_path, story)
+    leased(site(hosts=2, via=via, lost_after="3s"), tmp_path, story)
 
 
 @pytest.mark.parametrize("via", [both[0]])
@@ -173,6 +160,4 @@ def test_leaving_while_a_host_is_cut_off_leaves_nothing(tmp_path: Path, via: str
         await start(hosts[0], tmp_path, "setsid sleep 300 & exec sleep 300")
         await hosts[0].cut()  # type: ignore[attr-defined]
 
-    began = time.monotonic()
     leased(site(hosts=2, via=via, lost_after="1s"), tmp_path, story)
-    assert time.monotonic() - began < 20

@@ -222,7 +222,6 @@ def test_the_signal_before_the_limit_reaches_what_the_script_became(bench: Any) 
 
 
 @pytest.mark.full
-@pytest.mark.timeout(240)
 def test_slurm_time_limit(bench: Any) -> None:
     async def outlive() -> Any:
         return await bench.run(bench.request("sh", "-c", "trap '' USR1; exec sleep 300", seconds=60))

@@ -26,7 +26,7 @@ def test_a_step_from_inside_a_job_reaches_all_nodes_and_nothing_stays(tmp_path: 
         record = made._record()
         subprocess.run(
             ["sbatch", "--wait", "--nodes=4", "--output=out", "--wrap", "srun --nodes=4 hostname"],
-            env=made.environment(), check=True, cwd=tmp_path, timeout=60,
+            env=made.environment(), check=True, cwd=tmp_path,
         )  # fmt: skip
         assert sorted((tmp_path / "out").read_text().split()) == ["n1", "n2", "n3", "n4"]
     finally:

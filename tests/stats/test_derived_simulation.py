@@ -34,7 +34,6 @@ def true_knee(medians, tolerance=0.05):
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("n", [6, 12])
 @pytest.mark.parametrize("noise", ["normal", "lognormal"])
 @pytest.mark.parametrize("name", STUDIES)
@@ -49,7 +48,6 @@ def test_the_knee_lies_in_its_range(name, noise, n):
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("n", [6, 10])
 @pytest.mark.parametrize(
     "medians",

@@ -62,7 +62,6 @@ def repeat(least: int, most: int) -> Repeat:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("least", "most"), [(6, 6), (6, 15), (10, 30)])
 @pytest.mark.parametrize(("steepness", "noise"), [(1, 0.02), (1, 0.1), (4, 0.1), (4, 0.3)])
 def test_how_often_the_bracket_holds_the_limit(steepness: float, noise: float, least: int, most: int) -> None:

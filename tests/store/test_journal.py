@@ -199,7 +199,6 @@ def test_what_cannot_be_cut_is_refused_and_the_journal_goes_on(tmp_path: Path) -
     assert [line["text"] for line in lines(made.path)] == ["next"]
 
 
-@pytest.mark.timeout(20)
 def test_a_planted_journal_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("/dev/zero")

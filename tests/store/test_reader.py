@@ -272,7 +272,6 @@ PLANTED = [
 SERIES = "trials/1/host-0/run/samples.ndjson"
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["fifo", "link", "endless", "hole"])
 @pytest.mark.parametrize("name", [*PLANTED, SERIES])
 def test_a_planted_document_is_refused_at_once(
@@ -300,7 +299,6 @@ def test_a_planted_document_is_refused_at_once(
     assert any(re.search(r"cannot read .*(link|regular|larger)", message) for message in told), told
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["control", "journal"])
 def test_a_planted_fifo_keeps_no_list_waiting(name: str, folder: RunFolder) -> None:
     record(folder, ("run-started", STARTED))

@@ -44,7 +44,7 @@ class Program:
         """Without packages of ours; everything that it made is gone afterwards."""
         told = {name: value for name, value in {**self.env, **env}.items() if value is not None}
         argv = [sys.executable, "-I", "-S", str(CELLS), *words]
-        done = subprocess.run(argv, env=told, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(argv, env=told, capture_output=True, text=True, check=False)
         assert list(Path(self.env["TMPDIR"]).iterdir()) == []
         return done
 

@@ -47,7 +47,7 @@ def test_each_copy_draws_numbers_of_its_own():
 def test_a_host_that_lacks_the_package_is_told_how_to_get_it():
     command = Db12(Db12Options()).command(PLACE)
     argv = [sys.executable, "-I", "-S", *command.argv[command.argv.index("-") :]]
-    done = subprocess.run(argv, input=command.stdin, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(argv, input=command.stdin, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "`steelyard install db12`" in done.stderr
     assert "Traceback" not in done.stderr

@@ -52,9 +52,7 @@ class Runner:
 
     def execute(self, phase: Phase, *more: str) -> subprocess.CompletedProcess[str]:
         argv = [phase.command.argv[0], *more, *phase.command.argv[1:]]
-        done = subprocess.run(
-            argv, cwd=phase.command.cwd, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = subprocess.run(argv, cwd=phase.command.cwd, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done
 

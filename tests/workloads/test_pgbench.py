@@ -102,7 +102,7 @@ def test_no_transaction_is_lost_in_the_fold_and_none_moves_by_more_than_a_bin(tm
     (tmp_path / "transactions.77").write_text("\n".join(rows[:4]) + "\n0 9 failed 0 1795222225 27038\n")
     (tmp_path / "transactions.77.1").write_text("\n".join(f"{row} 69" for row in rows[4:]) + "\n")
     env = {"OUT": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    subprocess.run(("sh", "-eu", "-c", result.FOLD), cwd=tmp_path, env=env, check=True, timeout=20)
+    subprocess.run(("sh", "-eu", "-c", result.FOLD), cwd=tmp_path, env=env, check=True)
     assert not list(tmp_path.glob("transactions.*"))
     lines = (tmp_path / "latencies.txt").read_text().splitlines()
     assert lines[-1] == "all 8"

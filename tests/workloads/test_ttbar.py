@@ -33,9 +33,7 @@ def ran(place: Place, **options) -> subprocess.CompletedProcess[str]:
     if missing([PYTHIA]):
         pytest.skip("pythia8mc is not installed; `steelyard install pythia8mc` brings it")
     command = made(**options).command(place)
-    return subprocess.run(
-        command.argv, input=command.stdin, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command.argv, input=command.stdin, capture_output=True, text=True, check=False)
 
 
 def test_the_rate_leaves_initialisation_out():
@@ -88,7 +86,7 @@ def test_what_is_no_job_is_refused(options):
 def test_a_host_that_lacks_the_package_is_told_how_to_get_it():
     command = made().command(PLACE)
     argv = [sys.executable, "-I", "-S", *command.argv[command.argv.index("-") :]]
-    done = subprocess.run(argv, input=command.stdin, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(argv, input=command.stdin, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "`steelyard install pythia8mc`" in done.stderr
     assert "Traceback" not in done.stderr

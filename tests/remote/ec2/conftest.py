@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE, until
 from steelyard.remote.ec2.account import Account
 from steelyard.remote.ec2.order import RENTAL_TAG
 from steelyard.remote.ec2.release import Patience
@@ -63,11 +63,8 @@ class Cloud:
             process = subprocess.Popen(
                 [sys.executable, str(server), str(self.folder)], env=env, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + 60
-        while not (self.folder / "port").exists():
-            assert process.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        assert until(lambda: (self.folder / "port").exists() or process.poll() is not None)
+        assert process.poll() is None, (self.folder / "log").read_text()
         self.url = f"http://127.0.0.1:{(self.folder / 'port').read_text()}"
         return process
 
@@ -76,7 +73,7 @@ class Cloud:
         (self.folder / "requests").write_text("")
         (self.folder / "authorized").write_text("")
         request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
 
     def script(self, *, prints: bool | str = True, **more: Any) -> None:
         """`prints` says what host key a machine prints: its own, none, or this one."""

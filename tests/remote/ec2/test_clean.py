@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from patience import until
 from steelyard.remote.ec2.clean import clean_leases
 from steelyard.remote.ec2.release import Patience
 from steelyard.remote.token import Token
@@ -47,13 +47,6 @@ def drive(cloud: Any, tmp_path: Path) -> Iterator[Drive]:
 def ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
-
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_killed_controllers_machines_are_ended_and_those_of_a_live_one_are_not(
@@ -96,14 +89,14 @@ def test_a_killed_controllers_machines_are_ended_and_those_of_a_live_one_are_not
 def test_killed_in_each_stage(cloud: Any, drive: Drive, action: str, machines: int) -> None:
     cloud.script(delay={action: 1.0})
     process = drive(count=2)
-    until(lambda: cloud.requests(action))
+    assert until(lambda: cloud.requests(action))
     process.kill()
     process.wait()
     cloud.script()
     found = clean_leases(lambda _: True, PATIENT)
     assert not found.kept
     assert len(found.ended["run-1"]) == machines
-    until(lambda: len(cloud.machines()) == machines)
+    assert until(lambda: len(cloud.machines()) == machines)
     if action == "RunInstances":
         cloud.assert_empty(started=2)
 
@@ -113,7 +106,7 @@ def test_interrupted_as_by_a_person(cloud: Any, drive: Drive) -> None:
     process = drive()
     ready(process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) != 0
+    assert process.wait() != 0
     cloud.assert_empty(started=1)
 
 
@@ -123,7 +116,7 @@ def test_killed_while_it_gives_back(cloud: Any, drive: Drive) -> None:
     ready(process)
     cloud.script(delay={"TerminateInstances": 1.0})
     process.send_signal(signal.SIGINT)
-    until(lambda: cloud.requests("TerminateInstances"))
+    assert until(lambda: cloud.requests("TerminateInstances"))
     process.kill()
     process.wait()
     cloud.script()
@@ -163,4 +156,4 @@ def test_where_nothing_was_rented_nobody_is_asked_and_boto3_is_not_loaded(tmp_pa
         "sys.exit({'boto3', 'botocore', 'asyncssh'} & set(sys.modules) != set())"
     )
     env = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
-    assert subprocess.run([sys.executable, "-c", code], env=env, check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], env=env, check=False).returncode == 0

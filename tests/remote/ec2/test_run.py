@@ -28,7 +28,7 @@ def test_a_run_compares_two_types_and_leaves_nothing(cloud: Any) -> None:
     Path("sites.yaml").write_text(json.dumps({"rented": entry}))
     Path("rented.yaml").write_text(EXPERIMENT)
     argv = [sys.executable, "-m", "steelyard", "run", "rented.yaml", "--site", "rented"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = Path().rglob("environment.json")
     hosts = json.loads(found.read_text())["hosts"]

@@ -33,7 +33,7 @@ def bare_minder(run: Run) -> Iterator[tuple[socket.socket, subprocess.Popen[byte
             assert hear(ours) == {"event": "ready"}
             yield ours, started
             ours.close()
-            started.wait(timeout=20)
+            started.wait()
         finally:
             started.kill()
 
@@ -81,7 +81,7 @@ def test_garbage_ends_the_lease_and_leaves_nothing(run: Run, garbage: bytes) -> 
     with bare_minder(run) as (lease, started):
         start_tree(lease)
         lease.sendall(garbage)
-        started.wait(timeout=20)
+        started.wait()
         assert not run.bearers()
 
 
@@ -91,7 +91,7 @@ def test_any_garbage_leaves_nothing(run: Run, garbage: bytes) -> None:
     with bare_minder(run) as (lease, started):
         start_tree(lease)
         lease.sendall(garbage + b"\n")
-        started.wait(timeout=20)
+        started.wait()
         assert not run.bearers()
 
 
@@ -121,6 +121,6 @@ def test_a_minder_whose_controller_is_dead_already_does_not_stay(run: Run) -> No
     argv = [sys.executable, "-I", "-S", str(Path(minder.__file__).parent), token]
     with ours, theirs, subprocess.Popen(argv, stdin=theirs) as started:
         try:
-            assert started.wait(timeout=20) == 0
+            assert started.wait() == 0
         finally:
             started.kill()
