@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from patience import PATIENCE
 from steelyard.errors import UsageError
 from steelyard.events.base import Event, Scene
 from steelyard.model.timeline import OWN_KEYS
@@ -58,13 +59,13 @@ def token() -> Token:
     end_bearers(lambda bearer: bearer.run == found.run)
 
 
-async def reaches(host: Host, address: str) -> bool:
-    """Whether a host gets an answer from an address: a refused connection is one, too."""
+async def reaches(host: Host, address: str, seconds: float) -> bool:
+    """Whether a host gets an answer from an address in time: a refused connection is one, too."""
     script = (
-        "import socket, sys\ntry: socket.create_connection((sys.argv[1], 9), timeout=1)\n"
+        "import socket, sys\ntry: socket.create_connection((sys.argv[1], 9), timeout=float(sys.argv[2]))\n"
         "except ConnectionRefusedError: print('yes')\nexcept OSError: pass\n"
     )
-    said = await host.capture(("python3", "-I", "-S", "-c", script, address))
+    said = await host.capture(("python3", "-I", "-S", "-c", script, address, str(seconds)), seconds=PATIENCE)
     return (said or "").strip() == "yes"
 
 
@@ -81,14 +82,14 @@ def test_hosts_are_apart_until_it_is_healed(name, options, apart, together, toke
         site = Netns(NetnsOptions(hosts=3, via="nsenter"))
         async with site.lease(token, tmp_path / "minder.log", 3) as hosts:
 
-            async def found(pairs: list[tuple[int, int]]) -> set[bool]:
-                asked = (reaches(hosts[a], hosts[b].address) for a, b in pairs)
+            async def found(pairs: list[tuple[int, int]], seconds: float = PATIENCE / 2) -> set[bool]:
+                asked = (reaches(hosts[a], hosts[b].address, seconds) for a, b in pairs)
                 return set(await asyncio.gather(*asked))
 
             one = event(name, hosts, **options)
             one.check()
             await one.happen()
-            assert await found(apart) == {False}
+            assert await found(apart, 1) == {False}
             assert await found(together) == {True}
             await one.heal()
             await one.heal()

@@ -91,7 +91,7 @@ def temporary():
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_an_agent_that_is_killed_is_a_lost_host(run, agent, how):
     async def story():
-        async with Far(run) as far:
+        async with Far(run, pace=IMPATIENT) as far:
             process = await far.start_tree()
             os.kill(far.host._agent_pid, how)
             with pytest.raises(HostLost, match="n1"):
