@@ -155,14 +155,14 @@ def test_stop_waits_for_the_application(bench: Any) -> None:
 @pytest.mark.parametrize("whom", ["controller", "database"])
 def test_what_dies_leaves_nothing(bench: Any, whom: str) -> None:
     running = bench.starts("run", *REDIS)
-    port = bench.comes_to("holding")["services"]["ring"]["port"]
+    bench.comes_to("holding")
     if whom == "controller":
         running.kill()
         running.communicate()
         assert until(lambda: not bench.bearers()), "the minder ends everything"
         assert bench.status() == []
         return
-    (server,) = (pid for pid, _ in clusters.environments() if f"redis-server 127.0.0.1:{port}" in _words(pid))
+    (server,) = (pid for pid in bench.bearers() if _name(pid) == "redis-server")
     os.kill(server, signal.SIGKILL)
     _, complaints = running.communicate()
     assert running.returncode == 125
@@ -171,10 +171,10 @@ def test_what_dies_leaves_nothing(bench: Any, whom: str) -> None:
     assert not bench.bearers()
 
 
-def _words(pid: int) -> str:
-    """Its command line, over which redis writes."""
+def _name(pid: int) -> str:
+    """Of its program; its command line redis may write over."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+        return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
 
