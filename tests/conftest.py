@@ -85,6 +85,16 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     shutil.rmtree(place, ignore_errors=True)
 
 
+@pytest.fixture
+def enterable_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A scratch that servers which give up root may enter, unlike pytest's directories."""
+    place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
+    place.chmod(0o711)
+    monkeypatch.setenv("STEELYARD_SCRATCH", str(place))
+    yield place
+    shutil.rmtree(place, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def mallory() -> Iterator[Account]:
     """A second account of this machine, who means us ill; skips the test where none can be made."""

@@ -73,7 +73,9 @@ def test_help_and_version_load_no_command():
     assert {name for name in loaded if name.startswith("steelyard.")} == {
         "steelyard.cli",
         "steelyard.cli.app",
+        "steelyard.cli.terminal",
         "steelyard.errors",
+        "steelyard.printable",
     }
     assert not {"rich", "pydantic", "numpy", "duckdb", "ruamel.yaml"} & loaded
     for command in ("run", "compare", "doctor"):

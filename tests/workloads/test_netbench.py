@@ -145,14 +145,14 @@ def test_what_netbench_cannot_do_is_refused(options: dict[str, str]) -> None:
 
 
 @pytest.mark.skipif(bool(missing([NETBENCH])), reason="s2n-netbench-driver-client-tcp is not installed")
-def test_each_pair_of_sizes_has_its_own_servers_on_another_host(own_place: Path) -> None:
+def test_each_pair_of_sizes_has_its_own_servers_on_another_host(enterable_scratch: Path) -> None:
     sizes = {"request": "${request}B", "response": "${response}B"}
     tree = {
         "experiment": "transactions",
         "roles": {"server": 1, "client": 1},
         "parameters": {"request": [1, 128], "response": [1, 8192]},
         "zip": ["request", "response"],
-        "services": {"net": {"use": "netbench", "on": "server", "servers": 2, **sizes}},
+        "services": {"net": {"use": "netbench", "on": "server", "open": True, "servers": 2, **sizes}},
         "workload": {
             "use": "netbench",
             "on": "client",

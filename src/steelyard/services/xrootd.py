@@ -22,6 +22,10 @@ from steelyard.services.base import ServiceOptions
 _KEYTAB, _CONFIG, _USER = "sss.keytab.grp", "xrootd.cfg", "steelyard"
 _CLOCKS = 60  # seconds that clients' clocks may be off
 _ASK = f'XrdSecPROTOCOL=sss XrdSecSSSKT=$PWD/{_KEYTAB} exec xrdfs "$1" query config version'
+# Its sockets lie in a directory of its own, whose path may be longer than a socket's can be: unix(7). So the
+# server holds it open, and calls it by the descriptor.
+_RUN = "/proc/self/fd/9"
+_ENTER = 'cd "$1"; exec 9< "$1"; shift; exec "$@"'
 
 
 class XrootdOptions(ServiceOptions):
@@ -80,7 +84,8 @@ class Xrootd(Disturbable[XrootdOptions]):
     async def _start(self, host: Host, data: Data) -> None:
         config, pid = str(self.scratch(host) / _CONFIG), str(data.path / "run" / "server.pid")
         # Beside the file of `-s` goes one of facts, which would go to /tmp without it.
-        command = data.as_its_user("xrootd", "-c", config, "-n", self.context.name, "-s", pid)
+        words = ("xrootd", "-c", config, "-n", self.context.name, "-s", pid)
+        command = data.as_its_user("sh", "-eu", "-c", _ENTER, "sh", str(data.path / "run"), *words)
         await self.launch(host, "xrootd", command, address=host.address, port=self.ports[host.name])
 
     def _key(self) -> str:
@@ -93,8 +98,8 @@ class Xrootd(Disturbable[XrootdOptions]):
         lines = [
             "all.export /",
             f"oss.localroot {data.path}/files",
-            f"all.adminpath {data.path}/run",
-            f"all.pidpath {data.path}/run",
+            f"all.adminpath {_RUN}",
+            f"all.pidpath {_RUN}",
             f"xrd.port {self.ports[host.name]}",
             "xrd.network nodnr",
             "xrootd.seclib libXrdSec.so",
