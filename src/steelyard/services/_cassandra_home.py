@@ -100,7 +100,7 @@ async def _compiled(host: Host, java: str, jar: PurePosixPath, scratch: PurePosi
     """Our few classes, by the compiler that Cassandra brings, where only Cassandra is installed."""
     await host.put(maven.project(CASSANDRA.name) / "src" / "main" / "java", scratch / "sources")
     words = ("sh", "-c", _COMPILE, "sh", java, str(jar), str(scratch))
-    if await host.capture(words, seconds=60.0) is None:
+    if await host.capture(words, seconds=600.0) is None:  # a busy machine may take long
         raise HostError(f"{host.name}: the classes of Steelyard do not compile against {jar}")
     return str(scratch / "classes")
 
