@@ -122,7 +122,7 @@ def needed(experiment):
 
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "site"), SHORT.items())
-def test_a_short_example_runs(name, site):
+def test_a_short_example_runs(name, site, enterable_scratch):
     """As a user would run it, on a machine that others use, too: their disturbance decides no requirement."""
     path = ROOT / "examples" / name
     if site.startswith("netns") and os.geteuid() != 0:
