@@ -42,7 +42,8 @@ _VERIFY = 'cd "$1" && printf "%s" "$SUMS" | sha256sum --check --quiet --strict 2
 _COMPILE = """
 compiler=org.eclipse.jdt.internal.compiler.batch.Main
 "$1" -cp "$(dirname "$2")/*" $compiler \\
-    -source 17 -target 17 -nowarn -cp "$2" -d "$3/classes" "$3/sources"
+    -source 17 -target 17 -nowarn -cp "$(printf '%s:' "$(dirname "$2")"/antlr-runtime-*.jar)$2" \\
+    -d "$3/classes" "$3/sources"
 """
 
 
