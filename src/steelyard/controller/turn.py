@@ -139,17 +139,20 @@ def lock_folder() -> Path:
     runtime = Path(f"/run/user/{os.getuid()}")
     if _is_private(runtime):
         return _private(runtime / "steelyard")
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir) if _has_account() else Path()
-    if home.is_absolute() and home.is_dir():
+    if home := _home():
         cache = home / ".cache" / "steelyard"
         cache.mkdir(parents=True, exist_ok=True)
         return _private(cache / f"runs-{this_machine()}")
     return _private(Path(f"/var/tmp/steelyard-{os.getuid()}"))  # noqa: S108 - made, or refused
 
 
-def _has_account() -> bool:
-    """A container may run as a user whom its list of accounts does not know."""
-    return any(each.pw_uid == os.getuid() for each in pwd.getpwall())
+def _home() -> Path | None:
+    """Ours, as the list of accounts has it; a container may run as a user whom that does not know."""
+    try:
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return None
+    return home if home.is_absolute() and home.is_dir() else None
 
 
 def _private(path: Path) -> Path:
