@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from accounts import Account
-from steelyard.store import files
-from steelyard.store.files import aside, part_name, write_whole
+from steelyard import files
+from steelyard.files import aside, part_name, write_whole
 
 
 def test_what_was_there_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:

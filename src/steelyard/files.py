@@ -19,11 +19,11 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def write_whole(path: Path, content: bytes, *, sync: bool = False) -> None:
+def write_whole(path: Path, content: bytes, *, sync: bool = False, mode: int = 0o666) -> None:
     """Write a file into a directory that is there. With `sync` it is on disk then. Raises OSError."""
     with _opened(path.parent) as directory:
         part = part_name(path.name)
-        file = os.open(part, _NEW, 0o666, dir_fd=directory)
+        file = os.open(part, _NEW, mode, dir_fd=directory)
         try:
             with os.fdopen(file, "wb") as stream:
                 stream.write(content)

@@ -29,6 +29,7 @@ from steelyard.errors import StoreError
 from steelyard.model.part import Part
 
 SCHEMA = 1
+REFUSED_HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LARGEST = 64 << 20
 """Characters of a manifest, of some 350,000 files. A longer one is neither written nor read."""

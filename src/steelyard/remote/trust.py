@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 
 from steelyard.errors import UsageError
+from steelyard.files import write_whole
 from steelyard.remote.minder.ownership import find_stranger, trust_list, trusted_directories
 
 
@@ -52,10 +51,5 @@ def _write(directories: list[str]) -> None:
     """The list anew; its owner alone may write it, or it does not count."""
     path = Path(trust_list())
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(f"trusted.{os.getpid()}")
-    with suppress(FileNotFoundError):
-        part.unlink()
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(file, "w", errors="surrogateescape") as text:
-        text.writelines(f"{each}\n" for each in directories)
-    part.replace(path)
+    text = "".join(f"{each}\n" for each in directories)
+    write_whole(path, text.encode(errors="surrogateescape"), mode=0o600)

@@ -7,8 +7,8 @@ import errno
 from collections.abc import Iterator
 from pathlib import Path
 
+from steelyard import files
 from steelyard.errors import StoreError, StoreFull
-from steelyard.store import files
 
 
 @contextlib.contextmanager

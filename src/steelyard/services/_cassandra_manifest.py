@@ -11,7 +11,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from steelyard.errors import HostError
-from steelyard.model.snapshot import Snapshot, SnapshotNode
+from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
 from steelyard.services._cassandra_schema import replications
 from steelyard.services._cql_ring import HIGHEST, LOWEST
 
@@ -19,7 +19,6 @@ _TABLE = re.compile(r"(\w{1,222})[./]\w{1,222}", re.ASCII)
 _COMPONENT = re.compile(r"[a-z]{2}-\w+-[a-z]+-[\w+]+\.[a-z0-9]+", re.ASCII)  # nb-1-big-Data.db
 _MOST = 5  # faults of one kind that are told
 _SHOWN = 60  # characters of a statement
-_HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
 
 
 def examine(snapshot: Snapshot, service: str, version: str) -> None:
@@ -29,7 +28,8 @@ def examine(snapshot: Snapshot, service: str, version: str) -> None:
         what = f"{where} is of {snapshot.service} {snapshot.version}, which Cassandra {version} cannot read"
         raise HostError(what)
     if faults := list(_faults(snapshot)):
-        raise HostError(f"{where} is refused, and nothing was recovered: {'; '.join(faults)}", hint=_HINT)
+        what = f"{where} is refused, and nothing was recovered: {'; '.join(faults)}"
+        raise HostError(what, hint=REFUSED_HINT)
 
 
 def told(definitions: Sequence[str], faults: Sequence[str]) -> str:
@@ -46,7 +46,7 @@ def refuse(snapshot: Snapshot, definitions: Sequence[str], faults: Sequence[str]
     """Raises HostError where Cassandra's grammar finds faults in statements of a manifest."""
     if any(faults):
         what = f"snapshot {snapshot.name}: {told(definitions, faults)}; nothing was recovered"
-        raise HostError(what, hint=_HINT)
+        raise HostError(what, hint=REFUSED_HINT)
 
 
 def _faults(snapshot: Snapshot) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command
-from steelyard.model.snapshot import Snapshot, SnapshotNode
+from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
 from steelyard.remote.base import Host
 from steelyard.remote.vault import Runner
 from steelyard.services._capabilities import Vaults
@@ -22,7 +22,6 @@ from steelyard.services._data import Data
 from steelyard.services._server import Server
 
 _TABLE, _DUMP = "keys", "dump.rdb"
-_HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
 # In the directory of its data a server may have put links: what root does there, it does as the server's
 # user.
 _KEEP = 'mkdir -p "$1"; from=$2 to=$1/dump.rdb; shift 2; "$@" cat "$from" > "$to"'
@@ -66,7 +65,7 @@ class Primaries:
         for node in snapshot.nodes:
             if [file.path for file in node.files] != [_DUMP]:
                 what = f"snapshot {snapshot.name} is refused, and nothing was recovered"
-                raise HostError(f"{what}: node {node.host} has other files than {_DUMP}", hint=_HINT)
+                raise HostError(f"{what}: node {node.host} has other files than {_DUMP}", hint=REFUSED_HINT)
         pairs = list(zip(self.servers, snapshot.nodes, strict=True))
         began = time.monotonic()
         await asyncio.gather(*(self._fetch(server, vaults, node) for server, node in pairs))

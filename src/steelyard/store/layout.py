@@ -82,14 +82,14 @@ class RunFolder:
 
     def derived_file(self, name: str) -> Path:
         """Where to write a file of `derived`. Raises StoreError where the run is not ours."""
-        self.check_is_ours("name another place with --output")
+        self.check_owner("name another place with --output")
         return self.derived / name
 
     def is_ours(self) -> bool:
         """Whether the folder, and no link to it, belongs to us."""
         return self._owner() == os.geteuid()
 
-    def check_is_ours(self, hint: str = "") -> None:
+    def check_owner(self, hint: str = "") -> None:
         """Raises StoreError when the run belongs to somebody else: nothing is written into it."""
         owner = self._owner()
         if owner is not None and owner != os.geteuid():

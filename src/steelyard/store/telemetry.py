@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import StoreError
-from steelyard.store.files import aside
+from steelyard.files import aside
 from steelyard.store.journal import write_failure
 from steelyard.untrusted import lines_in, opened
 

@@ -13,9 +13,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from steelyard.errors import RunBusy, StoreError
-from steelyard.store.files import write_whole
+from steelyard.files import write_whole
 from steelyard.store.journal import Journal, write_failure
 from steelyard.store.layout import SCHEMA, RunFolder
+from steelyard.untrusted import opened
 
 KEPT_OF_A_FULL_FILE = 4096
 PATIENCE = 0.2
@@ -30,7 +31,7 @@ class RunWriter:
     """
 
     def __init__(self, folder: RunFolder, patience: float = PATIENCE) -> None:
-        folder.check_is_ours()
+        folder.check_owner()
         self.folder = folder
         self._lock = _locked(folder, patience)
         try:
@@ -96,17 +97,12 @@ class RunWriter:
 def is_live(folder: RunFolder) -> bool:
     """Whether a controller drives the run just now, on this machine or through a shared file system."""
     try:
-        lock = os.open(folder.control, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with opened(folder.control) as control:
+            fcntl.flock(control, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # a file system without locks cannot be written to by a run either
-    finally:
-        os.close(lock)
+        return False  # nothing is there; a file system without locks cannot be written to by a run either
     return False
 
 
