@@ -86,13 +86,19 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def enterable_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A scratch that servers which give up root may enter, unlike pytest's directories."""
+def enterable() -> Iterator[Path]:
+    """A directory that servers which give up root may enter, unlike pytest's."""
     place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
     place.chmod(0o711)
-    monkeypatch.setenv("STEELYARD_SCRATCH", str(place))
     yield place
     shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture
+def enterable_scratch(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, as the scratch of runs."""
+    monkeypatch.setenv("STEELYARD_SCRATCH", str(enterable))
+    return enterable
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from pathlib import Path
 
 import pytest
 
+from standins import lay
 from steelyard.model.metric import Reading
 from steelyard.spec.bind import workload_class
 
@@ -39,7 +39,6 @@ def swapped(metrics):
 
 
 @pytest.fixture(autouse=True)
-def stand_ins(monkeypatch):
+def stand_ins(enterable, monkeypatch):
     """Programs that no registry has are played by small ones, last on PATH: a real one comes first."""
-    place = Path(__file__).parents[1] / "services" / "standins"
-    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], str(place)]))
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], lay(enterable, monkeypatch)]))

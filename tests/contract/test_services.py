@@ -34,7 +34,7 @@ from steelyard.tools.find import missing
 # `attached` starts nothing; it has tests of its own.
 NAMES = sorted(own_names("services") - {"attached"})
 PAUSABLE = [name for name in NAMES if issubclass(find("services", name, Service), Pausable)]
-ENTERING = ["gridftp", "netbench", "postgresql", "redis", "xrootd"]
+ENTERING = ["cassandra", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 CASES = [
     pytest.param(name, example, id=f"{name}-{number}")

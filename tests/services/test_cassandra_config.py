@@ -32,7 +32,8 @@ from steelyard.units import Size
 
 RING = 2**64
 GIB = 2**30
-NODE = Node("10.0.0.2", (-5, 7), ("10.0.0.1", "10.0.0.2"), Ports(9042, 7000, 7199), PurePosixPath("/s/node"))
+CONF, DATA = PurePosixPath("/s/conf"), PurePosixPath("/s/data")
+NODE = Node("10.0.0.2", (-5, 7), ("10.0.0.1", "10.0.0.2"), Ports(9042, 7000, 7199), CONF, DATA)
 
 
 @given(st.integers(1, 24), st.integers(1, 16))
@@ -81,7 +82,7 @@ def test_a_node_listens_on_its_own_address_only_and_asks_for_passwords():
     assert found["start_native_transport"] is False, "clients are let in when the ring has a role for them"
     assert found["role_manager"] == "steelyard.cassandra.NoDefaultRole", "nobody knows a password of it"
     assert {value for key, value in found.items() if key.endswith("_directory")} == {
-        f"/s/node/data/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")
+        f"/s/data/{name}" for name in ("commitlog", "saved_caches", "hints", "cdc_raw")
     }
 
 
@@ -91,8 +92,8 @@ def test_nodes_always_prove_to_each_other_who_they_are():
         between = found["server_encryption_options"]
         assert (between["internode_encryption"], between["require_client_auth"]) == ("all", True)
         assert (between["optional"], between["legacy_ssl_storage_port_enabled"]) == (False, False)
-        assert between["keystore"] == "/s/node/conf/identity.pem"
-        assert between["truststore"] == "/s/node/conf/authority.pem"
+        assert between["keystore"] == "/s/conf/identity.pem"
+        assert between["truststore"] == "/s/conf/authority.pem"
         clients = found["client_encryption_options"]
         assert clients["enabled"] is encrypted
         assert clients.get("optional", False) is False
@@ -249,12 +250,12 @@ def installed(place: Path, jar: str) -> Path:
 
 
 @pytest.mark.parametrize("jar", ["apache-cassandra-5.0.9.jar", "cassandra-all-5.0.9.jar"])
-def test_an_installed_cassandra_and_the_chosen_java_come_first(tmp_path, monkeypatch, jar):
-    program = java(tmp_path / "a jdk", "17.0.99")
-    home = installed(tmp_path / "cassandra", jar)
+def test_an_installed_cassandra_and_the_chosen_java_come_first(enterable, monkeypatch, jar):
+    program = java(enterable / "a jdk", "17.0.99")
+    home = installed(enterable / "cassandra", jar)
     monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
-    host = Shell(JAVA_HOME=str(tmp_path / "a jdk"), CASSANDRA_HOME=str(home), XDG_CACHE_HOME=str(tmp_path))
-    found = asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+    host = Shell(JAVA_HOME=str(enterable / "a jdk"), CASSANDRA_HOME=str(home), XDG_CACHE_HOME=str(enterable))
+    found = asyncio.run(found_home(host, PurePosixPath(enterable)))
     assert found == (str(program), PurePosixPath(home / "lib"), "5.0.9", "compiled")
 
 
@@ -262,37 +263,55 @@ async def _no_compiler(*_: object) -> str:
     return "compiled"
 
 
-def test_a_java_that_is_too_new_is_passed_over(tmp_path, monkeypatch):
-    java(tmp_path / "jdk", "25")
-    home = installed(tmp_path / "cassandra", "cassandra-all-5.0.9.jar")
+def test_a_java_that_is_too_new_is_passed_over(enterable, monkeypatch):
+    java(enterable / "jdk", "25")
+    home = installed(enterable / "cassandra", "cassandra-all-5.0.9.jar")
     monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
-    words = {"CASSANDRA_HOME": str(home), "XDG_CACHE_HOME": str(tmp_path), "PATH": "/bin:/usr/bin"}
-    host = Shell(JAVA_HOME=str(tmp_path / "jdk"), **words)
+    words = {"CASSANDRA_HOME": str(home), "XDG_CACHE_HOME": str(enterable), "PATH": "/bin:/usr/bin"}
+    host = Shell(JAVA_HOME=str(enterable / "jdk"), **words)
     try:
-        found = asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+        found = asyncio.run(found_home(host, PurePosixPath(enterable)))
     except HostError as error:
         assert "needs Java 17, and here (10.0.0.1) has only 25" in str(error)  # noqa: PT017 - as the machine has it
     else:
         assert "/jdk/bin/java" not in found.java
 
 
-def test_without_cassandra_it_says_how_to_get_one(tmp_path, monkeypatch):
-    java(tmp_path / "jdk", "17.0.1")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    host = Shell(JAVA_HOME=str(tmp_path / "jdk"), XDG_CACHE_HOME=str(tmp_path), CASSANDRA_HOME="")
+def test_without_cassandra_it_says_how_to_get_one(enterable, monkeypatch):
+    java(enterable / "jdk", "17.0.1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(enterable))
+    host = Shell(JAVA_HOME=str(enterable / "jdk"), XDG_CACHE_HOME=str(enterable), CASSANDRA_HOME="")
     with pytest.raises(HostError, match=r"no Cassandra on here \(10\.0\.0\.1\)") as caught:
-        asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+        asyncio.run(found_home(host, PurePosixPath(enterable)))
     assert "steelyard install cassandra" in caught.value.hint
 
 
-def test_an_unfinished_or_outdated_install_does_not_count(tmp_path, monkeypatch):
-    java(tmp_path / "jdk", "17.0.1")
-    place = installed(tmp_path / "steelyard" / "tools" / "cassandra", "cassandra-all-5.0.9.jar")
+def test_an_unfinished_or_outdated_install_does_not_count(enterable, monkeypatch):
+    java(enterable / "jdk", "17.0.1")
+    place = installed(enterable / "steelyard" / "tools" / "cassandra", "cassandra-all-5.0.9.jar")
     (place / "complete").write_text("of other sources")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    host = Shell(JAVA_HOME=str(tmp_path / "jdk"), XDG_CACHE_HOME=str(tmp_path), CASSANDRA_HOME="")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(enterable))
+    host = Shell(JAVA_HOME=str(enterable / "jdk"), XDG_CACHE_HOME=str(enterable), CASSANDRA_HOME="")
     with pytest.raises(HostError, match="no Cassandra"):
-        asyncio.run(found_home(host, PurePosixPath(tmp_path)))
+        asyncio.run(found_home(host, PurePosixPath(enterable)))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's nodes run as somebody else")
+def test_what_root_alone_may_read_is_laid_where_a_node_can(tmp_path, enterable, mallory, monkeypatch):
+    monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
+    program = java(enterable / "jdk", "17.0.1")
+    home, scratch = installed(tmp_path / "cassandra", "cassandra-all-5.0.9.jar"), enterable / "scratch"
+    (home / "lib" / "other.jar").write_text("other")
+    scratch.mkdir(mode=0o711)
+    host = Shell(JAVA_HOME=str(enterable / "jdk"), CASSANDRA_HOME=str(home), XDG_CACHE_HOME=str(tmp_path))
+    found = asyncio.run(found_home(host, PurePosixPath(scratch)))
+    assert found[:3] == (str(program), PurePosixPath(scratch / "lib"), "5.0.9")
+    assert mallory.run("cat", f"{found.lib}/other.jar").stdout == "other"
+    (enterable / "jdk").chmod(0o700)
+    try:
+        assert asyncio.run(found_home(host, PurePosixPath(scratch))).java != str(program)
+    except HostError as error:
+        assert f"has only 17.0.1 {program} for root alone" in str(error)  # noqa: PT017 - as the machine has it
 
 
 def test_a_jar_that_changed_is_named(tmp_path, monkeypatch):

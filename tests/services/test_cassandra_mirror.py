@@ -87,7 +87,7 @@ async def hints_wait(service: Cassandra) -> None:
             await asyncio.sleep(0.1)
 
 
-def test_a_mirror_that_was_away_gets_everything_and_keeps_it(tmp_path: Path) -> None:
+def test_a_mirror_that_was_away_gets_everything_and_keeps_it(enterable: Path) -> None:
     async def test(made: Any, service: Cassandra) -> None:
         assert isinstance(service, Mirrored)
         mirror, facts = mirror_of(service), service.endpoint().facts
@@ -97,7 +97,7 @@ def test_a_mirror_that_was_away_gets_everything_and_keeps_it(tmp_path: Path) -> 
             "datacenter1",
             "2",
         )
-        assert facts["mirror"] == f"{mirror.name}:{tmp_path / 'shared' / mirror.name}"
+        assert facts["mirror"] == f"{mirror.name}:{enterable / 'shared' / mirror.name}"
         await filled(service, "data")
         await filled(service, "later", ONE_CENTRE)
         await filled(service, "anywhere", ANYWHERE, consistency=ONE)
@@ -115,8 +115,8 @@ def test_a_mirror_that_was_away_gets_everything_and_keeps_it(tmp_path: Path) -> 
             await service.kill(service.context.hosts[node].name)
         assert [rows_in(service, 2, name) for name in ("data", "later", "anywhere")] == [2 * ROWS, ROWS, ROWS]
 
-    with_mirror(test, tmp_path / "shared", keyspaces=["data"])
-    (place,) = (tmp_path / "shared").iterdir()
+    with_mirror(test, enterable / "shared", keyspaces=["data"])
+    (place,) = (enterable / "shared").iterdir()
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert list(place.glob("data/data/data/t-*/*-Data.db")), "it stays after the ring"
     assert not (place / "in-use").exists()
@@ -124,7 +124,7 @@ def test_a_mirror_that_was_away_gets_everything_and_keeps_it(tmp_path: Path) -> 
 
 
 @pytest.mark.full
-def test_a_write_that_the_mirror_lost_is_found(tmp_path: Path) -> None:
+def test_a_write_that_the_mirror_lost_is_found(enterable: Path) -> None:
     """Its files are removed behind its back."""
 
     async def test(made: Any, service: Cassandra) -> None:
@@ -134,7 +134,7 @@ def test_a_write_that_the_mirror_lost_is_found(tmp_path: Path) -> None:
         assert (await service.proven())["in_sync"]
         await service.watch.operate("drain", mirror.address, 60)  # or its commit log would have it still
         await service.kill(mirror.name)
-        lost = [path for path in place_of(service, tmp_path).glob("data/data/bad/t-*/*") if path.is_file()]
+        lost = [path for path in place_of(service, enterable).glob("data/data/bad/t-*/*") if path.is_file()]
         assert any(path.name.endswith("-Data.db") for path in lost)
         for path in lost:
             path.unlink()
@@ -152,12 +152,12 @@ def test_a_write_that_the_mirror_lost_is_found(tmp_path: Path) -> None:
         assert (await service.proven())["repaired"] == ["bad"]
         assert rows_in(service, 2, "bad") == ROWS
 
-    with_mirror(test, tmp_path, keyspaces=["good", "bad"])
+    with_mirror(test, enterable, keyspaces=["good", "bad"])
 
 
 @pytest.mark.full
-def test_it_is_snapshot_recovered_grown_and_proven(tmp_path: Path) -> None:
-    place = tmp_path / "vault"
+def test_it_is_snapshot_recovered_grown_and_proven(enterable: Path) -> None:
+    place = enterable / "vault"
 
     async def test(made: Any, service: Cassandra) -> None:
         vault = Vault.at(str(place))
@@ -197,11 +197,11 @@ def test_it_is_snapshot_recovered_grown_and_proven(tmp_path: Path) -> None:
         with pytest.raises(HostError, match="and 1 are its mirror, which stays"):
             await service.shrink(2)
 
-    with_mirror(test, tmp_path / "shared", spare=1, keyspaces=["data"])
+    with_mirror(test, enterable / "shared", spare=1, keyspaces=["data"])
 
 
 @pytest.mark.full
-def test_two_nodes_share_a_mirror_and_all_of_it_is_compared(tmp_path: Path) -> None:
+def test_two_nodes_share_a_mirror_and_all_of_it_is_compared(enterable: Path) -> None:
     async def test(made: Any, service: Cassandra) -> None:
         await filled(service, "data")
         await filled(service, "later", ONE_CENTRE.replace("2}", "1}"))
@@ -210,6 +210,6 @@ def test_two_nodes_share_a_mirror_and_all_of_it_is_compared(tmp_path: Path) -> N
         shares = [rows_in(service, node, "data") for node in (1, 2)]
         assert shares == [ROWS, ROWS], "each asks the other for what it has not"
         for host in service.context.hosts[1:]:
-            assert list((tmp_path / host.name).glob("data/data/data/t-*/*-Data.db"))
+            assert list((enterable / host.name).glob("data/data/data/t-*/*-Data.db"))
 
-    with_mirror(test, tmp_path, keyspaces=["data"], mirror={"nodes": 2})
+    with_mirror(test, enterable, keyspaces=["data"], mirror={"nodes": 2})

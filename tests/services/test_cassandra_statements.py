@@ -144,11 +144,11 @@ def roles(service: Cassandra) -> int:
         return int(found.run("SELECT role FROM system_auth.roles"))
 
 
-def test_what_defines_passes_and_nothing_else_is_run(tmp_path: Path) -> None:
+def test_what_defines_passes_and_nothing_else_is_run(tmp_path: Path, enterable: Path) -> None:
     """One ring for all of it: what is refused changes nothing."""
     rings.contract.needed("cassandra")
-    trigger(tmp_path / "triggers")
-    jvm = [*rings.SMALL["jvm"], f"-Dcassandra.triggers_dir={tmp_path / 'triggers'}"]
+    trigger(enterable / "triggers")
+    jvm = [*rings.SMALL["jvm"], f"-Dcassandra.triggers_dir={enterable / 'triggers'}"]
 
     async def test(made: Any, service: Cassandra) -> None:
         await make(service)

@@ -63,13 +63,12 @@ def test_no_node_of_a_stranger_joins(mallory: Any, way: str) -> None:
 
 def node(service: Cassandra, place: Path, way: str) -> None:
     """A copy of the ring's first one, with all that is no secret of the ring."""
-    home, its = service.homes["local"], Path(service.scratch(service.ring[0])) / "node"
+    home, its = service.homes["local"], Path(service.scratch(service.ring[0]))
     shutil.copytree(home.lib, place / "lib")
     shutil.copytree(its / "conf", place / "conf", ignore=shutil.ignore_patterns("*.pem", "jmx.password"))
-    for name in ("files", "logs"):
-        (place / name).mkdir()
-    text = (place / "conf/java.arguments").read_text().replace(str(its), str(place))
-    flags = text.replace(str(home.lib), str(place / "lib")).split('"steelyard.cassandra.Node"')[0]
+    (place / "data").mkdir()
+    text = (place / "conf/java.arguments").read_text().replace(str(home.lib), str(place / "lib"))
+    flags = text.replace(str(its), str(place)).split('"steelyard.cassandra.Node"')[0]
     (place / "conf/java.arguments").write_text(f"{flags}org.apache.cassandra.service.CassandraDaemon\n")
     path = place / "conf/cassandra.yaml"
     conf = json.loads(path.read_text().replace(str(its), str(place)))

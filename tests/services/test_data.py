@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from steelyard.errors import HostError
 from steelyard.remote.accounts import is_unnamed
-from steelyard.services._data import Data, make_data
+from steelyard.services._data import Data, lend, make_data, take_back
 from steelyard.services._private import write_private
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
@@ -48,6 +49,33 @@ def test_a_server_can_write_to_its_data_alone_and_read_nothing_of_another(name):
         assert {path.name for path in elsewhere} <= {"s2n-netbench-driver-server-tcp"}
 
     databases.with_service(name, {"fsync": False} if name == "postgresql" else {}, test)
+
+
+@pytest.mark.parametrize("trick", ["a link", "a pipe", "a file of root's", "nothing"])
+def test_what_comes_back_from_a_server_has_root_read_nothing_else(trick):
+    async def test(made):
+        service, (host,) = made.service("redis", {}), made.hosts
+        secret, place = made.place / "secret", service.scratch(host) / "kept" / "one"
+        secret.write_text(SECRET)
+        data = (await make_data(service, [host]))[host.name]
+        await lend(service.runner(host, "lend"), data, place)
+        as_server(data, "sh", "-ec", f"mkdir -p {place}/deep; echo rows > {place}/deep/rows")
+        plant = {"a link": ("ln", "-s", str(secret)), "a pipe": ("mkfifo",)}
+        if trick in plant:
+            as_server(data, *plant[trick], f"{place}/deep/more")
+        elif trick != "nothing":
+            os.link(secret, Path(place) / "deep" / "more")  # as a kernel lets it that protects no links
+        if trick == "nothing":
+            await take_back(service.runner(host, "back"), data, place)
+            assert (Path(place) / "deep" / "rows").read_text() == "rows\n"
+        else:
+            with pytest.raises(HostError, match=r"no file of its own: .*/deep/more"):
+                await take_back(service.runner(host, "back"), data, place)
+        assert not permitted(data, Path(place), "-w") - {Path(place) / "deep" / "rows"}
+        moved = as_server(data, "mv", str(place), str(data.path / "away"))
+        assert moved.returncode != 0, "nor can it be exchanged"
+
+    contract.with_bench(test, hosts=1)
 
 
 def test_a_link_in_the_way_of_a_configuration_has_root_write_nowhere():

@@ -16,10 +16,11 @@ import pytest
 
 from loading import loaded
 from patience import PATIENCE
+from standins import lay
 from steelyard.errors import HostError
+from steelyard.services._data import Data
 from steelyard.services.scylladb import Scylladb
 
-STAND_INS = Path(__file__).with_name("standins")
 STRANGER = Path(__file__).with_name("stranger.py").read_text()
 CAPTURED: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 60, "check": True}
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
@@ -28,9 +29,9 @@ Test = Callable[[Any, Scylladb], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """First of all: these tests are about what only it can be made to do."""
-    monkeypatch.setenv("PATH", os.pathsep.join([str(STAND_INS), os.environ["PATH"]]))
+    monkeypatch.setenv("PATH", os.pathsep.join([lay(enterable, monkeypatch), os.environ["PATH"]]))
     monkeypatch.delenv("SCYLLA_HOME", raising=False)
 
 
@@ -60,6 +61,13 @@ def logged_in(service: Scylladb, node: int, user: str = "steelyard", password: s
             return True
     except cql.Refused:
         return False
+
+
+def readable_by_its_node_alone(path: Path, data: Data) -> None:
+    """A node of root's has a group of its own, which nobody else is in."""
+    found = path.stat()
+    assert stat.S_IMODE(found.st_mode) == (0o640 if data.account else 0o600)
+    assert (found.st_uid, found.st_gid) == (os.geteuid(), int(data.account or os.getegid()))
 
 
 def test_it_grows_and_shrinks_and_a_host_that_left_may_come_back() -> None:
@@ -109,9 +117,9 @@ def test_only_the_run_gets_in_and_its_password_is_told_to_nobody() -> None:
             assert secret not in log.read_text(errors="replace"), log.name
         for host in service.context.hosts:
             place = Path(service.scratch(host))
-            for name in ("node/conf/scylla.yaml", "client.password"):
-                assert stat.S_IMODE((place / name).stat().st_mode) == 0o600
-            assert secret not in (place / "node/conf/scylla.yaml").read_text()
+            assert stat.S_IMODE((place / "client.password").stat().st_mode) == 0o600
+            readable_by_its_node_alone(place / "conf" / "scylla.yaml", service.data[host.name])
+            assert secret not in (place / "conf" / "scylla.yaml").read_text()
         facts = service.endpoint().facts
         assert (facts["version"], facts["replication"]) == ("2025.1.0-standin", "2")
 
@@ -130,8 +138,8 @@ def test_nodes_listen_to_each_other_alone_and_clients_use_tls_where_they_are_ask
         assert heard["storage without"].startswith("refused")
         assert heard["storage forged"].startswith("refused")
         for host in service.context.hosts:
-            identity = Path(service.scratch(host)) / "node/conf/identity.pem"
-            assert stat.S_IMODE(identity.stat().st_mode) == 0o600
+            identity = Path(service.scratch(host)) / "conf" / "identity.pem"
+            readable_by_its_node_alone(identity, service.data[host.name])
 
     with_ring(2, test, tls=True)
 
@@ -168,11 +176,11 @@ def test_more_copies_than_nodes_are_refused_before_anything_starts() -> None:
         with_ring(1, unexpected, replication=2)
 
 
-def test_scylla_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "bin" / "scylla"
-    program.parent.mkdir()
+def test_scylla_home_comes_first(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = enterable / "home" / "bin" / "scylla"
+    program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\necho it is this one >&2; exit 3\n")
     program.chmod(0o755)
-    monkeypatch.setenv("SCYLLA_HOME", str(tmp_path))
+    monkeypatch.setenv("SCYLLA_HOME", str(enterable / "home"))
     with pytest.raises(HostError, match="it is this one"):
         with_ring(1, unexpected)

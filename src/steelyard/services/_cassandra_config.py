@@ -47,16 +47,16 @@ class Ports:
 class Node:
     """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own.
 
-    `data`: where its data lie, where that is not in its directory. `mirrored`: the ring has two data centres.
-    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in its directory's `conf`.
+    `conf`: where what it reads lies, and `data` what it writes. `mirrored`: the ring has two data centres.
+    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in `conf`.
     """
 
     address: str
     tokens: tuple[int, ...]
     seeds: tuple[str, ...]
     ports: Ports
-    directory: PurePosixPath
-    data: PurePosixPath | None = None
+    conf: PurePosixPath
+    data: PurePosixPath
     mirrored: bool = False
     bootstrap: bool = False
     encrypted: bool = False
@@ -103,9 +103,9 @@ def cassandra_yaml(node: Node) -> str:
         "credentials_validity": "60s",
         "permissions_validity": "60s",
         **({"auth_write_consistency_level": "LOCAL_QUORUM"} if node.mirrored else {}),
-        **_directories(node.data or node.directory / "data"),
+        **_directories(node.data),
         **_commit_log(node.commitlog_sync),
-        **_encryption(node.directory / "conf", clients=node.encrypted),
+        **_encryption(node.conf, clients=node.encrypted),
         **node.settings,
     }
     return json.dumps(found, indent=1) + "\n"

@@ -17,22 +17,38 @@ CASSANDRA = Tool("cassandra", maven=True, program="cassandra", version=("-v",))
 # A `release` file tells Java's version without starting it. An installed Cassandra comes before ours.
 # Every launch waits for this, so what the shell can read itself is read by no other program.
 _FIND = r"""
+me=$(id -u)
+opened() {  # a node of root's runs as somebody who may not enter root's home
+    [ "$me" != 0 ] || setpriv --reuid=65534 --regid=65534 --clear-groups test -r "$1"
+}
+shown() {  # a jar, and a directory for it and its neighbours in the scratch: where a node can read it
+    if opened "$1"; then echo "$1"; return; fi
+    from=${1%/*}/.
+    [ -e "$2" ] || { mkdir "$2" && { cp -rL --link "$from" "$2" 2>/dev/null || cp -rL "$from" "$2"; }; } &&
+        chmod -R go+rX "$2" && echo "$2/${1##*/}"
+}
 for java in "$JAVA_HOME/bin/java" "$(command -v java)" /usr/lib/jvm/*17*/bin/java; do
     [ -x "$java" ] && real=$(readlink -f "$java") || continue
     seen=
     while IFS='="' read -r name _ value _; do
         [ "$name" != JAVA_VERSION ] || seen=$value
     done 2>/dev/null <"${real%/bin/java}/release"
-    case $seen in 17*) echo "java $seen $real"; break;; *) echo "other $seen $real";; esac
+    case $seen in
+        17*) opened "$real" && echo "java $seen $real" && break; echo "other $seen $real for root alone";;
+        *) echo "other $seen $real";;
+    esac
 done
 ours=${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/tools/cassandra mark=
 [ ! -r "$ours/complete" ] || read -r mark <"$ours/complete"
-[ "$mark" = "$1" ] && echo "ours $ours/lib/$2" || ours=
+if [ "$mark" = "$1" ]; then echo "ours $(shown "$ours/lib/$2" "$3/ours")"; else ours=; fi
 path=$(command -v cassandra) && path=$(dirname "$(dirname "$(readlink -f "$path")")")
 for place in "$CASSANDRA_HOME" "$path" "$ours"; do
     lib=${place:-/nowhere}/lib
     for jar in "$lib"/apache-cassandra-5.*.jar "$lib"/cassandra-all-5.*.jar; do
-        [ -e "$jar" ] && echo "home $jar" && exit
+        [ -e "$jar" ] || continue
+        [ "$place" = "$ours" ] && name=ours || name=lib
+        open=$(shown "$jar" "$3/$name") && echo "home $open" || echo "closed $jar"
+        exit
     done
 done
 exit 0
@@ -43,7 +59,7 @@ _COMPILE = """
 compiler=org.eclipse.jdt.internal.compiler.batch.Main
 "$1" -cp "$(dirname "$2")/*" $compiler \\
     -source 17 -target 17 -nowarn -cp "$(printf '%s:' "$(dirname "$2")"/antlr-runtime-*.jar)$2" \\
-    -d "$3/classes" "$3/sources"
+    -d "$3/classes" "$3/sources" && chmod -R go+rX "$3/classes"
 """
 
 
@@ -64,7 +80,8 @@ async def found_home(host: Host, scratch: PurePosixPath) -> Home:
 
     Raises HostError that says what is missing and how to get it.
     """
-    said = await host.capture(("sh", "-c", _FIND, "sh", maven.digest(CASSANDRA), _OURS)) or ""
+    words = ("sh", "-c", _FIND, "sh", maven.digest(CASSANDRA), _OURS, str(scratch))
+    said = await host.capture(words, seconds=60.0) or ""
     lines = dict(line.split(" ", 1) for line in reversed(said.splitlines()))
     if "java" not in lines:
         raise HostError(
@@ -73,6 +90,9 @@ async def found_home(host: Host, scratch: PurePosixPath) -> Home:
             hint=f"`apt install {JAVA.apt}` there, or set JAVA_HOME",
         )
     java = lines["java"].split(" ", 1)[1]
+    if "closed" in lines:
+        what = f"{host.name}: nodes do not run as root, who alone can read {lines['closed']}"
+        raise HostError(f"{what}, and it cannot be copied to {scratch}")
     if "home" not in lines:
         jar = await _brought(host, scratch)
         ours = str(jar.with_name(_OURS))
@@ -116,4 +136,5 @@ async def _brought(host: Host, scratch: PurePosixPath) -> PurePosixPath:
             hint="`steelyard install cassandra` here or there, or set CASSANDRA_HOME there",
         )
     await host.put(jars[0].parent, scratch / "lib")
+    await host.capture(("chmod", "-R", "go+rX", str(scratch / "lib")))
     return scratch / "lib" / jars[0].name

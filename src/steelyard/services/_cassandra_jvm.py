@@ -49,8 +49,10 @@ def modules() -> list[str]:
     return [*exports, *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENS.split())]
 
 
-def behaviour(address: str, directory: PurePosixPath, replicas: int, ring_delay: float) -> list[str]:
-    """Flags for quick starts, and for leaving nothing outside the directory.
+def behaviour(
+    address: str, conf: PurePosixPath, data: PurePosixPath, replicas: int, ring_delay: float
+) -> list[str]:
+    """Flags for quick starts, for reading what is in `conf`, and for writing nothing outside `data`.
 
     Passwords are random and long, so hashing them slowly would protect nothing. What a row takes in memory
     is measured at each start, on 10,000 of them: 100,000, the default, give the same figure and take 1.5 s
@@ -62,18 +64,18 @@ def behaviour(address: str, directory: PurePosixPath, replicas: int, ring_delay:
         "-Xss384k",
         "-XX:+PerfDisableSharedMem",
         "-XX:+ExitOnOutOfMemoryError",
-        f"-XX:ErrorFile={directory}/hs_err.log",
-        f"-Djava.io.tmpdir={directory}/files",
-        f"-Djna.tmpdir={directory}/files",
+        f"-XX:ErrorFile={data}/hs_err.log",
+        f"-Djava.io.tmpdir={data}",
+        f"-Djna.tmpdir={data}",
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.rmi.server.hostname={address}",
         "-Djdk.attach.allowAttachSelf=true",
         "-Dio.netty.tryReflectionSetAccessible=true",
-        f"-Dcassandra.config=file://{directory}/conf/cassandra.yaml",
-        f"-Dcassandra-rackdc.properties=file://{directory}/conf/cassandra-rackdc.properties",
-        f"-Dlogback.configurationFile={directory}/conf/logback.xml",
-        f"-Dcassandra.storagedir={directory}/data",
-        f"-Dcassandra.logdir={directory}/logs",
+        f"-Dcassandra.config=file://{conf}/cassandra.yaml",
+        f"-Dcassandra-rackdc.properties=file://{conf}/cassandra-rackdc.properties",
+        f"-Dlogback.configurationFile={conf}/logback.xml",
+        f"-Dcassandra.storagedir={data}",
+        f"-Dcassandra.logdir={data}/logs",
         "-Dcassandra-foreground=yes",
         "-Dcassandra.shutdown_announce_in_ms=0",
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",

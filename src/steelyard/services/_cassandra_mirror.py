@@ -24,8 +24,8 @@ from steelyard.services._cql_ring import Tokens, apart, even_tokens
 # The mark `in-use` is there from a node's start until it ended in good order. What a former ring left is set
 # aside, never removed; one that did not end in good order may still live, elsewhere.
 PREPARE = """
-umask 077; place=$PLACE
-mkdir -p "$(dirname "$place")"
+[ -z "$ACCOUNT" ] && umask 077 || umask 066
+place=$PLACE; mkdir -p "$(dirname "$place")"; umask 077
 fail() { echo "$place $1" >&2; exit 1; }
 if [ -L "$place" ] || { [ -e "$place" ] && ! { [ -d "$place" ] && [ -O "$place" ]; }; }; then
     fail "is no directory of yours"
@@ -41,8 +41,22 @@ fi
 mkdir -p "$place"; chmod 700 "$place"
 printf '%s' "$FACTS" > "$place/mirror.json"
 """
-BEGIN = 'set -C; umask 077; : > "$PLACE/in-use"'
-END = 'rm -f "$PLACE/in-use"'
+BEGIN = """
+set -C; umask 077; : > "$PLACE/in-use"; mkdir "$PLACE/data"
+[ -z "$ACCOUNT" ] || {
+    chmod 711 "$PLACE"; chown "$ACCOUNT:$ACCOUNT" "$PLACE/data"
+    setpriv --reuid="$ACCOUNT" --regid="$ACCOUNT" --clear-groups test -w "$PLACE/data" || {
+        echo "the node's user $ACCOUNT cannot enter $PLACE: choose a directory that others may enter" >&2
+        rm -rf "$PLACE/data" "$PLACE/in-use"
+        exit 1
+    }
+}
+"""
+# What is left is ours: the node's user id is nobody's from now on.
+END = """
+[ -z "$ACCOUNT" ] || { chmod 700 "$PLACE"; chown -hR 0:0 "$PLACE/data"; }
+rm -f "$PLACE/in-use"
+"""
 NOTE = 'umask 077; printf "%s" "$FACTS" > "$PLACE/proof.new"; mv "$PLACE/proof.new" "$PLACE/proof.json"'
 _SHOWN = 1500  # characters of what differs that go into a message
 

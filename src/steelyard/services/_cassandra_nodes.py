@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
-from steelyard.model.command import Command
 from steelyard.remote.base import Host
 from steelyard.services import _cassandra_jvm as jvm
 from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
@@ -17,18 +15,11 @@ from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_schema import placement
 from steelyard.services._cassandra_watch import Secrets, Watch
 from steelyard.services._cql_ring import Tokens, even_tokens
+from steelyard.services._data import make_data
 from steelyard.services._ring import RingService
 from steelyard.services._server import Server
 
 HEARD_OF = 5.0  # seconds that gossip takes, from second to second, to reach everybody; on busy machines, too
-# A node that comes back to the ring on the same host begins with nothing.
-_WRITE = """
-umask 077; rm -rf node; mkdir -p node/conf node/files node/logs; cd node/conf
-printf '%s' "$YAML" > cassandra.yaml; printf '%s' "$RACK" > cassandra-rackdc.properties
-printf '%s' "$LOGBACK" > logback.xml; printf '%s' "$ARGUMENTS" > java.arguments
-printf '%s\\n' "$PASSWORD" > jmx.password
-printf '%s' "$IDENTITY" > identity.pem; printf '%s' "$AUTHORITY" > authority.pem
-"""
 
 
 class CassandraNodes(RingService[CassandraOptions]):
@@ -47,7 +38,9 @@ class CassandraNodes(RingService[CassandraOptions]):
         everywhere = (*hosts, *self.context.spare)
         self.ring, self.mirror = split(hosts, self.chosen.mirror, self.context.name)
         self.replication = self._replication(len(self.ring))
-        ports, self.homes = await asyncio.gather(self._chosen_ports(everywhere, 2), self._homes(everywhere))
+        ports, self.homes, self.data = await asyncio.gather(
+            self._chosen_ports(everywhere, 2), self._homes(everywhere), make_data(self, hosts)
+        )
         self.ports = Ports(*ports)
         self.tokens = self._first_tokens()
         self.secrets = Secrets.drawn(self.context.password)
@@ -121,15 +114,14 @@ class CassandraNodes(RingService[CassandraOptions]):
         await self.watch.configure(self.secrets, self.authority, schema, self._addresses())
 
     async def _prepare(self, host: Host, *, bootstrap: bool = False) -> None:
-        directory = self.scratch(host) / "node"
         mirror = self.mirror if host in self._mirrored() else None
         node = Node(
             address=host.address,
             tokens=self.tokens[host.name],
             seeds=self._seeds(),
             ports=self.ports,
-            directory=directory,
-            data=mirror.place(host) / "data" if mirror else None,
+            conf=self._conf(host),
+            data=mirror.place(host) / "data" if mirror else self.data[host.name].path,
             mirrored=self.mirror is not None,
             bootstrap=bootstrap,
             cluster=self.cluster,
@@ -137,18 +129,16 @@ class CassandraNodes(RingService[CassandraOptions]):
             commitlog_sync=self.chosen.commitlog_sync,
             settings=self.chosen.settings,
         )
-        await self.small(
-            host,
-            "configuration",
-            _WRITE,
-            YAML=cassandra_yaml(node),
-            RACK=rack(mirror.chosen.datacenter if mirror else self.chosen.datacenter),
-            LOGBACK=LOGBACK,
-            ARGUMENTS=self._arguments(host, self.homes[host.name], directory, bootstrap),
-            PASSWORD=self.secrets.jmx,
-            IDENTITY=self.authority.identity(host.address).pem,
-            AUTHORITY=self.authority.certificate,
-        )
+        files = {
+            "cassandra.yaml": cassandra_yaml(node),
+            "cassandra-rackdc.properties": rack(
+                mirror.chosen.datacenter if mirror else self.chosen.datacenter
+            ),
+            "logback.xml": LOGBACK,
+            "java.arguments": self._arguments(host, self.homes[host.name], bootstrap),
+            "jmx.password": f"{self.secrets.jmx}\n",
+        }
+        await self._write_conf(host, {**files, **self._keys(host)})
 
     async def _prepare_mirror(self, host: Host) -> None:
         """Its place for data, which a former ring may have used; nothing of that is lost."""
@@ -164,20 +154,21 @@ class CassandraNodes(RingService[CassandraOptions]):
 
     async def _at_mirror(self, host: Host, script: str, **env: str) -> None:
         if self.mirror:
-            await self.small(host, "mirror", script, PLACE=str(self.mirror.place(host)), **env)
+            known = {"PLACE": str(self.mirror.place(host)), "ACCOUNT": self.data[host.name].account}
+            await self.small(host, "mirror", script, **known, **env)
 
     def _seeds(self) -> tuple[str, ...]:
         """Three of a data centre are enough for gossip, however many nodes there are."""
         return tuple(host.address for host in (*self.ring[:3], *self._mirrored()[:3]))
 
-    def _arguments(self, host: Host, home: Home, directory: PurePosixPath, bootstrap: bool) -> str:
+    def _arguments(self, host: Host, home: Home, bootstrap: bool) -> str:
         share = self.share(host)
         size = self.chosen.heap or jvm.heap(share)
-        conf = directory / "conf"
+        conf, data, delay = self._conf(host), self.data[host.name].path, self._ring_delay(bootstrap)
         flags = [
             *jvm.modules(),
             *jvm.memory(size, share.cores),
-            *jvm.behaviour(host.address, directory, self._copies_of_roles(), self._ring_delay(bootstrap)),
+            *jvm.behaviour(host.address, conf, data, self._copies_of_roles(), delay),
             *(jvm.joining() if bootstrap else []),
             *(jvm.mirror() if host in self._mirrored() else []),
             f"-javaagent:{home.lib}/jamm-0.4.0.jar",
@@ -200,7 +191,8 @@ class CassandraNodes(RingService[CassandraOptions]):
     async def _start(self, host: Host) -> Server:
         if host in self._mirrored():
             await self._at_mirror(host, BEGIN)
-        command = Command((self.homes[host.name].java, f"@{self.scratch(host)}/node/conf/java.arguments"))
+        java, arguments = self.homes[host.name].java, f"@{self._conf(host)}/java.arguments"
+        command = self.data[host.name].as_its_user(java, arguments)
         return await self.launch(host, self.program, command, address=host.address, port=self.ports.native)
 
     async def whole(self) -> bool:

@@ -26,6 +26,7 @@ from steelyard.services._cassandra_manifest import refuse, told
 from steelyard.services._cassandra_schema import adapted, replications, without
 from steelyard.services._cassandra_watch import Watch
 from steelyard.services._cql_ring import Tokens, sources
+from steelyard.services._data import Data, give, lend, take_back
 
 _INDEX = re.compile(r"CREATE (?:CUSTOM )?INDEX (?:IF NOT EXISTS )?")
 
@@ -45,6 +46,7 @@ class Ring:
     scratch: Callable[[Host], PurePosixPath]
     runner: Callable[[Host, str, float], Runner]
     within: float
+    data: Mapping[str, Data]
     beside: Mapping[str, int] = field(default_factory=dict)
 
     def same_as(self, snapshot: Snapshot) -> bool:
@@ -56,14 +58,20 @@ class Ring:
         """What runs commands on a host of it."""
         return self.runner(host, label, self.within)
 
+    def hands(self, host: Host, label: str) -> tuple[Runner, Data]:
+        """The same, and whose what it makes may become."""
+        return self.run(host, label), self.data[host.name]
+
 
 async def kept(ring: Ring, vaults: Vaults, name: str) -> Snapshot:
     """A snapshot of a ring: all nodes at one moment, their files in the vault."""
     began = time.time()
-    places = {host.address: str(ring.scratch(host) / "kept" / name) for host in ring.hosts}
+    lent = {host.address: ring.scratch(host) / "kept" / name for host in ring.hosts}
+    places = {address: str(place) for address, place in lent.items()}
+    await asyncio.gather(*(lend(*ring.hands(host, "lend"), lent[host.address]) for host in ring.hosts))
     found = await ring.watch.freeze(name, places, ring.within)
     copying = time.monotonic()
-    parts = await asyncio.gather(*(_copied(ring, vaults, host, places[host.address]) for host in ring.hosts))
+    parts = await asyncio.gather(*(_copied(ring, vaults, host, lent[host.address]) for host in ring.hosts))
     steps = {step: float(seconds) for step, seconds in found["seconds"].items()}
     definitions, left_out = _recoverable(name, found)
     for other in ring.beside:
@@ -129,9 +137,10 @@ def _recoverable(name: str, found: Mapping[str, Any]) -> tuple[tuple[str, ...], 
     return tuple(text for text in definitions if text not in indexes), tuple(plain)
 
 
-async def _copied(ring: Ring, vaults: Vaults, host: Host, place: str) -> Kept:
-    found = await vaults(host).keep(ring.run(host, "keep"), PurePosixPath(place))
-    await host.remove_directory(PurePosixPath(place))
+async def _copied(ring: Ring, vaults: Vaults, host: Host, place: PurePosixPath) -> Kept:
+    await take_back(*ring.hands(host, "take-back"), place)
+    found = await vaults(host).keep(ring.run(host, "keep"), place)
+    await host.remove_directory(place)
     return found
 
 
@@ -157,6 +166,7 @@ async def _fetched(ring: Ring, vaults: Vaults, host: Host, nodes: Sequence[Snaps
         for file in node.files
     ]
     await vaults(host).fetch(ring.run(host, "fetch"), files, target)
+    await give(*ring.hands(host, "give"), target)
 
 
 def _compare(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, int]) -> None:

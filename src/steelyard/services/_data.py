@@ -2,7 +2,7 @@
 
 Each server of root gets a user id and a group id of its own that nobody has: no account is made. So it cannot
 touch the files or processes of another, and what it reads is ours: its directory in the scratch is root's,
-and only `data` in it is the server's.
+and only `data` in it is the server's. Other directories in it may be handed to the server and back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from steelyard.model.command import Command
 from steelyard.remote.accounts import CHOOSE, draws
 from steelyard.remote.base import Host
 from steelyard.remote.minder import SCRATCH_MARKER
+from steelyard.remote.vault import Runner
 from steelyard.services.base import Service
 
 _TEMPORARY = PurePosixPath("/tmp")  # noqa: S108 - where every server may keep temporary files
@@ -37,6 +38,17 @@ setpriv --reuid="$account" --regid="$account" --clear-groups sh -c ': > "$1/data
 }}
 rm -f data/.writable; echo "$account"
 """
+_LEND = """
+mkdir -p -m 0711 "${1%/*}"; rm -rf "$1"; mkdir -m 0700 "$1"
+[ -z "$2" ] || chown "$2:$2" "$1"
+"""
+# From the top, so that nothing below can be exchanged any more; then whatever the server put there is known.
+_TAKE_BACK = """
+find "$1" -type d -exec chown -h 0:0 {} \\;
+odd=$(find "$1" ! -type d ! \\( -type f -user "$2" \\) | head -n 3)
+[ -z "$odd" ] || { echo "the server put there what is no file of its own:" $odd >&2; exit 1; }
+"""
+_GIVE = 'chown -hR "$2:$2" "$1"'
 
 
 class Data(NamedTuple):
@@ -54,11 +66,30 @@ class Data(NamedTuple):
         ids = (f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups")
         return ("setpriv", *ids, "--no-new-privs")
 
-    def as_its_user(self, *argv: str) -> Command:
+    def as_its_user(self, *argv: str, **env: str) -> Command:
         """A server's command; also for whatever we do in a directory that the server writes to, since it may
         have put links there."""
         temporary = {"TMPDIR": str(self.path)} if self.account else {}
-        return Command((*self.become, *argv), temporary)
+        return Command((*self.become, *argv), {**temporary, **env})
+
+
+async def lend(run: Runner, data: Data, place: PurePosixPath) -> None:
+    """Make an empty directory that the server may write to, beside its data; its parent stays ours."""
+    await run(Command(("sh", "-eu", "-c", _LEND, "sh", str(place), data.account)))
+
+
+async def take_back(run: Runner, data: Data, place: PurePosixPath) -> None:
+    """Have what was lent to ourselves; the files stay the server's. Raises HostError for links and the like,
+    which could have root read what is not the server's.
+    """
+    if data.account:
+        await run(Command(("sh", "-eu", "-c", _TAKE_BACK, "sh", str(place), data.account)))
+
+
+async def give(run: Runner, data: Data, place: PurePosixPath) -> None:
+    """Let the server have a directory of ours for good, with all that is in it."""
+    if data.account:
+        await run(Command(("sh", "-eu", "-c", _GIVE, "sh", str(place), data.account)))
 
 
 async def make_data(service: Service[Any], hosts: Sequence[Host]) -> dict[str, Data]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from secrets import token_hex
 from typing import ClassVar, TypeVar
 
@@ -12,10 +13,18 @@ from steelyard.errors import HostError
 from steelyard.remote.base import Host
 from steelyard.services._certificates import Authority, is_encrypted
 from steelyard.services._cql_ring import Tokens
+from steelyard.services._data import Data, make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import check_free, free_ports
 from steelyard.services._ring_options import RingOptions
 from steelyard.services._server import Server
+
+# Root's, and for a node to read where it is another user; nobody else may.
+_WRITE = """
+umask 077; rm -rf conf; mkdir conf; cd conf
+%s
+[ -z "$GROUP" ] || { chgrp -R "$GROUP" .; chmod -R g=rX .; }
+"""
 
 RingOptionsT = TypeVar("RingOptionsT", bound=RingOptions)
 
@@ -27,13 +36,14 @@ class RingService(Disturbable[RingOptionsT]):
     the ring is `whole`. It takes in one host by `_join`.
 
     What is this ring's alone: the name of its `cluster`, which no node of another ring has; the `authority`
-    that signs its nodes; and whether what clients say is `encrypted`.
+    that signs its nodes; and whether what clients say is `encrypted`. `data` is where a host's node writes.
     """
 
     program: ClassVar[str]
     glance: ClassVar[float] = 0.05
     ring: list[Host]
     tokens: dict[str, Tokens]
+    data: dict[str, Data]
     cluster: str
     authority: Authority
     encrypted: bool
@@ -75,6 +85,28 @@ class RingService(Disturbable[RingOptionsT]):
     @abstractmethod
     async def _clean_up(self, hosts: Sequence[Host]) -> None:
         """Have nodes drop what is no longer theirs."""
+
+    async def _begin_anew(self, host: Host) -> None:
+        """Without what it had where it was part of the ring before."""
+        await host.remove_directory(self.scratch(host) / "data")
+        self.data |= await make_data(self, [host])
+
+    def _conf(self, host: Host) -> PurePosixPath:
+        """Where that lies which a node reads and may not change."""
+        return self.scratch(host) / "conf"
+
+    def _keys(self, host: Host) -> dict[str, str]:
+        """The files by which a node proves who it is, and knows the others."""
+        return {
+            "identity.pem": self.authority.identity(host.address).pem,
+            "authority.pem": self.authority.certificate,
+        }
+
+    async def _write_conf(self, host: Host, files: Mapping[str, str]) -> None:
+        """Texts by name. They pass through the environment, not argv."""
+        lines = "\n".join(f'printf %s "$FILE{place}" > {name}' for place, name in enumerate(files))
+        texts = {f"FILE{place}": text for place, text in enumerate(files.values())}
+        await self.small(host, "configuration", _WRITE % lines, **texts, GROUP=self.data[host.name].account)
 
     def _everywhere(self) -> list[Host]:
         """All hosts that have a node."""

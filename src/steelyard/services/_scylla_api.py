@@ -26,7 +26,7 @@ _TELL = (
 # AUTHENTICATE (3), AUTH_RESPONSE (0f) with AUTH_SUCCESS (10); its body is [bytes] of \\0user\\0password.
 _LOGIN = r"""
 if [ "$1" = tls ]; then
-    coproc exec openssl s_client -quiet -verify_return_error -CAfile node/conf/authority.pem \
+    coproc exec openssl s_client -quiet -verify_return_error -CAfile conf/authority.pem \
         -connect "$2:$3" 2>/dev/null
     trap 'kill $COPROC_PID' EXIT
     exec 3<&"${COPROC[0]}" 4>&"${COPROC[1]}"

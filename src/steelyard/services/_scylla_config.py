@@ -45,14 +45,17 @@ class Ports:
 class Node:
     """A node as it is to start. `seed` is where it learns of the ring; the first one's is itself.
 
-    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in its directory's `conf`.
+    What it reads is in `conf`; it writes to `data`.
+
+    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in `conf`.
     """
 
     address: str
     tokens: tuple[int, ...]
     seed: str
     ports: Ports
-    directory: PurePosixPath
+    conf: PurePosixPath
+    data: PurePosixPath
     salted: str = field(repr=False)
     cluster: str = "ring"
     ring_delay: float = 2.0
@@ -104,7 +107,7 @@ def scylla_yaml(node: Node) -> str:
     """
     found = {
         "cluster_name": node.cluster,
-        "workdir": str(node.directory / "data"),
+        "workdir": str(node.data),
         "num_tokens": len(node.tokens),
         "initial_token": ",".join(str(token) for token in node.tokens),
         "endpoint_snitch": "GossipingPropertyFileSnitch",
@@ -124,7 +127,7 @@ def scylla_yaml(node: Node) -> str:
         "auth_superuser_salted_password": node.salted,
         "ring_delay_ms": round(node.ring_delay * 1000),
         "skip_wait_for_gossip_to_settle": 0,
-        **_encryption(node.directory / "conf", clients=node.encrypted),
+        **_encryption(node.conf, clients=node.encrypted),
         **node.settings,
     }
     return json.dumps(found, indent=1) + "\n"

@@ -143,6 +143,7 @@ class Cassandra(MirroredNodes):
         owned = [self.tokens[other.name] for other in self.ring]
         beside = [token for other in self._mirrored() for token in self.tokens[other.name]]
         self.tokens[host.name] = apart(more_tokens(owned, self.chosen.num_tokens), beside)
+        await self._begin_anew(host)
         await self._prepare(host, bootstrap=True)
         self.ring.append(host)
         await self.watch.expect(self._addresses())
@@ -191,5 +192,6 @@ class Cassandra(MirroredNodes):
             self.scratch,
             self.runner,
             self.chosen.snapshot_within,
+            self.data,
             self.mirror.beside if self.mirror else {},
         )

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from steelyard.errors import HostError
-from steelyard.model.command import Command, Endpoint
+from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services import _scylla_api as api
 from steelyard.services._access import Listener
 from steelyard.services._cassandra_config import rack
 from steelyard.services._cql_ring import even_tokens, more_tokens
+from steelyard.services._data import make_data
 from steelyard.services._ring import RingService
 from steelyard.services._scylla_config import (
     USER,
@@ -29,13 +30,7 @@ from steelyard.services._scylla_password import salted
 from steelyard.services._server import Server
 from steelyard.services.base import NodeState
 
-# A node that comes back to the ring on the same host begins with nothing.
-_WRITE = """
-umask 077; rm -rf node; mkdir -p node/conf node/data
-printf '%s' "$YAML" > node/conf/scylla.yaml; printf '%s' "$RACK" > node/conf/cassandra-rackdc.properties
-printf '%s' "$IDENTITY" > node/conf/identity.pem; printf '%s' "$AUTHORITY" > node/conf/authority.pem
-printf '%s' "$PASSWORD" > client.password
-"""
+_KEEP = 'umask 077; printf %s "$PASSWORD" > client.password'
 
 
 class Scylladb(RingService[ScyllaOptions]):
@@ -90,6 +85,7 @@ class Scylladb(RingService[ScyllaOptions]):
         tokens = even_tokens(len(hosts), self.chosen.num_tokens)
         self.tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
         found = await asyncio.gather(*map(found_program, everywhere))
+        self.data = await make_data(self, hosts)
         self.programs = {host.name: program for host, program in zip(everywhere, found, strict=True)}
         await asyncio.gather(*(self._prepare(host, hosts[0]) for host in hosts))
 
@@ -191,22 +187,23 @@ class Scylladb(RingService[ScyllaOptions]):
             tokens=self.tokens[host.name],
             seed=seed.address,
             ports=self.ports,
-            directory=self.scratch(host) / "node",
+            conf=self._conf(host),
+            data=self.data[host.name].path,
             salted=self.salted,
             cluster=self.cluster,
             encrypted=self.encrypted,
             ring_delay=self.chosen.ring_delay,
             settings=self.chosen.settings,
         )
-        files = {"YAML": scylla_yaml(node), "RACK": rack(self.chosen.datacenter)}
-        keys = {
-            "IDENTITY": self.authority.identity(host.address).pem,
-            "AUTHORITY": self.authority.certificate,
+        files = {
+            "scylla.yaml": scylla_yaml(node),
+            "cassandra-rackdc.properties": rack(self.chosen.datacenter),
         }
-        await self.small(host, "configuration", _WRITE, **files, **keys, PASSWORD=self.context.password)
+        await self._write_conf(host, {**files, **self._keys(host)})
+        await self.small(host, "password", _KEEP, PASSWORD=self.context.password)
 
     async def _start(self, host: Host) -> Server:
-        chosen, conf = self.chosen, self.scratch(host) / "node" / "conf"
+        chosen, conf = self.chosen, self._conf(host)
         argv = words(
             self.programs[host.name],
             conf,
@@ -214,12 +211,13 @@ class Scylladb(RingService[ScyllaOptions]):
             developer=chosen.developer_mode,
             alone=chosen.alone,
         )
-        command = Command((*argv, *chosen.flags), {"SCYLLA_CONF": str(conf)})
+        command = self.data[host.name].as_its_user(*argv, *chosen.flags, SCYLLA_CONF=str(conf))
         return await self.launch(host, self.program, command, address=host.address, port=self.ports.native)
 
     async def _join(self, host: Host) -> None:
         owned = [self.tokens[other.name] for other in self.ring]
         self.tokens[host.name] = more_tokens(owned, self.chosen.num_tokens)
+        await self._begin_anew(host)
         await self._prepare(host, self.ring[0])
         server = await self._start(host)
         try:
