@@ -168,10 +168,39 @@ def test_one_that_joins_knows_the_tables_before_it_asks_for_rows(monkeypatch: py
 
     async def test(made: Any, service: Cassandra) -> None:
         await fill(service)
-        await service.grow(2)
+        async with asyncio.timeout(PATIENCE):
+            while not await grown(service):
+                pass
         assert complete(service, 1)
 
     with_ring(1, test, spare=1, keyspaces=["data"], ring_delay="10ms")
+
+
+@pytest.mark.full
+def test_one_that_reaches_nobody_says_so_and_may_come_again() -> None:
+    async def test(made: Any, service: Cassandra) -> None:
+        await service.pause(service.ring[0].name)
+        with pytest.raises(
+            HostError, match=r"(?s)its log says: .*Unable to gossip with any peers.*its log ends"
+        ):
+            await service.grow(2)
+        await service.resume(service.ring[0].name)
+        async with asyncio.timeout(PATIENCE):
+            while not await grown(service):
+                pass
+
+    with_ring(1, test, spare=1, ring_delay="10ms")
+
+
+async def grown(service: Cassandra) -> bool:
+    """Whether it grew; a new node whose first question nobody answered within a second must say so."""
+    try:
+        await service.grow(2)
+    except HostError as error:
+        if "Unable to gossip with any peers" in error.message:
+            return False
+        raise
+    return True
 
 
 @pytest.mark.full

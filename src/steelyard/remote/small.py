@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import HostError
@@ -10,6 +11,12 @@ from steelyard.remote.base import Host, Streams, finish
 from steelyard.remote.vault import Runner
 
 _LAST_WORDS = 1200  # characters of a log that go into a message
+_MOST, _LONGEST = 4, 400  # kinds of errors in a log that go into a message, and characters of each
+_LOOKED_AT = 256 << 10  # bytes at the end of a log
+# A line of a log that calls itself an error, and what an exception says of itself below it.
+_COMPLAINT = re.compile(
+    r"^.{0,80}?\b(?:ERROR|FATAL|PANIC|SEVERE)\b.*(?:\n[\w.$]+(?:Exception|Error)\b.*)?", re.MULTILINE
+)
 
 
 async def run_small(
@@ -39,8 +46,25 @@ def runner(host: Host, cwd: PurePosixPath, logs: Path, label: str, seconds: floa
 
 def tail(path: Path) -> str:
     """The end of a log; nothing where it cannot be read."""
+    return _end(path).strip()[-_LAST_WORDS:]
+
+
+def complaints(path: Path) -> str:
+    """The last kinds of errors in a log, but those in its `tail`: servers go on to say how they shut down.
+
+    Errors that differ in numbers alone are of one kind.
+    """
+    shown = tail(path)
+    found = [text for text in _COMPLAINT.findall(_end(path)) if text not in shown]
+    kinds = {re.sub(r"[0-9]+", "0", text): text[:_LONGEST] for text in found}
+    return "\n".join(list(kinds.values())[-_MOST:])
+
+
+def _end(path: Path) -> str:
     try:
-        return path.read_text(errors="replace").strip()[-_LAST_WORDS:]
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LOOKED_AT))
+            return file.read(_LOOKED_AT).decode(errors="replace")
     except OSError:
         return ""
 

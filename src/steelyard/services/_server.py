@@ -9,7 +9,7 @@ from typing import Self
 
 from steelyard.model.command import Command, Exit
 from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.small import tail
+from steelyard.remote.small import complaints, tail
 
 _GRACE = 2.0  # seconds to end in good order
 # A program may give its children sessions of their own, so the tree is walked: first a parent, which then
@@ -122,6 +122,9 @@ class Server:
         await self.host.capture(("sh", "-c", _SIGNAL, "sh", name, str(self.process.pid)))
 
     def last_words(self) -> str:
-        """The end of what it printed, for a message."""
-        said = [tail(path) for path in (self.streams.stderr, self.streams.stdout)]
-        return f"its log ends: {said[0] or said[1]}" if any(said) else "its log is empty"
+        """The last errors that it printed, and the end of it all, for a message."""
+        for path in (self.streams.stderr, self.streams.stdout):
+            if end := tail(path):
+                wrong = complaints(path)
+                return (f"its log says: {wrong}\n" if wrong else "") + f"its log ends: {end}"
+        return "its log is empty"
