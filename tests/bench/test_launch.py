@@ -46,10 +46,10 @@ def test_the_share_of_a_launch(own: float, verdict: str) -> None:
 
 
 @pytest.mark.full
-def test_a_ring_tells_of_its_parts(tmp_path: Path) -> None:
+def test_a_ring_tells_of_its_parts(enterable: Path) -> None:
     for tool in missing((launch.JAVA, launch.CASSANDRA)):
         pytest.skip(f"{tool.name} is not installed")
-    found = launch.launched(Setting(tmp_path), "timed", 1)
+    found = launch.launched(Setting(enterable), "timed", 1)
     assert 0 < found["context"] + found["configure"] <= found["own"] < found["seconds"]
     assert found["watch"] > 0
 

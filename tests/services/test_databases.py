@@ -234,6 +234,7 @@ def test_postgresql_lets_in_nobody_without_its_password_and_replicas_follow():
         refusal = await sql(made, first, "select 1", password="wrong")
         assert "password authentication failed" in refusal
         asked = {"password": endpoint.password}
+        assert await sql(made, first, "show wal_keep_size", **asked) == "512MB", "or copies race each other"
         assert await sql(made, first, "create table t as select 7 as n", **asked) == "SELECT 1"
         for _ in range(6000):
             if await sql(made, second, "select n from t", **asked) == "7":

@@ -108,7 +108,10 @@ def test_nobody_elses_server_joins_a_cluster_of_redis(mallory: Account):
 
         try:
             await until(lambda: ask("ping") == "PONG\n")
-            assert ask("cluster", "meet", endpoint.address, str(service.port), str(service.bus)) == "OK\n"
+            assert (
+                ask("cluster", "meet", endpoint.address, str(service.ports.clients), str(service.ports.bus))
+                == "OK\n"
+            )
             await until(lambda: not handshakes())  # Redis gives up after a second, or knows all nodes
             assert len(ask("cluster", "nodes").splitlines()) == 1
             said = await databases.redis(made, endpoint, "cluster", "info", password=endpoint.password)

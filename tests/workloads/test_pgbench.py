@@ -58,6 +58,14 @@ def test_the_server_and_its_password_come_by_the_variables_of_libpq():
         assert (env["PGHOST"], env["PGPORT"], env["PGUSER"]) == ("10.0.0.1", "7000", "steelyard")
         assert phase.command.secrets == {"PGPASSWORD": "s3cret"}
         assert "s3cret" not in f"{phase.command} {phase.command.argv} {env}"
+        assert not {"PGSSLMODE", "AUTHORITY"} & env.keys()
+
+
+def test_servers_that_are_reached_by_tls_must_be_of_the_authority_that_the_service_tells():
+    for phase in made().phases(replace(PLACE, to=replace(TO, authority="PEM"))):
+        env = phase.command.env
+        assert (env["PGSSLMODE"], env["PGSSLROOTCERT"]) == ("verify-full", "authority.pem")
+        assert env["AUTHORITY"] == "PEM"
     own = made(server="far", user="me", database="mine").phases(replace(PLACE, to=None))[1].command
     assert (own.env["PGHOST"], own.env["PGUSER"], own.env["PGDATABASE"]) == ("far", "me", "mine")
     assert own.secrets == {}

@@ -76,6 +76,14 @@ def test_the_password_is_a_secret_of_the_command_and_nowhere_else():
     assert "s3cret" not in repr(PLACE)
 
 
+def test_servers_that_are_reached_by_tls_must_be_of_the_authority_that_the_service_tells():
+    prepare, run = (phase.command for phase in made().phases(replace(PLACE, to=replace(TO, authority="PEM"))))
+    assert prepare.env["TLS"] == "--tls --cacert authority.pem"
+    assert run.argv[5:8] == ("--tls", "--cacert", "authority.pem")
+    assert prepare.env["AUTHORITY"] == run.env["AUTHORITY"] == "PEM"
+    assert "--tls" not in argv()
+
+
 def test_copies_are_spread_where_servers_are_independent_and_stay_with_a_primary():
     second = replace(PLACE, copy=1)
     assert "-h 10.0.0.2" in argv(second)

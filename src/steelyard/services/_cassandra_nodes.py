@@ -138,7 +138,7 @@ class CassandraNodes(RingService[CassandraOptions]):
             "java.arguments": self._arguments(host, self.homes[host.name], bootstrap),
             "jmx.password": f"{self.secrets.jmx}\n",
         }
-        await self._write_conf(host, {**files, **self._keys(host)})
+        await self._write_conf(host, {**files, **self.authority.files(host.address)})
 
     async def _prepare_mirror(self, host: Host) -> None:
         """Its place for data, which a former ring may have used; nothing of that is lost."""

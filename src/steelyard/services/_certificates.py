@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # it takes time to load, and most runs have no use for it
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+IDENTITY, AUTHORITY = "identity.pem", "authority.pem"
+"""Names of a server's files: who it is, which is secret, and who signs its deployment."""
+
 _BEFORE, _AFTER = timedelta(hours=1), timedelta(days=400)  # clocks differ; and no run is longer
 
 
@@ -47,6 +50,10 @@ class Authority:
         only = x509.BasicConstraints(ca=True, path_length=0)
         signed = _signed(self._builder(self._name, self._key, only, signs=True), self._key)
         self.certificate = _pem(signed)
+
+    def files(self, address: str) -> dict[str, str]:
+        """What a server at this address reads, by name."""
+        return {IDENTITY: self.identity(address).pem, AUTHORITY: self.certificate}
 
     def identity(self, *addresses: str) -> Identity:
         """Of a server that clients reach at these addresses; without any, of one who only connects."""

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from steelyard.model.tool import Tool
+from steelyard.services._certificates import IDENTITY
 
 USER, DATABASE = "steelyard", "postgres"
 CONF, HBA, PASSWORD = "postgresql.conf", "pg_hba.conf", "password"
@@ -32,6 +33,7 @@ OURS = {
     "max_connections": "use the option 'max_connections'",
     "synchronous_commit": "use the option 'synchronous_commit'",
     "fsync": "use the option 'fsync'",
+    **dict.fromkeys(("ssl", "ssl_cert_file", "ssl_key_file", "ssl_ca_file"), "use the option 'tls'"),
 }
 """Settings that nobody else may make, and what to do instead."""
 
@@ -47,10 +49,19 @@ INITDB_WORDS = (
 
 
 class Primary(NamedTuple):
-    """Where the primary listens."""
+    """Where the primary listens; `authority`: the file that says who signed it, where it uses TLS."""
 
     address: str
     port: int
+    authority: PurePosixPath | None = None
+
+    @property
+    def tls(self) -> dict[str, str]:
+        """Words of libpq, which believe this authority and no other; whose home it is run in has no say."""
+        if self.authority is None:
+            return {}
+        own = str(self.authority.with_name("none"))
+        return {"sslmode": "verify-full", "sslrootcert": str(self.authority), "sslcert": own}
 
 
 def backup_words(primary: Primary) -> tuple[str, ...]:
@@ -65,9 +76,14 @@ def psql_words(address: str, port: int) -> tuple[str, ...]:
     return ("--no-psqlrc", "--no-align", "--tuples-only", "--no-password", *where)
 
 
-def place(address: str, port: int, scratch: PurePosixPath) -> dict[str, str | int | float | bool]:
+def place(
+    address: str, port: int, scratch: PurePosixPath, *, encrypted: bool
+) -> dict[str, str | int | float | bool]:
     """The settings that say where a server is, and who may reach it."""
+    keys = dict.fromkeys(("ssl_cert_file", "ssl_key_file"), str(scratch / IDENTITY)) if encrypted else {}
     return {
+        "ssl": encrypted,
+        **keys,
         "listen_addresses": address,
         "port": port,
         "unix_socket_directories": "",
@@ -77,16 +93,18 @@ def place(address: str, port: int, scratch: PurePosixPath) -> dict[str, str | in
     }
 
 
-def conninfo(address: str, port: int, name: str, password: str) -> str:
-    """How a replica reaches its primary, and what it calls itself there. libpq takes no file of passwords
-    that
-    is not its user's alone, and so that user could write to it."""
+def conninfo(primary: Primary, name: str, password: str) -> str:
+    """How a replica reaches its primary, and what it calls itself there.
+
+    libpq takes no file of passwords that is not its user's alone, and so that user could write to it.
+    """
     words = {
-        "host": address,
-        "port": str(port),
+        "host": primary.address,
+        "port": str(primary.port),
         "user": USER,
         "password": password,
         "application_name": name,
+        **primary.tls,
     }
     return " ".join(f"{key}='{_escaped(value)}'" for key, value in words.items())
 
@@ -96,10 +114,11 @@ def conf(settings: Mapping[str, str | int | float | bool]) -> str:
     return "".join(f"{name} = {_value(value)}\n" for name, value in settings.items())
 
 
-def hba(clients: Iterable[str]) -> str:
-    """`pg_hba.conf`: these addresses, by password; replication from them, too."""
+def hba(clients: Iterable[str], *, encrypted: bool) -> str:
+    """`pg_hba.conf`: these addresses, by password, and by TLS alone; replication from them, too."""
+    kind = "hostssl" if encrypted else "host"
     lines = [
-        f"host {what} {USER} {ipaddress.ip_network(address)} scram-sha-256"
+        f"{kind} {what} {USER} {ipaddress.ip_network(address)} scram-sha-256"
         for address in dict.fromkeys(clients)
         for what in ("all", "replication")
     ]

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from steelyard.services.base import ServiceOptions
+from steelyard.services._tls_option import TlsOption
 from steelyard.units import Size
 
 Policy = Literal[
@@ -20,7 +20,7 @@ Policy = Literal[
 ]
 
 
-class RedisOptions(ServiceOptions):
+class RedisOptions(TlsOption):
     """How the servers belong together, what they keep, and how much."""
 
     port: int | None = Field(

@@ -95,13 +95,6 @@ class RingService(Disturbable[RingOptionsT]):
         """Where that lies which a node reads and may not change."""
         return self.scratch(host) / "conf"
 
-    def _keys(self, host: Host) -> dict[str, str]:
-        """The files by which a node proves who it is, and knows the others."""
-        return {
-            "identity.pem": self.authority.identity(host.address).pem,
-            "authority.pem": self.authority.certificate,
-        }
-
     async def _write_conf(self, host: Host, files: Mapping[str, str]) -> None:
         """Texts by name. They pass through the environment, not argv."""
         lines = "\n".join(f'printf %s "$FILE{place}" > {name}' for place, name in enumerate(files))

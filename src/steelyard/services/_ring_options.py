@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from steelyard.services.base import ServiceOptions
+from steelyard.services._tls_option import TlsOption
 from steelyard.units import Duration
 
 NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
 
 
-class RingOptions(ServiceOptions, ABC):
+class RingOptions(TlsOption, ABC):
     """Copies, tokens, settings, how long nodes may take. The subclass says which settings are not free."""
 
     replication: int | None = Field(
@@ -44,10 +44,6 @@ class RingOptions(ServiceOptions, ABC):
         description="After growing, have the old nodes drop what is no longer theirs; then it has grown.",
     )
     port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: one that is free.")
-    tls: bool | None = Field(
-        None,
-        description="Whether clients talk to it by TLS. Default: unless all hosts have loopback addresses.",
-    )
 
     @staticmethod
     @abstractmethod

@@ -17,6 +17,7 @@ from steelyard.services._cassandra_options import CassandraOptions
 from steelyard.services._cassandra_snapshots import Ring, kept, recovered
 from steelyard.services._cql_ring import apart, more_tokens
 from steelyard.services._server import Server
+from steelyard.services._tls_option import ENCRYPTED
 from steelyard.services.base import Vaults
 
 _USER = "steelyard"
@@ -52,7 +53,7 @@ class Cassandra(MirroredNodes):
     needs = (JAVA, CASSANDRA)
     within = 180.0
     access = (
-        Listener("clients (CQL)", asks="password", encrypted="with `tls`, by default beyond loopback"),
+        Listener("clients (CQL)", asks="password", encrypted=ENCRYPTED),
         Listener("other nodes", asks="a certificate of the ring", encrypted="yes"),
         Listener("management (JMX)", asks="a certificate of the ring and a password", encrypted="yes"),
     )

@@ -15,16 +15,20 @@ from steelyard.remote.base import Host
 from steelyard.services import _postgresql_files as files
 from steelyard.services._access import Listener
 from steelyard.services._address import numeric
+from steelyard.services._certificates import AUTHORITY, Authority, is_encrypted
 from steelyard.services._data import Data, allowed, make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._postgresql_files import BASE_BACKUP, INITDB, POSTGRES, PSQL, USER
 from steelyard.services._private import ask, write_private
 from steelyard.services._server import Server
-from steelyard.services.base import ServiceOptions
+from steelyard.services._tls_option import ENCRYPTED, TlsOption
 from steelyard.units import Size
 
 _MOST_BUFFERS = 2**30
+# Of its log, for replicas. A base backup says where it starts before it reserves the log from there on, and
+# the checkpoint of another one in between would remove it; a replica that was away finds what it missed.
+_KEPT_LOG = "512MB"
 _SMALLEST_BUFFERS = 128 * 2**10  # PostgreSQL takes no fewer
 _PRIMARY, _REPLICA = "select not pg_is_in_recovery()", "select pg_is_in_recovery()"
 _STREAMS = "select count(*) = 1 from pg_stat_replication where state = 'streaming' and application_name = "
@@ -51,9 +55,10 @@ mkdir -m 0770 new
 mv new/db data/db; rmdir new
 """
 _PASSWORD = f"PGPASSWORD=$(cat {files.PASSWORD})"
+_TLS = f'PGSSLMODE=verify-full PGSSLROOTCERT="$PWD/{AUTHORITY}" PGSSLCERT="$PWD/none"'
 
 
-class PostgresqlOptions(ServiceOptions):
+class PostgresqlOptions(TlsOption):
     """Where it listens, how much memory it takes, and how safe a commit is."""
 
     port: int | None = Field(
@@ -99,7 +104,8 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     **Who may use it**: who knows the password of its one role, `steelyard`, a superuser, and connects from
     the addresses of the experiment's hosts (scram-sha-256). The password is a random one a run and stands in
     files of the scratch that the server alone may read. It listens on the host's address alone, with no
-    socket in the file system, whose path could be too long.
+    socket in the file system, whose path could be too long. Clients and replicas use TLS, and no other
+    connection is taken, unless all hosts have loopback addresses (`tls`).
 
     **Ready** is a primary that takes writes, and a replica that the primary says it streams to
     (`pg_stat_replication`).
@@ -112,7 +118,13 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     options = PostgresqlOptions
     within = 60.0
     needs = (POSTGRES, INITDB, BASE_BACKUP, PSQL)
-    access = (Listener("clients and replicas", asks="password (SCRAM), from the experiment's hosts"),)
+    access = (
+        Listener(
+            "clients and replicas",
+            asks="password (SCRAM), from the experiment's hosts",
+            encrypted=ENCRYPTED,
+        ),
+    )
     examples = ({"fsync": False}, {"shared_buffers": "16MiB", "settings": {"max_wal_size": "64MB"}})
 
     async def configure(self) -> None:
@@ -120,6 +132,8 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         hosts = self.context.hosts
         (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
         self.address = {host.name: await numeric(host) for host in hosts}
+        self.encrypted = is_encrypted(self.chosen.tls, (host.address for host in hosts))
+        self.authority = Authority() if self.encrypted else None
         self.data = await make_data(self, hosts)
         self.apart = {host.name: await _apart(host) for host in hosts}
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
@@ -149,7 +163,18 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         """The primary; the replicas come after it in the fact `servers`."""
         who = {"user": USER, "database": files.DATABASE}
         facts = {"protocol": "postgresql", "servers": self.all_servers(), **who}
-        return Endpoint(self.address[self.context.hosts[0].name], self.port, facts, self.context.password)
+        facts["tls"] = "true" if self.encrypted else "false"
+        believed = self.authority.certificate if self.authority else None
+        first = self.address[self.context.hosts[0].name]
+        return Endpoint(first, self.port, facts, self.context.password, believed)
+
+    def _primary(self, seen_from: Host) -> files.Primary:
+        authority = self.scratch(seen_from) / AUTHORITY if self.encrypted else None
+        return files.Primary(self.address[self.context.hosts[0].name], self.port, authority)
+
+    def _client(self) -> str:
+        """Variables of libpq, in the scratch."""
+        return f"{_PASSWORD} {_TLS}" if self.encrypted else _PASSWORD
 
     async def _start(self, host: Host) -> Server:
         conf = str(self.scratch(host) / files.CONF)
@@ -158,23 +183,26 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         return await self.launch(host, "postgresql", command, address=self.address[host.name], port=self.port)
 
     async def _copy_and_start(self, host: Host) -> None:
-        primary = files.Primary(self.address[self.context.hosts[0].name], self.port)
-        copy, mark = BASE_BACKUP.argv(*files.backup_words(primary)), ("touch", "data/db/standby.signal")
-        lines = (shlex.join(self.data[host.name].as_its_user(*words).argv) for words in (copy, mark))
-        await self.small(host, "base-backup", f"export {_PASSWORD}\n" + "\n".join(lines))
+        copy = BASE_BACKUP.argv(*files.backup_words(self._primary(host)))
+        steps = (copy, ("touch", "data/db/standby.signal"))
+        lines = (shlex.join(self.data[host.name].as_its_user(*words).argv) for words in steps)
+        await self.small(host, "base-backup", f"export {self._client()}\n" + "\n".join(lines))
         await self._start(host)
 
     async def _holds(self, host: Host, address: str, question: str) -> bool:
         words = PSQL.argv(*files.psql_words(address, self.port), "--command", question)
-        script = f'{_PASSWORD} PGCONNECT_TIMEOUT=4 exec "$@"'
+        script = f'{self._client()} PGCONNECT_TIMEOUT=4 exec "$@"'
         return (await ask(self, host, script, *words)).strip() == "t"
 
     async def _write(self, host: Host, data: Data) -> None:
         password = self.context.password
         clients = [await numeric(host, name) for name in allowed(self.context.clients, host)]
         await write_private(self, host, data, files.PASSWORD, password)
-        await write_private(self, host, data, files.HBA, files.hba(clients))
+        await write_private(self, host, data, files.HBA, files.hba(clients, encrypted=self.encrypted))
         await write_private(self, host, data, files.CONF, files.conf(self._settings(host)))
+        if self.authority:
+            for name, text in self.authority.files(self.address[host.name]).items():
+                await write_private(self, host, data, name, text)
 
     def _settings(self, host: Host) -> dict[str, str | int | float | bool]:
         chosen, first, scratch = self.chosen, self.context.hosts[0], self.scratch(host)
@@ -185,14 +213,14 @@ class Postgresql(Disturbable[PostgresqlOptions]):
             "synchronous_commit": chosen.synchronous_commit,
             "fsync": chosen.fsync,
             "max_wal_senders": len(self.context.hosts) + 5,
+            **({"wal_keep_size": _KEPT_LOG} if len(self.context.hosts) > 1 else {}),
             "dynamic_shared_memory_type": "sysv" if self.apart[host.name] else "mmap",  # POSIX's would stay
             **chosen.settings,
-            **files.place(self.address[host.name], self.port, scratch),
+            **files.place(self.address[host.name], self.port, scratch, encrypted=self.encrypted),
         }
         if host is not first:
-            found["primary_conninfo"] = files.conninfo(
-                self.address[first.name], self.port, _called(host), self.context.password
-            )
+            primary = self._primary(host)
+            found["primary_conninfo"] = files.conninfo(primary, _called(host), self.context.password)
         return found
 
 

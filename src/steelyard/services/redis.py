@@ -12,23 +12,22 @@ from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
 from steelyard.services._address import numeric
-from steelyard.services._certificates import Authority
+from steelyard.services._certificates import AUTHORITY, Authority, is_encrypted
 from steelyard.services._data import make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._meters import summed
 from steelyard.services._ports import chosen_ports, listening
 from steelyard.services._private import ask, write_private
+from steelyard.services._redis_config import Node, Ports, has_keys, redis_conf
 from steelyard.services._redis_options import RedisOptions
-from steelyard.services._redis_roles import BENCHMARK, roles
+from steelyard.services._redis_roles import BENCHMARK
 from steelyard.services._redis_snapshots import Primaries
 from steelyard.services._server import Server
+from steelyard.services._tls_option import ENCRYPTED
 from steelyard.services.base import Vaults
 
-_IDENTITY, _AUTHORITY = "identity.pem", "authority.pem"
 _DUMP_WITHIN = 3600.0
 _CLUSTER_LEAST = 3  # primaries; redis-cli makes no cluster of fewer
-_CLI = 'REDISCLI_AUTH=$(cat password) redis-cli --no-auth-warning -h "$1" -p "$2"'
-_CREATE = f"{_CLI.partition(' -h ')[0]} --cluster create $NODES --cluster-yes"
 _METERS = {
     "used_memory": "used_bytes",
     "connected_clients": "connections",
@@ -46,8 +45,9 @@ class Redis(Disturbable[RedisOptions]):
     **Who may use it**: who knows the password, a random one a run. It stands in files of mode 0600 in the
     scratch and reaches programs by their environment. Each server is bound to its host's address.
     redis-benchmark shows its password to everybody on its host, and so has the role `benchmark`, which may
-    send the requests of its tests to the keys that these use. The nodes of a cluster know each
-    other by certificates of their own authority: nobody else's can join.
+    send the requests of its tests to the keys that these use. Clients and replicas use TLS unless all hosts
+    have loopback addresses (`tls`). The nodes of a cluster always do, and know each other by certificates of
+    their own authority: nobody else's can join.
 
     **Ready** is a server that answers PING; a replica, once its link to the primary is up; a cluster, once
     every node says `cluster_state:ok` and knows all the others.
@@ -63,7 +63,7 @@ class Redis(Disturbable[RedisOptions]):
         Tool("redis-cli", apt="redis-tools", dnf="redis", at_least="7.0"),
     )
     access = (
-        Listener("clients and replicas", asks="password"),
+        Listener("clients and replicas", asks="password", encrypted=ENCRYPTED),
         Listener("bus of a cluster", asks="a certificate of the cluster", encrypted="yes"),
         Listener("TLS of a cluster", asks="a certificate of the cluster, and password", encrypted="yes"),
     )
@@ -82,15 +82,12 @@ class Redis(Disturbable[RedisOptions]):
                 f"service {self.context.name}: a Redis Cluster needs {_CLUSTER_LEAST} hosts, not {len(hosts)}"
             )
             raise HostError(what, hint="give its role more hosts, or leave `cluster` out")
-        self.port, *others = await chosen_ports(hosts, self.chosen.port, 3 if self.chosen.cluster else 1)
-        self.bus, self.tls = others or (0, 0)
+        self.ports = Ports(*await chosen_ports(hosts, self.chosen.port, 3 if self.chosen.cluster else 1))
         self.joined = False
         self.address = {host.name: await numeric(host) for host in hosts}
+        self.authority = Authority() if has_keys(self.chosen, encrypted=self.encrypted) else None
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
-        if self.chosen.cluster:
-            authority = Authority()
-            await asyncio.gather(*(self._identify(host, authority) for host in hosts))
 
     async def start(self) -> None:
         """All servers at once; a replica waits for its primary by itself."""
@@ -101,9 +98,11 @@ class Redis(Disturbable[RedisOptions]):
         await super().ready()
         if self.chosen.cluster:
             nodes = " ".join(
-                f"{self.address[host.name]}:{self.port}@{self.bus}" for host in self.context.hosts
+                f"{self.address[host.name]}:{self.ports.clients}@{self.ports.bus}"
+                for host in self.context.hosts
             )
-            await self.small(self.context.hosts[0], "cluster", _CREATE, NODES=nodes)
+            create = f"{self._client()} --cluster create $NODES --cluster-yes"
+            await self.small(self.context.hosts[0], "cluster", create, NODES=nodes)
             self.joined = True
             await super().ready()
 
@@ -141,6 +140,11 @@ class Redis(Disturbable[RedisOptions]):
         await super().ready()  # replicas have what their primary has, and a cluster is whole
         return steps
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether clients and replicas use TLS."""
+        return is_encrypted(self.chosen.tls, (host.address for host in self.context.hosts))
+
     def _primaries(self) -> Primaries:
         servers = self.servers[:1] if self.chosen.replicas else list(self.servers)
         return Primaries(
@@ -155,13 +159,15 @@ class Redis(Disturbable[RedisOptions]):
     def endpoint(self) -> Endpoint:
         """The first server, which is the primary where there are replicas; `arrangement` tells."""
         facts = {"protocol": "redis", "servers": self.all_servers(), "arrangement": self._arrangement()}
-        facts["benchmark_role"] = BENCHMARK
+        facts |= {"benchmark_role": BENCHMARK, "tls": "true" if self.encrypted else "false"}
+        believed = self.authority.certificate if self.authority and self.encrypted else None
         first = self.address[self.context.hosts[0].name]
-        return Endpoint(first, self.port, facts, self.context.password)
+        return Endpoint(first, self.ports.clients, facts, self.context.password, believed)
 
     def listeners(self) -> tuple[Listener, ...]:
-        """The bus is a cluster's alone."""
-        return self.access if self.chosen.cluster else self.access[:1]
+        """The bus is a cluster's alone, whose nodes have a port for TLS in any case."""
+        alone = not self.chosen.cluster
+        return self.access[:1] if alone else self.access[: 2 if self.encrypted else 3]
 
     def _arrangement(self) -> str:
         if self.chosen.cluster:
@@ -170,54 +176,31 @@ class Redis(Disturbable[RedisOptions]):
 
     async def _start(self, host: Host) -> None:
         command = self.data[host.name].as_its_user("redis-server", str(self.scratch(host) / "redis.conf"))
-        await self.launch(host, "redis", command, address=self.address[host.name], port=self.port)
+        await self.launch(host, "redis", command, address=self.address[host.name], port=self.ports.clients)
 
     async def _cli(self, server: Server, question: str) -> str:
-        return await ask(self, server.host, f"{_CLI} {question}", server.address, str(server.port))
+        words = f'{self._client()} -h "$1" -p "$2" {question}'
+        return await ask(self, server.host, words, server.address, str(server.port))
+
+    def _client(self) -> str:
+        """The words of redis-cli, in the scratch, before those that say whom it asks."""
+        tls = f" --tls --cacert {AUTHORITY}" if self.encrypted else ""
+        return f"REDISCLI_AUTH=$(cat password) redis-cli --no-auth-warning{tls}"
 
     async def _write(self, host: Host) -> None:
-        data, password = self.data[host.name], self.context.password
-        lines = [*self._place(host), *self._keeping(host), *self._others(host), *roles(password)]
-        await write_private(self, host, data, "redis.conf", "\n".join(lines) + "\n")
+        data, first = self.data[host.name], self.context.hosts[0]
+        node = Node(
+            address=self.address[host.name],
+            ports=self.ports,
+            conf=self.scratch(host),
+            data=data.path,
+            memory=self.share(host).memory,
+            encrypted=self.encrypted,
+            primary=self.address[first.name] if self.chosen.replicas and host is not first else None,
+        )
+        password = self.context.password
+        await write_private(self, host, data, "redis.conf", redis_conf(node, self.chosen, password))
         await write_private(self, host, data, "password", password)
-
-    async def _identify(self, host: Host, authority: Authority) -> None:
-        data, identity = self.data[host.name], authority.identity(self.address[host.name])
-        await write_private(self, host, data, _IDENTITY, identity.pem)
-        await write_private(self, host, data, _AUTHORITY, authority.certificate)
-
-    def _place(self, host: Host) -> list[str]:
-        address = self.address[host.name]
-        where = [f"bind {address}", f"bind-source-addr {address}", f"port {self.port}"]
-        # A title of its own would be written over the environment, by which its run is known.
-        how = ["protected-mode yes", "daemonize no", 'logfile ""', "set-proc-title no"]
-        return [*where, *how, f"dir {self.data[host.name].path}"]
-
-    def _keeping(self, host: Host) -> list[str]:
-        chosen = self.chosen
-        return [
-            f"maxmemory {int(chosen.maxmemory or self.share(host).memory // 2)}",
-            f"maxmemory-policy {chosen.maxmemory_policy}",
-            f"io-threads {chosen.io_threads}",
-            f'save "{chosen.save}"',
-            f"appendonly {'yes' if chosen.appendonly else 'no'}",
-            f"appendfsync {chosen.appendfsync}",
-            "sanitize-dump-payload yes",  # a snapshot's may be a stranger's
-        ]
-
-    def _others(self, host: Host) -> list[str]:
-        first = self.context.hosts[0]
-        if self.chosen.cluster:
-            where = [f"cluster-announce-ip {self.address[host.name]}", f"cluster-port {self.bus}"]
-            return ["cluster-enabled yes", *where, "cluster-node-timeout 5000", *self._bus(host)]
-        if self.chosen.replicas and host is not first:
-            primary = f"replicaof {self.address[first.name]} {self.port}"
-            return [primary, f"masterauth {self.context.password}"]
-        return ["repl-diskless-sync-delay 0"]  # or a first replica waits 5 s for company
-
-    def _bus(self, host: Host) -> list[str]:
-        """Redis encrypts the bus where there is a port for clients by TLS, which asks the same of them."""
-        scratch = self.scratch(host)
-        files = {"cert": _IDENTITY, "key": _IDENTITY, "ca-cert": _AUTHORITY}
-        named = [f"tls-{what}-file {scratch / name}" for what, name in files.items()]
-        return ["tls-cluster yes", "tls-auth-clients yes", f"tls-port {self.tls}", *named]
+        if self.authority:
+            for name, text in self.authority.files(node.address).items():
+                await write_private(self, host, data, name, text)

@@ -28,6 +28,7 @@ from steelyard.services._scylla_home import SCYLLA, found_program
 from steelyard.services._scylla_options import ScyllaOptions
 from steelyard.services._scylla_password import salted
 from steelyard.services._server import Server
+from steelyard.services._tls_option import ENCRYPTED
 from steelyard.services.base import NodeState
 
 _KEEP = 'umask 077; printf %s "$PASSWORD" > client.password'
@@ -65,7 +66,7 @@ class Scylladb(RingService[ScyllaOptions]):
     )
     within = 180.0
     access = (
-        Listener("clients (CQL)", asks="password", encrypted="with `tls`, by default beyond loopback"),
+        Listener("clients (CQL)", asks="password", encrypted=ENCRYPTED),
         Listener("clients that know of shards", asks="password", encrypted="as that of other clients"),
         Listener("other nodes", asks="a certificate of the ring", encrypted="yes"),
         Listener("management (REST)", asks="", bound="loopback"),
@@ -199,7 +200,7 @@ class Scylladb(RingService[ScyllaOptions]):
             "scylla.yaml": scylla_yaml(node),
             "cassandra-rackdc.properties": rack(self.chosen.datacenter),
         }
-        await self._write_conf(host, {**files, **self._keys(host)})
+        await self._write_conf(host, {**files, **self.authority.files(host.address)})
         await self.small(host, "password", _KEEP, PASSWORD=self.context.password)
 
     async def _start(self, host: Host) -> Server:

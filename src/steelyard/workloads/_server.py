@@ -35,6 +35,16 @@ class ClientOptions(Options):
         return value
 
 
+# Lays the certificate of the authority that signed the servers where their clients find it.
+BELIEVE = '[ -z "${AUTHORITY-}" ] || printf %s "$AUTHORITY" > authority.pem\n'
+AUTHORITY = "authority.pem"
+
+
+def believes(to: Endpoint) -> dict[str, str]:
+    """The variable that `BELIEVE` needs, for servers that are reached by TLS."""
+    return {"AUTHORITY": to.authority} if to.authority else {}
+
+
 def endpoint(place: Place, options: Any) -> Endpoint | None:
     """Where this copy's server answers; None when neither the file nor the options name one."""
     if place.to is not None:

@@ -11,7 +11,7 @@ from steelyard.model.metric import Metric, Reading, Sample
 from steelyard.model.tool import Tool
 from steelyard.units import Duration
 from steelyard.workloads import _pgbench_output as result
-from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads._server import AUTHORITY, BELIEVE, ClientOptions, believes, endpoint, no_server
 from steelyard.workloads.base import Workload
 
 PGBENCH = Tool("pgbench", apt="postgresql", dnf="postgresql-contrib", at_least="15")
@@ -108,7 +108,7 @@ class Pgbench(Workload[PgbenchOptions]):
         if to is None:
             nothing = no_server("pgbench")
             return (Phase("initialise", nothing, measured=False), Phase("run", nothing))
-        run = ("sh", "-eu", "-c", _RUN, "sh", *self._words(place))
+        run = ("sh", "-eu", "-c", BELIEVE + _RUN, "sh", *self._words(place))
         return (
             Phase("initialise", self._initialise(place), measured=False),
             Phase("run", self._command(run, to, place, OUT=str(place.raw))),
@@ -134,7 +134,7 @@ class Pgbench(Workload[PgbenchOptions]):
         first = place.to if place.to is not None else endpoint(place, self.chosen)
         if place.copy or first is None:
             return Command(("true",))
-        argv = ("sh", "-eu", "-c", _INITIALISE, "sh", f"--scale={self.chosen.scale}")
+        argv = ("sh", "-eu", "-c", BELIEVE + _INITIALISE, "sh", f"--scale={self.chosen.scale}")
         return self._command(argv, first, place, AWAIT="replicas" if self.chosen.spread else "")
 
     def _server(self, place: Place) -> Endpoint | None:
@@ -150,8 +150,10 @@ class Pgbench(Workload[PgbenchOptions]):
             "PGDATABASE": to.facts.get("database", self.chosen.database),
             "PGCONNECT_TIMEOUT": "15",
         }
+        believed = {"PGSSLMODE": "verify-full", "PGSSLROOTCERT": AUTHORITY, "PGSSLCERT": "none"}
+        tls = believed if to.authority else {}
         secrets = {"PGPASSWORD": to.password} if to.password else {}
-        return Command(argv, {**where, **env}, cwd=place.scratch, secrets=secrets)
+        return Command(argv, {**where, **tls, **believes(to), **env}, cwd=place.scratch, secrets=secrets)
 
     def _words(self, place: Place) -> list[str]:
         chosen = self.chosen

@@ -12,7 +12,7 @@ from steelyard.model.password import password_of
 from steelyard.model.tool import Tool
 from steelyard.units import Size
 from steelyard.workloads import _redis_benchmark_output as result
-from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads._server import AUTHORITY, BELIEVE, ClientOptions, believes, endpoint, no_server
 from steelyard.workloads.base import Workload
 
 REDIS_BENCHMARK = Tool("redis-benchmark", apt="redis-tools", dnf="redis", at_least="7.0")
@@ -43,7 +43,7 @@ Test = Literal[
 
 # redis-benchmark waits for ever for a server that is not there; redis-cli says what is wrong.
 _PREPARE = """
-ask() { redis-cli --no-auth-warning -h "$1" -p "$2" "$3" 2>&1 || true; }
+ask() { redis-cli --no-auth-warning ${TLS-} -h "$1" -p "$2" "$3" 2>&1 || true; }
 must() {
     said=$(ask "$1" "$2" "$3")
     [ "$said" = "$4" ] || { echo "Redis at $1:$2 answers $3 with: $said" >&2; exit 1; }
@@ -53,6 +53,7 @@ for server in $EMPTY; do must "${server%:*}" "${server##*:}" flushall OK; done
 """
 # It takes its password from nowhere else. Expanded here, it is in no record.
 _RUN = 'exec redis-benchmark ${REDISCLI_AUTH:+-a "$REDISCLI_AUTH"} "$@"'
+_TLS = ("--tls", "--cacert", AUTHORITY)
 
 
 def _each_once(value: tuple[Test, ...]) -> tuple[Test, ...]:
@@ -124,12 +125,14 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
         if to is None:
             nothing = no_server("redis_benchmark")
             return (Phase("prepare", nothing, measured=False), Phase("run", nothing))
+        believed, tls = believes(to), _TLS if to.authority else ()
         asked = {"HOST": to.address, "PORT": str(to.port), "EMPTY": _to_be_emptied(place)}
-        prepare = Command(("sh", "-eu", "-c", _PREPARE), asked, secrets=_secrets(to.password))
+        asked |= {"TLS": " ".join(tls), **believed} if tls else {}
+        prepare = Command(("sh", "-eu", "-c", BELIEVE + _PREPARE), asked, secrets=_secrets(to.password))
         role = to.facts.get("benchmark_role", "")
         visible = password_of(role, to.password) if to.password and role else to.password
-        words = [*(["--user", role] if role else []), *self._words(to)]
-        run = Command(("sh", "-eu", "-c", _RUN, "sh", *words), secrets=_secrets(visible))
+        words = [*tls, *(["--user", role] if role else []), *self._words(to)]
+        run = Command(("sh", "-eu", "-c", BELIEVE + _RUN, "sh", *words), believed, secrets=_secrets(visible))
         return (Phase("prepare", prepare, measured=False), Phase("run", run))
 
     def parse(self, phase: str, output: Output) -> Reading:

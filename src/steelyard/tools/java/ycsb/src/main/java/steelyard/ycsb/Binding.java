@@ -28,6 +28,9 @@ import site.ycsb.Status;
  * by TLS are signed by the authority whose certificate is in YCSB_AUTHORITY, as PEM.
  */
 public abstract class Binding extends DB {
+  /** The variable with the certificate of the servers' authority. */
+  static final String AUTHORITY = "YCSB_AUTHORITY";
+
   private static final int MOST_COMPLAINTS = 5;
   private static final AtomicInteger COMPLAINTS = new AtomicInteger();
 
@@ -89,7 +92,7 @@ public abstract class Binding extends DB {
 
   /** TLS with servers that this authority has signed, and no others; null where they are not reached by TLS. */
   SSLContext encryption() throws Exception {
-    String authority = System.getenv("YCSB_AUTHORITY");
+    String authority = System.getenv(AUTHORITY);
     if (authority == null) {
       return null;
     }

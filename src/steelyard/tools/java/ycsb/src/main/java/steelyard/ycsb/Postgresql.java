@@ -40,6 +40,11 @@ public final class Postgresql extends Binding {
     if (password != null) {
       wanted.setProperty("password", password);
     }
+    if (System.getenv(AUTHORITY) != null) {
+      wanted.setProperty("sslmode", "verify-full");
+      wanted.setProperty("sslfactory", "org.postgresql.ssl.SingleCertValidatingFactory");
+      wanted.setProperty("sslfactoryarg", "env:" + AUTHORITY);
+    }
     List<String> servers = servers().stream().map(server -> server.address() + ":" + server.port()).toList();
     String database = property("database", "postgres");
     String url = "jdbc:postgresql://" + String.join(",", servers) + "/" + database + "?targetServerType=primary";

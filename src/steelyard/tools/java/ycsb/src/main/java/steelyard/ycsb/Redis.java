@@ -10,13 +10,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.Vector;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
-import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.JedisCluster;
 import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.Response;
@@ -118,20 +119,25 @@ public final class Redis extends Binding {
   private UnifiedJedis opened() throws Exception {
     int milliseconds = (int) timeout().toMillis();
     String user = property("user", "");
-    JedisClientConfig config =
+    DefaultJedisClientConfig.Builder config =
         DefaultJedisClientConfig.builder()
             .timeoutMillis(milliseconds)
             .user(user.isEmpty() ? null : user)
-            .password(password())
-            .build();
+            .password(password());
+    SSLContext encryption = encryption();
+    if (encryption != null) {
+      SSLParameters checked = new SSLParameters();
+      checked.setEndpointIdentificationAlgorithm("HTTPS");  // the address is the server's own, too
+      config.ssl(true).sslSocketFactory(encryption.getSocketFactory()).sslParameters(checked);
+    }
     GenericObjectPoolConfig<Connection> pool = new GenericObjectPoolConfig<>();
     pool.setMaxTotal(threads());
     pool.setMaxIdle(threads());
     List<HostAndPort> servers = servers().stream().map(at -> new HostAndPort(at.address(), at.port())).toList();
     UnifiedJedis made =
         Boolean.parseBoolean(property("redis.cluster", "false"))
-            ? new JedisCluster(new HashSet<>(servers), config, ATTEMPTS, pool)
-            : new JedisPooled(pool, servers.get(0), config);
+            ? new JedisCluster(new HashSet<>(servers), config.build(), ATTEMPTS, pool)
+            : new JedisPooled(pool, servers.get(0), config.build());
     made.exists(table());
     return made;
   }
