@@ -90,6 +90,24 @@ def test_an_unknown_site_is_told_with_what_there_is(home: Path) -> None:
         resolve("odd")
 
 
+def test_a_file_is_read_as_far_as_one_can_be_large(home: Path) -> None:
+    with home.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(UsageError, match="the file is larger than 128 KiB"):
+        resolve("lab")
+
+
+def test_a_file_that_cannot_be_read_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.write_text("lab: {use: local}\n")
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(UsageError, match=r"cannot read .*sites\.yaml: Permission denied"):
+        resolve("lab")
+
+
 @pytest.mark.parametrize("text", ["[1, 2]", "lab: 5", "lab: {use: local", "lab: !!python/name:os.system x"])
 def test_a_file_that_is_none_is_told(home: Path, text: str) -> None:
     home.write_text(text + "\n")

@@ -6,25 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import SpecError, UsageError
+from steelyard.errors import SpecError
 from steelyard.model.experiment import Experiment
 from steelyard.spec.check import Checker
 from steelyard.spec.problem import Problem
 from steelyard.spec.salvage import Salvage
 from steelyard.spec.sentences import Fault
-from steelyard.spec.source import Source, read_bytes
+from steelyard.spec.source import Source, content, read_bytes
 
 
 def load(path: Path) -> tuple[Experiment, str]:
     """The experiment in a file, and the file's text. Raises SpecError with every problem, UsageError."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(1_000_000)
-    except OSError as error:
-        hint = "`steelyard init` writes a first one" if isinstance(error, FileNotFoundError) else ""
-        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
-    source = read_bytes(content, str(path))
-    return checked_source(source), content.decode("utf-8")
+    data = content(path, hint="`steelyard init` writes a first one")
+    source = read_bytes(data, str(path))
+    return checked_source(source), data.decode("utf-8")
 
 
 def checked_source(source: Source) -> Experiment:

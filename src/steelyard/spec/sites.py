@@ -28,7 +28,7 @@ from steelyard.remote.trust import check_is_ours
 from steelyard.sites.base import Site
 from steelyard.spec.problem import Problem
 from steelyard.spec.sentences import faults
-from steelyard.spec.source import Source, read_bytes
+from steelyard.spec.source import Source, content, read_bytes
 
 FILE = "sites.yaml"
 _TAKEN = "site '{name}' is Steelyard's own; choose another name, or set its defaults in ~/.config/steelyard"
@@ -107,7 +107,7 @@ def _sources(name: str = "") -> Iterator[Source]:
 
 
 def _source(path: Path) -> Source:
-    source = read_bytes(path.read_bytes(), str(path))
+    source = read_bytes(content(path), str(path))
     if not isinstance(source.value, Mapping):
         raise UsageError(f"{path} is no mapping of site names to their options")
     builtin = set() if path.is_absolute() else names("sites")

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
+from steelyard.errors import UsageError
 from steelyard.spec.problem import Mark, Problem, Problems, SourceError
 from steelyard.spec.yaml_errors import explain
 from steelyard.spec.yaml_nodes import Composer, Entry, mark_of
 
-__all__ = ["MAX_BYTES", "Mark", "Problem", "Source", "SourceError", "read", "read_bytes"]
+__all__ = ["MAX_BYTES", "Mark", "Problem", "Source", "SourceError", "content", "read", "read_bytes"]
 
 MAX_BYTES = 128 * 1024
 """Largest file: the parser reads about 250 kB/s, and a hostile file is to be refused within a second."""
@@ -47,6 +49,19 @@ class Source:
                 break
             entry = below
         return entry.key if key else entry.value
+
+
+def content(path: Path, hint: str = "") -> bytes:
+    """What a file holds, and not much more than may be. Raises UsageError, with the hint where it is missing.
+
+    It may be a pipe or a link: whoever names it may read it.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint if missing else "") from error
 
 
 def read_bytes(data: bytes, name: str) -> Source:
