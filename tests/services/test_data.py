@@ -13,7 +13,7 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.remote.accounts import is_unnamed
-from steelyard.services._data import Data, lend, make_data, take_back
+from steelyard.services._data import Data, give, lend, make_data, take_back
 from steelyard.services._private import write_private
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
@@ -74,6 +74,26 @@ def test_what_comes_back_from_a_server_has_root_read_nothing_else(trick):
         assert not permitted(data, Path(place), "-w") - {Path(place) / "deep" / "rows"}
         moved = as_server(data, "mv", str(place), str(data.path / "away"))
         assert moved.returncode != 0, "nor can it be exchanged"
+
+    contract.with_bench(test, hosts=1)
+
+
+def test_what_is_given_to_a_server_is_its_own_and_a_link_in_it_leads_nowhere():
+    async def test(made):
+        service, (host,) = made.service("redis", {}), made.hosts
+        secret, place = made.place / "secret", Path(service.scratch(host)) / "incoming"
+        secret.write_text(SECRET)
+        data = (await make_data(service, [host]))[host.name]
+        await host.make_directory(service.scratch(host) / "incoming")
+        (place / "deep").mkdir()
+        (place / "deep" / "rows").write_text("rows")
+        (place / "deep" / "link").symlink_to(secret)
+        assert as_server(data, "ls", str(place)).returncode != 0
+        await give(service.runner(host, "give"), data, service.scratch(host) / "incoming")
+        owners = {path.lstat().st_uid for path in (place, *place.rglob("*"))}
+        assert owners == {int(data.account)}
+        assert secret.stat().st_uid == 0
+        assert as_server(data, "mv", str(place / "deep" / "rows"), str(data.path)).returncode == 0
 
     contract.with_bench(test, hosts=1)
 

@@ -48,7 +48,11 @@ find "$1" -type d -exec chown -h 0:0 {} \\;
 odd=$(find "$1" ! -type d ! \\( -type f -user "$2" \\) | head -n 3)
 [ -z "$odd" ] || { echo "the server put there what is no file of its own:" $odd >&2; exit 1; }
 """
-_GIVE = 'chown -hR "$2:$2" "$1"'
+# Its own door last: until then the server cannot enter, and so exchange what is being given.
+_GIVE = """
+find "$1" -mindepth 1 -exec chown -h "$2:$2" {} +
+chown -h "$2:$2" "$1"
+"""
 
 
 class Data(NamedTuple):
@@ -87,7 +91,7 @@ async def take_back(run: Runner, data: Data, place: PurePosixPath) -> None:
 
 
 async def give(run: Runner, data: Data, place: PurePosixPath) -> None:
-    """Let the server have a directory of ours for good, with all that is in it."""
+    """Let the server have a directory of ours, of mode 0700, for good, with all that is in it."""
     if data.account:
         await run(Command(("sh", "-eu", "-c", _GIVE, "sh", str(place), data.account)))
 
