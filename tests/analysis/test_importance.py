@@ -37,3 +37,13 @@ def test_named_reads_requirements_and_the_stop_rule():
     assert named(design) == ["b", "a", "c"]
     assert named({"repeat": {"until": None}}) == []
     assert named({}) == []
+
+
+def test_what_the_experiment_declares_comes_after_what_it_asks_and_before_what_a_workload_has_anyway():
+    lat = {"regex": "lat: (.*)"}
+    part = {"phase": "load", "use": "command", "options": {"run": ["true"], "metrics": {"lat": lat}}}
+    design = {"workload": [part, {"use": "fio", "options": {}}], "require": [{"metric": "rate"}]}
+    assert named(design) == ["rate", "lat", "load_lat"]
+    alone, load = Metric("lat", "s", "lower"), Metric("load_lat", "1", "none")
+    assert names(primary([*METRICS, alone], named(design)))[:2] == ["rate", "lat"]
+    assert names(primary([*METRICS, load], named(design)))[:2] == ["rate", "load_lat"]

@@ -136,6 +136,28 @@ def test_compare_with_itself_detects_no_difference(steelyard):
     assert " worse" not in said.out.replace("--fail-on worse", "")
 
 
+def test_a_metric_of_the_users_own_leads_and_decides_the_gate(steelyard, tmp_path):
+    """It is one of five, of which six trials a side can judge one."""
+    text = """\
+experiment: lat
+workload:
+  use: command
+  run: [echo, "lat: NUMBER"]
+  metrics: {lat: {regex: 'lat: (\\d+)', unit: ms, better: lower}}
+repeat: 6
+disturbed: include
+"""
+    for name, number in (("fast", 5), ("slow", 15)):
+        (tmp_path / f"{name}.yaml").write_text(text.replace("NUMBER", str(number)))
+    first = Path(steelyard("run", str(tmp_path / "fast.yaml")).out.splitlines()[-1]).parts[-3]
+    said = steelyard("run", str(tmp_path / "slow.yaml"))
+    assert re.search(r"^cell +n +lat ", said.out, re.MULTILINE)
+    said = steelyard("compare", first, "last", "--fail-on", "worse")
+    assert said.code == 1
+    assert re.search("lat.*worse", said.out, re.DOTALL)
+    assert steelyard("compare", first, first, "--fail-on", "worse").code == 0
+
+
 def test_compare_finds_what_is_worse(steelyard):
     steelyard("run", "-q", "--disturbed", "include", "--repeat", "8", "--", "sleep", "0.001")
     steelyard("run", "-q", "--disturbed", "include", "--repeat", "8", "--", "sleep", "0.1")

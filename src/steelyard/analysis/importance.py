@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from steelyard.model.metric import Metric
@@ -11,11 +11,21 @@ TELLING_QUANTILES = (0.5, 0.99)
 
 
 def named(design: Mapping[str, Any]) -> list[str]:
-    """The metrics that the experiment itself asks about: in its search, its requirements, its stop rule."""
+    """The metrics that the experiment itself asks about: in its search, its requirements, its stop rule; then
+    those that it declares, which its workload would not have by itself.
+    """
     required = [str(design["find"].get("metric", ""))] if design.get("find") else []
     required += [str(entry.get("metric", "")) for entry in design.get("require", ())]
     until = (design.get("repeat") or {}).get("until") or {}
-    return list(dict.fromkeys(name for name in (*required, str(until.get("metric", ""))) if name))
+    declared = (name for part in design.get("workload") or () for name in _declared(part))
+    return list(dict.fromkeys(name for name in (*required, str(until.get("metric", "")), *declared) if name))
+
+
+def _declared(part: Mapping[str, Any]) -> Iterator[str]:
+    """Of a part of the workload; where several are measured, the name of its phase stands before its own."""
+    for name in (part.get("options") or {}).get("metrics") or ():
+        yield str(name)
+        yield f"{part.get('phase')}_{name}"
 
 
 def primary(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[Metric]:
