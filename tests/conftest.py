@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from accounts import Account, account
 from loading import loaded
 from patience import until
+from standins import lay
 from steelyard.store.reader import RunRecord
 
 MARK = "STEELYARD_TEST_SESSION"
@@ -99,6 +100,12 @@ def enterable_scratch(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, as the scratch of runs."""
     monkeypatch.setenv("STEELYARD_SCRATCH", str(enterable))
     return enterable
+
+
+@pytest.fixture
+def stand_ins(enterable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that no registry has are played by small ones, last on PATH: a real one comes first."""
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], lay(enterable, monkeypatch)]))
 
 
 @pytest.fixture(scope="session")

@@ -141,18 +141,18 @@ def test_a_snapshot_is_of_one_data_centre_and_comes_back_into_one_or_two() -> No
 
 
 def test_a_node_keeps_its_data_where_it_is_told_and_roles_need_no_mirror() -> None:
-    ports, place = Ports(9042, 7000, 7199), PurePosixPath("/s/node")
-    node = Node("10.0.0.2", (7,), ("10.0.0.1",), ports, place, data=PurePosixPath("/shared/h/data"))
+    ports, conf, data = Ports(9042, 7000, 7199), PurePosixPath("/s/conf"), PurePosixPath("/shared/h/data")
+    node = Node("10.0.0.2", (7,), ("10.0.0.1",), ports, conf, data)
     found = json.loads(cassandra_yaml(node))
     assert found["data_file_directories"] == ["/shared/h/data/data"]
     assert found["commitlog_directory"] == "/shared/h/data/commitlog"
     assert "auth_write_consistency_level" not in found
-    mirrored = json.loads(cassandra_yaml(Node("a", (7,), ("a",), ports, place, mirrored=True)))
+    mirrored = json.loads(cassandra_yaml(Node("a", (7,), ("a",), ports, conf, data, mirrored=True)))
     assert mirrored["auth_write_consistency_level"] == "LOCAL_QUORUM"
 
 
-def script(text: str, place: Path, facts: str = "{}") -> subprocess.CompletedProcess[str]:
-    env = {"PATH": os.environ["PATH"], "PLACE": str(place), "FACTS": facts}
+def script(text: str, place: Path, facts: str = "{}", account: str = "") -> subprocess.CompletedProcess[str]:
+    env = {"PATH": os.environ["PATH"], "PLACE": str(place), "FACTS": facts, "ACCOUNT": account}
     return subprocess.run(("sh", "-eu", "-c", text), env=env, check=False, capture_output=True, text=True)
 
 
@@ -162,9 +162,8 @@ def test_a_place_for_data_is_made_for_us_alone_and_set_aside_when_it_was_used(tm
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert script(PREPARE, place, '{"second": 1}').returncode == 0, "it was not used yet"
     assert [path.name for path in place.parent.iterdir()] == ["h1"]
-    (place / "data").mkdir()
-    (place / "data" / "rows").write_text("precious")
     assert script(BEGIN, place).returncode == 0
+    (place / "data" / "rows").write_text("precious")
     refused = script(PREPARE, place)
     assert refused.returncode == 1
     assert f"{place} belongs to a ring that lives" in refused.stderr
@@ -174,6 +173,27 @@ def test_a_place_for_data_is_made_for_us_alone_and_set_aside_when_it_was_used(tm
     (aside,) = (path for path in place.parent.iterdir() if path != place)
     assert (aside / "data" / "rows").read_text() == "precious"
     assert sorted(path.name for path in place.iterdir()) == ["mirror.json"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's nodes run as somebody else")
+def test_while_a_ring_lives_the_data_are_its_node_s_and_root_s_afterwards(
+    enterable: Path, tmp_path: Path
+) -> None:
+    place, account = enterable / "shared" / "h1", "2001000001"
+    assert script(PREPARE, place, account=account).returncode == 0
+    assert script(BEGIN, place, account=account).returncode == 0
+    assert (place / "data").stat().st_uid == int(account)
+    assert [path.stat().st_uid for path in (place, place / "in-use", place / "mirror.json")] == [0, 0, 0]
+    (place / "data" / "link").symlink_to(tmp_path / "of-nobody")
+    os.lchown(place / "data" / "link", int(account), int(account))
+    assert script(END, place, account=account).returncode == 0
+    assert {path.lstat().st_uid for path in (place, *place.rglob("*"))} == {0}
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    closed = tmp_path / "shared" / "h1"
+    assert script(PREPARE, closed, account=account).returncode == 0
+    refused = script(BEGIN, closed, account=account)
+    assert f"the node's user {account} cannot enter {closed}" in refused.stderr
+    assert sorted(path.name for path in closed.iterdir()) == ["mirror.json"]
 
 
 def test_a_place_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def permitted(data: Data, place: Path, how: str) -> set[Path]:
     return set(map(Path, as_server(data, "sh", "-c", ask, input=paths).stdout.splitlines()))
 
 
+@pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("name", contract.ENTERING)
 def test_a_server_can_write_to_its_data_alone_and_read_nothing_of_another(name):
     async def test(made, service, endpoint):
