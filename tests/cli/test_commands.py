@@ -158,6 +158,45 @@ disturbed: include
     assert steelyard("compare", first, first, "--fail-on", "worse").code == 0
 
 
+GATED = """\
+experiment: gated
+parameters: {n: LEVELS}
+workload:
+  use: command
+  run: [sh, -c, "echo took: 7; [ ${n} -lt LIMIT ]"]
+  metrics: {took: {regex: 'took: (.)', better: lower}}
+repeat: TIMES
+disturbed: include
+"""
+
+
+def gated(steelyard, levels="[1, 2]", limit="9", times="6"):
+    """The id of a run whose program fails from a level on."""
+    text = GATED.replace("LEVELS", levels).replace("LIMIT", limit).replace("TIMES", times)
+    Path("gated.yaml").write_text(text)
+    return Path(steelyard("run", "gated.yaml").out.splitlines()[-1]).parts[-3]
+
+
+def test_the_gate_does_not_pass_by_silence(steelyard):
+    sound = gated(steelyard)
+    gate = ("--fail-on", "worse", "--metric", "took")
+    for other, kind, reason in (
+        (gated(steelyard, limit="2"), "failed", r"n=2: 6 of 6 trials failed in run b: "),
+        (gated(steelyard, levels="[1, 3]"), "missing", r"n=2: only run a has it"),
+        (gated(steelyard, times="2"), "few", r"n=1: took: n=6 against n=2; at least 6 each are needed"),
+    ):
+        said = steelyard("compare", sound, other, *gate)
+        assert said.code == 1, said
+        assert re.search(f"^  {kind}  {reason}", said.err, re.MULTILINE), said.err
+        assert f"--allow {kind} lets that pass" in said.err
+        assert steelyard("compare", sound, other, *gate, "--allow", kind).code == 0
+        kinds = {one["kind"] for one in steelyard("compare", sound, other, "--json").document["objections"]}
+        assert kind in kinds
+    assert steelyard("compare", sound, sound, *gate).code == 0
+    said = steelyard("compare", sound, sound, "--allow", "few")
+    assert (said.code, "give --fail-on worse, too" in said.err) == (2, True)
+
+
 def test_compare_finds_what_is_worse(steelyard):
     steelyard("run", "-q", "--disturbed", "include", "--repeat", "8", "--", "sleep", "0.001")
     steelyard("run", "-q", "--disturbed", "include", "--repeat", "8", "--", "sleep", "0.1")

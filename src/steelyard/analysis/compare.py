@@ -42,17 +42,33 @@ class ComparedCell:
 
 
 @dataclass(frozen=True, slots=True)
+class Valueless:
+    """A metric that has no value in a cell of one run: `which` run, and a reason why."""
+
+    cell: Cell
+    metric: Metric
+    which: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.metric.name} cannot be compared, in {self.which}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunComparison:
     """How run b stands to run a, the baseline.
 
-    `compared` is ordered by metric, then by cell. `only_a` and `only_b` are cells of one run alone,
-    `left_out` the metrics that both have and that were not compared. `notes` are sentences: units that
-    disagree, cells without a value on one side.
+    `compared` is ordered by metric, then by cell, and so is `valueless`, what could not be. `failing` are the
+    cells of both in which trials of b failed. `only_a` and `only_b` are cells of one run alone, `left_out`
+    the metrics that both have and that were not compared. `notes` are sentences: units that disagree, cells
+    without a value on one side.
     """
 
     a: str
     b: str
     compared: tuple[ComparedCell, ...]
+    valueless: tuple[Valueless, ...]
+    failing: tuple[CellSummary, ...]
     only_a: tuple[Cell, ...]
     only_b: tuple[Cell, ...]
     left_out: tuple[str, ...]
@@ -94,7 +110,9 @@ def compare_runs(a: RunRecord, b: RunRecord, *, metrics: Sequence[str] | None = 
         wanted = [_chosen(name, shared) for name in dict.fromkeys(metrics)]
     compared, missing = _compared(wanted, pairs)
     left = tuple(name for name in shared if name not in {metric.name for metric in wanted})
-    return RunComparison(a.id, b.id, compared, only_a, only_b, left, (*notes, *missing))
+    failing = tuple(cell for _, cell in pairs if cell.failures)
+    notes += [f"{one.cell.key}: {one}" for one in missing]
+    return RunComparison(a.id, b.id, compared, tuple(missing), failing, only_a, only_b, left, tuple(notes))
 
 
 def _shared(a: RunSummary, b: RunSummary) -> tuple[dict[str, Metric], list[str]]:
@@ -137,9 +155,11 @@ def _affordable(pairs: list[_Matched]) -> int:
     return max(1, int(ALPHA / max(smallest_p) / len(smallest_p)))
 
 
-def _compared(metrics: Sequence[Metric], pairs: list[_Matched]) -> tuple[tuple[ComparedCell, ...], list[str]]:
+def _compared(
+    metrics: Sequence[Metric], pairs: list[_Matched]
+) -> tuple[tuple[ComparedCell, ...], list[Valueless]]:
     found: list[tuple[Cell, Metric, Comparison]] = []
-    missing: list[str] = []
+    missing: list[Valueless] = []
     for metric in metrics:
         for a, b in pairs:
             before, after = a.metrics[metric.name], b.metrics[metric.name]
@@ -153,6 +173,6 @@ def _compared(metrics: Sequence[Metric], pairs: list[_Matched]) -> tuple[tuple[C
     return tuple(ComparedCell(cell, metric, verdict) for (cell, metric, _), verdict in pairwise), missing
 
 
-def _no_value(cell: Cell, metric: Metric, before: CellMetric, after: CellMetric) -> str:
+def _no_value(cell: Cell, metric: Metric, before: CellMetric, after: CellMetric) -> Valueless:
     which, reason = ("a", before.reason) if before.summary is None else ("b", after.reason)
-    return f"{cell.key}: {metric.name} cannot be compared, in {which}: {reason}"
+    return Valueless(cell, metric, which, reason)

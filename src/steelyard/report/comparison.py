@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from steelyard.analysis.compare import ALPHA, ComparedCell, RunComparison
+from steelyard.analysis.gate import Kind, Objection
 from steelyard.printable import one_line
 from steelyard.report.columns import aligned
 from steelyard.report.numbers import Scale, scale_for
@@ -13,6 +15,7 @@ from steelyard.stats.comparison import Comparison
 from steelyard.stats.interval import Interval
 from steelyard.stats.verdict import Verdict
 
+_MOST = 12  # reasons against
 HEAD = ["cell", "n", "a", "b", "change [95 %]", "verdict"]
 
 
@@ -25,6 +28,15 @@ def comparison_lines(comparison: RunComparison) -> list[str]:
         lines += ["", one_line(name) + ("" if better == "none" else f", {better} is better")]
         lines += aligned([HEAD, *(_row(one) for one in cells)])
     return [*lines, "", *_conclusion(comparison)]
+
+
+def gate_lines(against: Sequence[Objection]) -> list[str]:
+    """Why a gate does not pass, each cell with its reason, and what would let it."""
+    lines = [f"does not pass, for {counted(len(against), 'reason')}:"]
+    lines += [one_line(f"  {one.kind}  {one.cell.key}: {one.reason}") for one in against[:_MOST]]
+    lines += [f"  and {len(against) - _MOST} more"] if len(against) > _MOST else []
+    allowing = [f"--allow {kind}" for kind in Kind if kind in {one.kind for one in against} - {Kind.WORSE}]
+    return lines + ([f"{listed(allowing)} lets that pass"] if allowing else [])
 
 
 def _row(one: ComparedCell) -> list[str]:

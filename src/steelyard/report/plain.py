@@ -15,6 +15,7 @@ from steelyard.model.trial import Cell
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
     from steelyard.analysis.beside import SetBeside
     from steelyard.analysis.compare import RunComparison
+from steelyard.analysis.gate import objections
 
 SCHEMA = 1
 
@@ -68,6 +69,10 @@ def plain_comparison(comparison: RunComparison) -> dict[str, Any]:
         ],
         "only_a": [dict(cell.parameters) for cell in comparison.only_a],
         "only_b": [dict(cell.parameters) for cell in comparison.only_b],
+        "objections": [
+            {"kind": str(one.kind), "cell": dict(one.cell.parameters), "reason": one.reason}
+            for one in objections(comparison)
+        ],
         "not_compared": list(comparison.left_out),
         "notes": list(comparison.notes),
     }
