@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -153,9 +154,34 @@ def test_an_outlier_policy_cannot_hide_a_failure(build):
 def test_trials_that_do_not_count_are_mentioned(build):
     plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": growing, "require": ["rate.min >= 1/s"]}
     (one,) = judged(
-        build(**plan, failures={("a=1", 1): ("crashed", "")}, marks={("a=1", 2): ("disturbed", "x")})
+        build(**plan, failures={("a=1", 1): ("host-failed", "")}, marks={("a=1", 2): ("disturbed", "x")})
     )
     assert one.rulings[0].note == "not counted: 1 failed, 1 marked"
+    assert one.verdict is Verdict.MET
+
+
+@pytest.mark.parametrize(
+    ("requirement", "failed", "verdict"),
+    [
+        ("rate.median >= 1/s", 1, "met"),  # of 18 the fifth smallest counts
+        ("rate.median >= 1/s", 5, "undecided"),
+        ("rate.median >= 1/s", 12, "undecided"),
+        ("rate.median >= 1/s", 18, "not met"),
+        ("rate.median <= 1000/s", 12, "undecided"),
+        ("rate.mean >= 1/s", 1, "not met"),
+        ("rate.min >= 1/s", 1, "not met"),
+        ("rate.max <= 1000/s", 1, "not met"),
+        ("rate.median != 1000/s", 1, "not met"),
+    ],
+)
+def test_a_failed_trial_is_worse_than_any_figure(build, requirement, failed, verdict):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": growing, "repetitions": 18}
+    failures = {("a=1", n): ("crashed", "") for n in range(1, failed + 1)}
+    (one,) = judged(build(**plan, require=[requirement], failures=failures))
+    (ruling,) = one.rulings
+    assert ruling.verdict == verdict
+    assert ruling.note.startswith(f"{failed} of 18 trials failed, which is worse than any figure")
+    assert ruling.value is None or math.isfinite(ruling.value)
 
 
 def test_undecided_and_missing_fail_unless_told_to_pass(build):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -13,7 +14,8 @@ from steelyard.errors import StoreError, UsageError
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Metric, OverRepetitions
 from steelyard.model.requirement import Requirement
-from steelyard.model.trial import Cell
+from steelyard.model.trial import Cell, Result
+from steelyard.stats.holding import holding, is_too_much
 from steelyard.stats.interval import Interval, mean_interval
 from steelyard.stats.outliers import screen
 from steelyard.stats.summary import Summary
@@ -85,6 +87,10 @@ def judge(record: RunRecord, summary: RunSummary) -> tuple[Judged, ...]:
     not hide the failure that a requirement forbids. `==` and `!=` compare the statistic itself, as no
     interval can prove equality. A trial has one value per metric, merged over its copies already.
 
+    A trial that failed is worse than any figure, as in a search for a limit (`stats.holding`): the ends of an
+    order-statistic interval can be failures, and one is enough to miss any other requirement. Failures of
+    host, disk, tool or store say nothing of the cell, and do not count.
+
     Raises StoreError when the recorded requirements cannot be read.
     """
     with readable(summary.run):
@@ -116,6 +122,9 @@ def _ruling(
     measured = cell.metrics.get(requirement.metric)
     if measured is None:
         return Ruling(cell.cell, Verdict.MISSING, None, None, f"there is no metric {requirement.metric}")
+    counted = [trial.result for trial in cell.trials if trial.result.poolable or is_too_much(trial.result)]
+    if failed := sum(is_too_much(result) for result in counted):
+        return _with_failures(replace(requirement, over_repetitions=over), cell, counted, failed)
     if measured.summary is None:
         return Ruling(cell.cell, Verdict.MISSING, None, None, measured.reason)
     value, interval = _decided_by(measured.values, measured.summary, over)
@@ -123,6 +132,19 @@ def _ruling(
     if verdict is Verdict.UNDECIDED and interval is None and over == "median":
         note = measured.summary.interval_reason
     return Ruling(cell.cell, verdict, value, interval, "; ".join(filter(None, (note, _left_out(cell)))))
+
+
+def _with_failures(requirement: Requirement, cell: CellSummary, counted: list[Result], failed: int) -> Ruling:
+    """Figures that are failures are not shown. Equality is proven by no failure, and nor is its absence."""
+    found = holding(requirement, counted)
+    unequal = requirement.operator in ("==", "!=")
+    met = False if unequal else found.met
+    verdict = Verdict.UNDECIDED if met is None else Verdict.MET if met else Verdict.NOT_MET
+    ends = (found.interval.low, found.interval.high) if found.interval else (math.inf,)
+    value = found.value if found.value is not None and math.isfinite(found.value) else None
+    note = f"{failed} of {found.n} trials failed, which is worse than any figure"
+    shown = found.interval if all(map(math.isfinite, ends)) else None
+    return Ruling(cell.cell, verdict, value, shown, "; ".join(filter(None, (note, _left_out(cell, failed)))))
 
 
 def _decided_by(
@@ -151,8 +173,8 @@ def _verdict(
     return (Verdict.MET if found else Verdict.NOT_MET), ""
 
 
-def _left_out(cell: CellSummary) -> str:
-    """A verdict over fewer trials than were made says so."""
-    parts = [f"{cell.failures} failed"] if cell.failures else []
+def _left_out(cell: CellSummary, failed: int = 0) -> str:
+    """A verdict over fewer trials than were made says so; so many `failed` ones are in it."""
+    parts = [f"{cell.failures - failed} failed"] if cell.failures > failed else []
     parts += [f"{cell.marks} marked"] if cell.marks else []
     return f"not counted: {', '.join(parts)}" if parts else ""

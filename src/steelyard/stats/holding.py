@@ -50,7 +50,7 @@ def holding(requirement: Requirement, results: Collection[Result]) -> Holding:
         for result in results
         if result.poolable and requirement.metric in result.metrics
     ]
-    failed = sum(map(_too_much, results))
+    failed = sum(is_too_much(result) or _fell_back(result) for result in results)
     worst = math.inf if requirement.operator in ("<", "<=") else -math.inf
     value, interval, met = _judged(requirement, sorted([*found, *[worst] * failed]))
     n = len(found) + failed
@@ -94,10 +94,13 @@ def precise(until: Until, results: Iterable[Result]) -> bool:
     return bool(values) and precise_enough(values, within=until.within, confidence=until.confidence).enough
 
 
-def _too_much(result: Result) -> bool:
-    if result.status == "failed":
-        return result.category in TOO_MUCH
-    return any(mark.kind == "fallback" for mark in result.marks)
+def is_too_much(result: Result) -> bool:
+    """Whether a trial failed in a way that speaks against what was asked of it."""
+    return result.status == "failed" and result.category in TOO_MUCH
+
+
+def _fell_back(result: Result) -> bool:
+    return result.status == "ok" and any(mark.kind == "fallback" for mark in result.marks)
 
 
 def _judged(
