@@ -21,17 +21,17 @@ CODES = {"examples/failing.yaml": 1}
 
 
 @pytest.fixture
-def user(tmp_path):
+def user(enterable):
     """A directory with the examples and a `steelyard` on PATH, and a shell in it."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / "steelyard").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m steelyard "$@"\n')
-    (tmp_path / "steelyard").chmod(0o755)
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (enterable / "examples").symlink_to(ROOT / "examples")
+    (enterable / "steelyard").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m steelyard "$@"\n')
+    (enterable / "steelyard").chmod(0o755)
+    env = {**os.environ, "PATH": f"{enterable}:{os.environ['PATH']}"}
     env.pop("STEELYARD_STORE", None)
 
     def type_(line: str) -> subprocess.CompletedProcess[str]:
         argv = ["bash", "-c", line]
-        return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        return subprocess.run(argv, cwd=enterable, env=env, capture_output=True, text=True, check=False)
 
     return type_
 

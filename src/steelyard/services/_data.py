@@ -33,7 +33,7 @@ until [ -e "$top/$MARKER" ] || [ "$top" = / ]; do top=$(dirname "$top"); done
 chown "$account:$account" data
 setpriv --reuid="$account" --regid="$account" --clear-groups sh -c ': > "$1/data/.writable"' sh "$PWD" || {{
     echo "the server's user $account cannot write to $PWD/data: choose a scratch directory that others may" \
-        "enter" >&2
+        "enter, for example STEELYARD_SCRATCH=/var/tmp" >&2
     exit 1
 }}
 rm -f data/.writable; echo "$account"
