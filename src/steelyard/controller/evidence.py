@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.errors import ParseFailure, TrialFailure
 from steelyard.model.command import Exit, Output, Phase
 from steelyard.model.metric import Mark, Reading
+from steelyard.remote.small import tail
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
@@ -29,7 +30,7 @@ def judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
 
 def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
     how = f"ended with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
-    said = tail(folder / "stderr") or tail(folder / "stdout")
+    said = tail(folder / "stderr", EVIDENCE) or tail(folder / "stdout", EVIDENCE)
     category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
     program = PurePosixPath(phase.command.argv[0]).name
     return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; it said: {said}" if said else ""))
@@ -78,13 +79,3 @@ def _text(path: Path) -> str:
     if len(content) > MOST_READ:
         raise ParseFailure(f"{path.name} is larger than {MOST_READ >> 20} MiB")
     return content.decode("utf-8", errors="replace")
-
-
-def tail(path: Path, most: int = EVIDENCE) -> str:
-    """The end of a text file, for evidence; empty when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - most))
-            return file.read(most).decode("utf-8", errors="replace").strip()
-    except OSError:
-        return ""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Berth, machines
-from steelyard.controller.evidence import tail
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
 from steelyard.model.method import Step
 from steelyard.remote.base import Host, Streams, finish
+from steelyard.remote.small import tail
 
 _FILL_SECONDS_PER_MIB = 1.0
 

@@ -10,7 +10,7 @@ from steelyard.model.command import Command
 from steelyard.remote.base import Host, Streams, finish
 from steelyard.remote.vault import Runner
 
-_LAST_WORDS = 1200  # characters of a log that go into a message
+_LAST_WORDS = 1200  # bytes of a log that go into a message
 _MOST, _LONGEST = 4, 400  # kinds of errors in a log that go into a message, and characters of each
 _LOOKED_AT = 256 << 10  # bytes at the end of a log
 # A line of a log that calls itself an error, and what an exception says of itself below it.
@@ -44,9 +44,14 @@ def runner(host: Host, cwd: PurePosixPath, logs: Path, label: str, seconds: floa
     return run
 
 
-def tail(path: Path) -> str:
-    """The end of a log; nothing where it cannot be read."""
-    return _end(path).strip()[-_LAST_WORDS:]
+def tail(path: Path, most: int = _LAST_WORDS) -> str:
+    """So many bytes of the end of a text file; nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - most))
+            return file.read(most).decode(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def complaints(path: Path) -> str:
@@ -54,19 +59,10 @@ def complaints(path: Path) -> str:
 
     Errors that differ in numbers alone are of one kind.
     """
-    shown = tail(path)
-    found = [text for text in _COMPLAINT.findall(_end(path)) if text not in shown]
+    end = tail(path, _LOOKED_AT)
+    found = [text for text in _COMPLAINT.findall(end) if text not in end[-_LAST_WORDS:]]
     kinds = {re.sub(r"[0-9]+", "0", text): text[:_LONGEST] for text in found}
     return "\n".join(list(kinds.values())[-_MOST:])
-
-
-def _end(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _LOOKED_AT))
-            return file.read(_LOOKED_AT).decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def _stdin(command: Command, path: Path) -> Path | None:
