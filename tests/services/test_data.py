@@ -107,7 +107,7 @@ def test_a_link_in_the_way_of_a_configuration_has_root_write_nowhere():
         data = (await make_data(service, [host]))[host.name]
         link = service.scratch(host) / "redis.conf"
         as_server(data, "ln", "-s", str(victim), str(link))
-        await write_private(service, host, data, link.name, "requirepass x")
+        await write_private(service, host, data, {link.name: "requirepass x"})
         assert victim.read_text() == SECRET
         assert victim.stat().st_uid == 0
         assert not Path(link).is_symlink()

@@ -16,15 +16,9 @@ from steelyard.services._cql_ring import Tokens
 from steelyard.services._data import Data, make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._ports import check_free, free_ports
+from steelyard.services._private import write_private
 from steelyard.services._ring_options import RingOptions
 from steelyard.services._server import Server
-
-# Root's, and for a node to read where it is another user; nobody else may.
-_WRITE = """
-umask 077; rm -rf conf; mkdir conf; cd conf
-%s
-[ -z "$GROUP" ] || { chgrp -R "$GROUP" .; chmod -R g=rX .; }
-"""
 
 RingOptionsT = TypeVar("RingOptionsT", bound=RingOptions)
 
@@ -88,7 +82,8 @@ class RingService(Disturbable[RingOptionsT]):
 
     async def _begin_anew(self, host: Host) -> None:
         """Without what it had where it was part of the ring before."""
-        await host.remove_directory(self.scratch(host) / "data")
+        for place in (self.scratch(host) / "data", self._conf(host)):
+            await host.remove_directory(place)
         self.data |= await make_data(self, [host])
 
     def _conf(self, host: Host) -> PurePosixPath:
@@ -96,10 +91,7 @@ class RingService(Disturbable[RingOptionsT]):
         return self.scratch(host) / "conf"
 
     async def _write_conf(self, host: Host, files: Mapping[str, str]) -> None:
-        """Texts by name. They pass through the environment, not argv."""
-        lines = "\n".join(f'printf %s "$FILE{place}" > {name}' for place, name in enumerate(files))
-        texts = {f"FILE{place}": text for place, text in enumerate(files.values())}
-        await self.small(host, "configuration", _WRITE % lines, **texts, GROUP=self.data[host.name].account)
+        await write_private(self, host, self.data[host.name], files, self._conf(host).name)
 
     def _everywhere(self) -> list[Host]:
         """All hosts that have a node."""

@@ -95,8 +95,8 @@ class Gridftp(Disturbable[GridftpOptions]):
         return self.context.password[:LENGTH]
 
     async def _write(self, host: Host, data: Data) -> None:
-        await write_private(self, host, data, _PASSWD, passwd_line(self._password(), str(data.path)))
-        await write_private(self, host, data, _PASSWORD, self._password())
+        line = passwd_line(self._password(), str(data.path))
+        await write_private(self, host, data, {_PASSWD: line, _PASSWORD: self._password()})
 
     async def _start(self, host: Host, data: Data) -> None:
         address = ("-control-interface", host.address, "-data-interface", host.address)

@@ -57,7 +57,7 @@ class Netbench(PerCopy[NetbenchOptions]):
         self.numbers = {host.name: number for host, number in zip(hosts, numbers, strict=True)}
         content = json.dumps(scenario(int(self.chosen.request), int(self.chosen.response)))
         await asyncio.gather(
-            *(write_private(self, host, self.data[host.name], _PLAN, content) for host in hosts),
+            *(write_private(self, host, self.data[host.name], {_PLAN: content}) for host in hosts),
             *(self.runner(host, "program")(Command(_COPY)) for host in hosts),
         )
 

@@ -197,12 +197,13 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     async def _write(self, host: Host, data: Data) -> None:
         password = self.context.password
         clients = [await numeric(host, name) for name in allowed(self.context.clients, host)]
-        await write_private(self, host, data, files.PASSWORD, password)
-        await write_private(self, host, data, files.HBA, files.hba(clients, encrypted=self.encrypted))
-        await write_private(self, host, data, files.CONF, files.conf(self._settings(host)))
-        if self.authority:
-            for name, text in self.authority.files(self.address[host.name]).items():
-                await write_private(self, host, data, name, text)
+        texts = {
+            files.PASSWORD: password,
+            files.HBA: files.hba(clients, encrypted=self.encrypted),
+            files.CONF: files.conf(self._settings(host)),
+        }
+        keys = self.authority.files(self.address[host.name]) if self.authority else {}
+        await write_private(self, host, data, {**texts, **keys})
 
     def _settings(self, host: Host) -> dict[str, str | int | float | bool]:
         chosen, first, scratch = self.chosen, self.context.hosts[0], self.scratch(host)

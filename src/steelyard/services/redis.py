@@ -199,8 +199,6 @@ class Redis(Disturbable[RedisOptions]):
             primary=self.address[first.name] if self.chosen.replicas and host is not first else None,
         )
         password = self.context.password
-        await write_private(self, host, data, "redis.conf", redis_conf(node, self.chosen, password))
-        await write_private(self, host, data, "password", password)
-        if self.authority:
-            for name, text in self.authority.files(node.address).items():
-                await write_private(self, host, data, name, text)
+        texts = {"redis.conf": redis_conf(node, self.chosen, password), "password": password}
+        keys = self.authority.files(node.address) if self.authority else {}
+        await write_private(self, host, data, {**texts, **keys})

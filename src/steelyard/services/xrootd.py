@@ -107,6 +107,6 @@ class Xrootd(Disturbable[XrootdOptions]):
             "sec.protbind * only sss",
             *(f"xrd.allow host {address}" for address in allowed(self.context.clients, host)),
         ]
-        await write_private(self, host, data, _KEYTAB, self._key() + "\n")
-        await write_private(self, host, data, _CONFIG, "\n".join(lines) + "\n")
+        texts = {_KEYTAB: self._key() + "\n", _CONFIG: "\n".join(lines) + "\n"}
+        await write_private(self, host, data, texts)
         await self.runner(host, "directories")(data.as_its_user("mkdir", "data/files", "data/run"))
