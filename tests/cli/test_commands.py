@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -181,8 +182,8 @@ def test_the_gate_does_not_pass_by_silence(steelyard):
     sound = gated(steelyard)
     gate = ("--fail-on", "worse", "--metric", "took")
     for other, kind, reason in (
-        (gated(steelyard, limit="2"), "failed", r"n=2: 6 of 6 trials failed in run b: "),
-        (gated(steelyard, levels="[1, 3]"), "missing", r"n=2: only run a has it"),
+        (gated(steelyard, limit="2"), "failed", r"n=2: 6 of 6 trials failed in b: "),
+        (gated(steelyard, levels="[1, 3]"), "missing", r"n=2: only a has it"),
         (gated(steelyard, times="2"), "few", r"n=1: took: n=6 against n=2; at least 6 each are needed"),
     ):
         said = steelyard("compare", sound, other, *gate)
@@ -195,6 +196,50 @@ def test_the_gate_does_not_pass_by_silence(steelyard):
     assert steelyard("compare", sound, sound, *gate).code == 0
     said = steelyard("compare", sound, sound, "--allow", "few")
     assert (said.code, "give --fail-on worse, too" in said.err) == (2, True)
+
+
+def test_a_margin_needs_a_gate_and_a_share(steelyard):
+    sound = gated(steelyard)
+    gate = (sound, sound, "--metric", "took", "--fail-on", "worse")
+    assert steelyard("compare", *gate, "--margin", "5%").code == 0
+    for words, told in (
+        ((*gate, "--margin", "5 parsec"), "5 parsec"),
+        ((*gate, "--margin", "150%"), "--margin 150% must lie between 0% and 100%"),
+        (
+            (sound, sound, "--margin", "5%"),
+            "--margin says what --fail-on lets pass; give --fail-on worse, too",
+        ),
+    ):
+        said = steelyard("compare", *words)
+        assert (said.code, told in said.err) == (2, True), said.err
+
+
+def test_several_runs_a_side_and_what_else_differs(steelyard):
+    runs = [gated(steelyard, limit=str(limit)) for limit in (8, 8, 9, 9)]
+    said = steelyard("compare", ",".join(runs[:2]), f"{runs[2]}, {runs[3]}", "--metric", "took")
+    assert said.code == 0
+    assert (
+        "workload.run: sh -c echo took: 7; [ ${n} -lt 8 ] -> sh -c echo took: 7; [ ${n} -lt 9 ]" in said.out
+    )
+    assert "12, 12" in said.out
+    assert "one run a side" not in said.out
+    assert steelyard("compare", ",".join(runs[:2]), runs[2], "--json").document["a"] == ",".join(runs[:2])
+    said = steelyard("compare", f"{runs[0]},{runs[0]}", runs[1])
+    assert (said.code, f"the run {runs[0]} is named twice" in said.err) == (2, True)
+
+
+def test_runs_of_another_machine_are_compared_when_asked_to(steelyard):
+    first, second = gated(steelyard), gated(steelyard)
+    path = next(Path().rglob(f"{second}/environment.json"))
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps({**found, "cpu": {**found["cpu"], "model": "Abacus"}}))
+    said = steelyard("compare", first, second)
+    assert said.code == 2
+    assert re.search(r"CPU: .* -> Abacus", said.err)
+    assert "--across compares them all the same" in said.err
+    said = steelyard("compare", first, second, "--across")
+    assert said.code == 0
+    assert "measured in different places, which may be the reason of any difference: CPU: " in said.out
 
 
 def test_compare_finds_what_is_worse(steelyard):

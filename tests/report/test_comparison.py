@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import re
+
 from steelyard.analysis.compare import compare_runs
 from steelyard.model.metric import Metric
 from steelyard.report.comparison import comparison_lines
 
 RATE = Metric("rate", "B/s", "higher")
 SHIFT = Metric("shift", "s", "none")
+
+
+def compared(a, b, **more):
+    return compare_runs([a], [b], **more)
 
 
 def at(rate, shift=0.0):
@@ -15,7 +21,7 @@ def at(rate, shift=0.0):
 def test_each_metric_has_a_table_with_change_and_verdict(build):
     plan = {"parameters": {"a": [1]}, "metrics": [RATE, SHIFT], "repetitions": 9}
     before, after = build(**plan, figures=at(2**30)), build(**plan, figures=at(2**30 * 0.9, -5.0))
-    found = comparison_lines(compare_runs(before, after, metrics=["rate", "shift"]))
+    found = comparison_lines(compared(before, after, metrics=["rate", "shift"]))
     assert found[0].split() == ["a", before.id, "(the", "baseline)"]
     assert found[3] == "rate, higher is better"
     assert found[4].split("  ")[0] == "cell"
@@ -27,14 +33,41 @@ def test_each_metric_has_a_table_with_change_and_verdict(build):
 
 def test_a_run_against_itself(build):
     record = build(parameters={"a": [1, 2]}, metrics=[RATE], figures=at(1e9))
-    assert comparison_lines(compare_runs(record, record))[-1].startswith(
-        "2 comparisons: 2 no detectable difference"
+    lines = comparison_lines(compared(record, record))
+    assert lines[-2].startswith("2 comparisons: 2 no detectable difference")
+    assert lines[-1].startswith("one run a side: how runs differ from each other is not in these intervals")
+    assert re.search(r"no detectable difference \(from \d\.\d\d % on it would show\)", lines[5])
+
+
+def test_what_differs_between_the_runs_stands_first_and_another_machine_in_the_verdict(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": at(1e9)}
+    before = build(**plan, environment={"cpu": {"model": "Old"}}, design={"tags": {"build": "1"}})
+    after = build(**plan, environment={"cpu": {"model": "New\x1b"}}, design={"tags": {"build": "2"}})
+    lines = comparison_lines(compared(before, after, across=True))
+    assert lines[2:5] == ["differs", "  tags.build: 1 -> 2", "  CPU: Old -> New\\x1b"]
+    assert lines[-2].startswith(
+        "measured in different places, which may be the reason of any difference: CPU"
     )
+
+
+def test_a_side_of_which_all_trials_failed_has_no_figure(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": at(1e9)}
+    crash = {("a=1", n): ("crashed", "exit code 3") for n in range(1, 7)}
+    lines = comparison_lines(compared(build(**plan), build(**plan, failures=crash)))
+    assert re.search(r"6, 0\+6 failed +\S+ \S+ +failed +– +worse", lines[5])
+
+
+def test_several_runs_of_a_side_stand_below_each_other(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE]}
+    runs = [build(**plan, seed=n, figures=at(1e9 * (1 + n / 100))) for n in range(4)]
+    lines = comparison_lines(compare_runs(runs[:2], runs[2:]))
+    assert [line.split()[:2] for line in lines[:2]] == [["a", runs[0].id], [runs[1].id, "(the"]]
+    assert not any("one run a side" in line for line in lines)
 
 
 def test_too_few_trials_say_how_few(build):
     record = build(parameters={"a": [1]}, metrics=[RATE], figures=at(1e9), repetitions=3)
-    text = "\n".join(comparison_lines(compare_runs(record, record)))
+    text = "\n".join(comparison_lines(compared(record, record)))
     assert "+0.00 %" in text
     assert "too few trials: n=3 against n=3" in text
 
@@ -42,7 +75,7 @@ def test_too_few_trials_say_how_few(build):
 def test_what_was_not_compared_is_told(build):
     plan = {"metrics": [RATE], "figures": at(1e9)}
     before, after = build(**plan, parameters={"a": [1]}), build(**plan, parameters={"a": [2]})
-    assert comparison_lines(compare_runs(before, after))[3:] == [
+    assert comparison_lines(compared(before, after))[3:] == [
         "nothing to compare",
         "only in a: a=1",
         "only in b: a=2",
@@ -50,4 +83,4 @@ def test_what_was_not_compared_is_told(build):
 
 
 def test_a_hostile_record_cannot_move_the_cursor(hostile):
-    assert all(line.isprintable() for line in comparison_lines(compare_runs(hostile, hostile)))
+    assert all(line.isprintable() for line in comparison_lines(compared(hostile, hostile)))

@@ -1,22 +1,29 @@
-"""Two runs side by side, cell by cell and metric by metric."""
+"""Two runs side by side, or several runs a side, cell by cell and metric by metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from steelyard.analysis.importance import named, primary
-from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, summarise_run
+from steelyard.analysis.likeness import Difference, check_alike, differences
+from steelyard.analysis.sides import Gap, Pair, Which, check_agreement, common_metrics, match
+from steelyard.analysis.summary import CellSummary, summarise_run
 from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric
-from steelyard.model.trial import Cell, show_level
+from steelyard.model.trial import Cell
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.comparison import Comparison, compare
+from steelyard.stats.detectable import smallest_change
+from steelyard.stats.holding import is_too_much
+from steelyard.stats.several import compare_several, smallest_change_of_runs
 from steelyard.stats.verdict import Judged, Verdict, verdicts
 from steelyard.store.reader import RunRecord
 
 ALPHA = 0.05
+MOST_OF_SEVERAL = 4
+"""Metrics that a comparison of several runs a side tests beyond those that the experiment names."""
 _FROM_BAD_TO_GOOD = (
     Verdict.WORSE,
     Verdict.DIFFERENT,
@@ -24,16 +31,19 @@ _FROM_BAD_TO_GOOD = (
     Verdict.NO_DIFFERENCE,
     Verdict.BETTER,
 )
-_Matched = tuple[CellSummary, CellSummary]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedCell:
-    """One metric of one cell in both runs. `judged` holds the figures, the verdict and a sentence."""
+    """One metric of one cell on both sides. `judged` holds the figures, the verdict and a sentence.
+
+    `detectable` is the least change for the worse that would have been found where none was (0.05 is 5 %).
+    """
 
     cell: Cell
     metric: Metric
     judged: Judged
+    detectable: float | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -43,11 +53,11 @@ class ComparedCell:
 
 @dataclass(frozen=True, slots=True)
 class Valueless:
-    """A metric that has no value in a cell of one run: `which` run, and a reason why."""
+    """A metric that has no value in a cell of one side: `which` side, and a reason why."""
 
     cell: Cell
     metric: Metric
-    which: str
+    which: Which
     reason: str
 
     def __str__(self) -> str:
@@ -56,23 +66,35 @@ class Valueless:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """How run b stands to run a, the baseline.
+    """How the runs of b stand to those of a, the baseline.
 
     `compared` is ordered by metric, then by cell, and so is `valueless`, what could not be. `failing` are the
-    cells of both in which trials of b failed. `only_a` and `only_b` are cells of one run alone, `left_out`
-    the metrics that both have and that were not compared. `notes` are sentences: units that disagree, cells
-    without a value on one side.
+    cells of both in which trials of b failed. `gaps` are cells that some runs lack, `left_out` the metrics
+    that all have and that were not compared. `differences` tell what else is not the same.
     """
 
-    a: str
-    b: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
     compared: tuple[ComparedCell, ...]
     valueless: tuple[Valueless, ...]
     failing: tuple[CellSummary, ...]
-    only_a: tuple[Cell, ...]
-    only_b: tuple[Cell, ...]
+    gaps: tuple[Gap, ...]
     left_out: tuple[str, ...]
-    notes: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def across(self) -> tuple[Difference, ...]:
+        """What differs of the machines and their programs, and may be why figures do."""
+        return tuple(one for one in self.differences if one.place)
+
+    @property
+    def of_several(self) -> bool:
+        """Whether it takes in how runs differ from each other."""
+        return len(self.a) + len(self.b) > 2
+
+    def only(self, which: Which) -> tuple[Cell, ...]:
+        """The cells that no run of the other side has."""
+        return tuple(gap.cell for gap in self.gaps if gap.whole and gap.which != which)
 
     def worst(self) -> Verdict | None:
         """The worst verdict: worse, different, too few trials, no difference, better. None without any."""
@@ -84,11 +106,19 @@ class RunComparison:
         return [one for one in self.compared if one.verdict is verdict]
 
 
-def compare_runs(a: RunRecord, b: RunRecord, *, metrics: Sequence[str] | None = None) -> RunComparison:
-    """Compare run b with run a, the baseline, cell by cell.
+def compare_runs(
+    a: Sequence[RunRecord],
+    b: Sequence[RunRecord],
+    *,
+    metrics: Sequence[str] | None = None,
+    across: bool = False,
+    failures: bool = True,
+) -> RunComparison:
+    """Compare the runs of b with those of a, the baseline, cell by cell.
 
-    Cells are matched by their levels, whatever their order in the file; metrics by name and unit. All
-    poolable values count: ranks need no outlier policy.
+    Cells are matched by their levels, whatever their order in the file; metrics by name. All poolable values
+    count: ranks need no outlier policy. Trials that failed count as worse than any value, unless `failures`
+    leaves them out; those that say nothing of the cell (`stats.holding.TOO_MUCH`) never count.
 
     All comparisons made here are one family under Holm's correction, so that the whole answer raises a
     false alarm in at most 5 % of comparisons of equal runs. A family has its price: 6 trials against 6 can
@@ -98,81 +128,121 @@ def compare_runs(a: RunRecord, b: RunRecord, *, metrics: Sequence[str] | None = 
     measured, then those with a direction, with no quantiles but the median and the 99th percentile. The
     choice looks at numbers of trials and never at values, which keeps the correction valid.
 
-    Raises UnknownName for a metric that the runs do not both have, StoreError for a damaged record.
+    Raises UnknownName for a metric that the runs do not all have, UsageError for runs or metrics that are not
+    alike (`across` allows another machine or tool), StoreError for a damaged record.
     """
-    first, second = summarise_run(a), summarise_run(b)
-    shared, notes = _shared(first, second)
-    pairs, only_a, only_b = _matched(first, second)
-    if metrics is None:
-        wanted = primary(shared.values(), [*named(b.design), *named(a.design)])
-        wanted = wanted[: _affordable(pairs)]
-    else:
-        wanted = [_chosen(name, shared) for name in dict.fromkeys(metrics)]
-    compared, missing = _compared(wanted, pairs)
-    left = tuple(name for name in shared if name not in {metric.name for metric in wanted})
-    failing = tuple(cell for _, cell in pairs if cell.failures)
-    notes += [f"{one.cell.key}: {one}" for one in missing]
-    return RunComparison(a.id, b.id, compared, tuple(missing), failing, only_a, only_b, left, tuple(notes))
-
-
-def _shared(a: RunSummary, b: RunSummary) -> tuple[dict[str, Metric], list[str]]:
-    """The metrics of both, as b declares them, and what was said of those that disagree."""
-    mine = {metric.name: metric for metric in a.metrics}
-    both = [metric for metric in b.metrics if metric.name in mine]
-    units = [(metric, mine[metric.name].unit) for metric in both]
-    notes = [
-        f"{metric.name} is not compared: its unit is {unit} in {a.run} and {metric.unit} in {b.run}"
-        for metric, unit in units
-        if metric.unit != unit
-    ]
-    return {metric.name: metric for metric, unit in units if metric.unit == unit}, notes
+    other = differences(a, b)
+    check_alike([*a, *b], other, across=across)
+    before, after = ([summarise_run(record) for record in side] for side in (a, b))
+    shared = common_metrics([*before, *after])
+    pairs, gaps = match(before, after)
+    asked = [name for record in (*b, *a) for name in named(record.design)]
+    wanted = [_chosen(name, shared) for name in dict.fromkeys(metrics or ())]
+    wanted = wanted or _affordable(primary(shared.values(), asked), pairs, len(set(asked) & set(shared)))
+    check_agreement([*before, *after], wanted)
+    compared, missing = _compared(wanted, pairs, failures=failures)
+    return RunComparison(
+        tuple(record.id for record in a),
+        tuple(record.id for record in b),
+        tuple(compared),
+        tuple(missing),
+        tuple(cell for pair in pairs for cell in pair.b if cell.failures),
+        tuple(gaps),
+        tuple(name for name in shared if name not in {metric.name for metric in wanted}),
+        other,
+    )
 
 
 def _chosen(name: str, shared: dict[str, Metric]) -> Metric:
     if name not in shared:
-        raise UnknownName("metric", name, shared, hint=f"both runs have: {', '.join(shared) or 'none'}")
+        raise UnknownName("metric", name, shared, hint=f"all runs have: {', '.join(shared) or 'none'}")
     return shared[name]
 
 
-def _matched(a: RunSummary, b: RunSummary) -> tuple[list[_Matched], tuple[Cell, ...], tuple[Cell, ...]]:
-    before = {_levels(cell.cell): cell for cell in a.cells}
-    after = {_levels(cell.cell): cell for cell in b.cells}
-    pairs = [(before[levels], cell) for levels, cell in after.items() if levels in before]
-    only_a = tuple(cell.cell for levels, cell in before.items() if levels not in after)
-    only_b = tuple(cell.cell for levels, cell in after.items() if levels not in before)
-    return pairs, only_a, only_b
+def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Metric]:
+    """As many metrics as Holm can judge in all cells that have trials enough, and at least one.
 
-
-def _levels(cell: Cell) -> frozenset[tuple[str, str]]:
-    return frozenset((name, show_level(value)) for name, value in cell.parameters.items())
-
-
-def _affordable(pairs: list[_Matched]) -> int:
-    """How many metrics Holm can judge in all cells that have trials enough; at least one."""
-    smallest_p = [2 / math.comb(a.n + b.n, a.n) for a, b in pairs if min(a.n, b.n) >= SMALLEST_SAMPLE]
+    Several runs a side set no such bound by themselves, but each further metric makes all others harder to
+    tell, so there it is those `asked` for and a few.
+    """
+    if any(len(pair.a) + len(pair.b) > 2 for pair in pairs):
+        return metrics[: max(asked, MOST_OF_SEVERAL)]
+    sizes = [(pair.a[0].n, pair.b[0].n) for pair in pairs]
+    smallest_p = [2 / math.comb(n + m, n) for n, m in sizes if min(n, m) >= SMALLEST_SAMPLE]
     if not smallest_p:
-        return 1
-    return max(1, int(ALPHA / max(smallest_p) / len(smallest_p)))
+        return metrics[:1]
+    return metrics[: max(1, int(ALPHA / max(smallest_p) / len(smallest_p)))]
 
 
 def _compared(
-    metrics: Sequence[Metric], pairs: list[_Matched]
-) -> tuple[tuple[ComparedCell, ...], list[Valueless]]:
-    found: list[tuple[Cell, Metric, Comparison]] = []
+    metrics: Sequence[Metric], pairs: list[Pair], *, failures: bool
+) -> tuple[Iterator[ComparedCell], list[Valueless]]:
+    measured: list[_Measured] = []
     missing: list[Valueless] = []
     for metric in metrics:
-        for a, b in pairs:
-            before, after = a.metrics[metric.name], b.metrics[metric.name]
-            if before.summary is None or after.summary is None:
-                missing.append(_no_value(b.cell, metric, before, after))
+        for pair in pairs:
+            one = _Measured.of(metric, pair, failures=failures)
+            if which := one.empty_side:
+                missing.append(Valueless(pair.cell, metric, which, _why_nothing(metric, pair, which)))
             else:
-                comparison = compare(before.values, after.values, better=metric.better)
-                found.append((b.cell, metric, comparison))
-    judged = verdicts([comparison for _, _, comparison in found], alpha=ALPHA)
-    pairwise = zip(found, judged, strict=True)
-    return tuple(ComparedCell(cell, metric, verdict) for (cell, metric, _), verdict in pairwise), missing
+                measured.append(one)
+    return _judged(measured), missing
 
 
-def _no_value(cell: Cell, metric: Metric, before: CellMetric, after: CellMetric) -> Valueless:
-    which, reason = ("a", before.reason) if before.summary is None else ("b", after.reason)
-    return Valueless(cell, metric, which, reason)
+def _why_nothing(metric: Metric, pair: Pair, which: Which) -> str:
+    cells = pair.a if which == "a" else pair.b
+    return "; ".join(dict.fromkeys(cell.metrics[metric.name].reason for cell in cells))
+
+
+def _judged(measured: Sequence[_Measured]) -> Iterator[ComparedCell]:
+    comparisons = [one.compare() for one in measured]
+    tests = sum(comparison.enough for comparison in comparisons)
+    for one, judged in zip(measured, verdicts(comparisons, alpha=ALPHA), strict=True):
+        hidden = judged.verdict is Verdict.NO_DIFFERENCE
+        detectable = one.smallest_change(judged.comparison, ALPHA / tests) if hidden else None
+        yield ComparedCell(one.cell, one.metric, judged, detectable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The values of a metric in a cell, run by run, and how many trials failed that count."""
+
+    cell: Cell
+    metric: Metric
+    a: list[tuple[float, ...]]
+    b: list[tuple[float, ...]]
+    failed: tuple[int, int]
+    of_several: bool
+
+    @classmethod
+    def of(cls, metric: Metric, pair: Pair, *, failures: bool) -> _Measured:
+        a, b = ([cell.metrics[metric.name].values for cell in side] for side in (pair.a, pair.b))
+        before, after = (sum(map(_too_much, side)) for side in (pair.a, pair.b))
+        counted = failures and metric.better != "none"
+        failed = (before, after) if counted else (0, 0)
+        several = len(a) + len(b) > 2
+        return cls(pair.cell, metric, list(filter(None, a)), list(filter(None, b)), failed, several)
+
+    @property
+    def empty_side(self) -> Which | None:
+        """The side of which nothing can be compared: without values, or failures in their place."""
+        can_fail = not self.of_several
+        if not self.a and not (can_fail and self.failed[0] and self.b):
+            return "a"
+        return "b" if not self.b and not (can_fail and self.failed[1]) else None
+
+    def compare(self) -> Comparison:
+        if self.of_several:
+            return compare_several(self.a, self.b, better=self.metric.better, failed=self.failed)
+        a, b = (side[0] if side else () for side in (self.a, self.b))
+        return compare(a, b, better=self.metric.better, failed=self.failed)
+
+    def smallest_change(self, found: Comparison, alpha: float) -> float | None:
+        if self.of_several:
+            return smallest_change_of_runs(self.a, self.b, better=self.metric.better, alpha=alpha)
+        return smallest_change(self.a[0], self.b[0], found, alpha=alpha) if self.a and self.b else None
+
+
+def _too_much(cell: CellSummary) -> int:
+    """How many trials of a cell failed in a way that speaks against it."""
+    return sum(is_too_much(trial.result) for trial in cell.trials)

@@ -1,6 +1,6 @@
 """What stands in the way of a comparison's answer: a gate must not pass by silence.
 
-A cell that only one run has, trials that failed, and too few of them give no figure that could be worse. So
+A cell that some run lacks, trials that failed, and too few of them give no figure that could be worse. So
 each is an objection of its own, until somebody says that it may be.
 """
 
@@ -11,18 +11,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from steelyard.analysis.compare import ComparedCell, RunComparison
+from steelyard.analysis.sides import Gap
 from steelyard.analysis.summary import CellSummary
 from steelyard.model.trial import Cell
+from steelyard.stats.comparison import Comparison
+from steelyard.stats.sample import percent
 from steelyard.stats.verdict import Verdict
 
 
 class Kind(StrEnum):
-    """`WORSE` can never be allowed; the others are words of `--allow`."""
+    """`WORSE` and `UNDECIDED` can never be allowed; the others are words of `--allow`."""
 
     WORSE = "worse"
+    UNDECIDED = "undecided"
     FAILED = "failed"
     MISSING = "missing"
     FEW = "few"
+
+
+ALLOWABLE = (Kind.FAILED, Kind.MISSING, Kind.FEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +41,65 @@ class Objection:
     reason: str
 
 
-def objections(comparison: RunComparison, allowed: Container[str] = ()) -> tuple[Objection, ...]:
-    """All that are not allowed: what is worse first, then what gives no answer, in the order of the cells."""
-    found = (*_judged(comparison.compared), *_gaps(comparison))
-    return tuple(one for one in found if one.kind is Kind.WORSE or one.kind not in allowed)
+def objections(
+    comparison: RunComparison, allowed: Container[str] = (), *, margin: float | None = None
+) -> tuple[Objection, ...]:
+    """All that are not allowed: what the figures say first, then what gives no answer, by cells.
+
+    With a `margin` (0.05 is 5 %) a cell passes when the whole interval of its change stays within it on the
+    worse side, or on both where neither is better; where it does not, it is worse if the test says so, and
+    undecided otherwise. All cells must pass, so no correction for their number is needed.
+    """
+    found = (*_judged(comparison.compared, margin), *_gaps(comparison))
+    return tuple(one for one in found if one.kind not in ALLOWABLE or one.kind not in allowed)
 
 
-def _judged(compared: Iterable[ComparedCell]) -> Iterator[Objection]:
-    """Worse ones before those of which too few trials say nothing."""
-    cells = list(compared)
-    for kind, verdict in ((Kind.WORSE, Verdict.WORSE), (Kind.FEW, Verdict.TOO_FEW)):
-        for one in cells:
-            if one.verdict is verdict:
-                yield Objection(kind, one.cell, f"{one.metric.name}: {one.judged.note}")
+def _judged(compared: Iterable[ComparedCell], margin: float | None) -> Iterator[Objection]:
+    """Worse and undecided ones before those of which too few trials say nothing."""
+    few = []
+    for one in compared:
+        kind = _kind(one, margin)
+        if kind is Kind.FEW:
+            few.append(one)
+        elif kind:
+            yield Objection(kind, one.cell, f"{one.metric.name}: {_why(one, kind, margin)}")
+    yield from (Objection(Kind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}") for one in few)
+
+
+def _kind(one: ComparedCell, margin: float | None) -> Kind | None:
+    """What to object to a comparison; None where it passes, or all trials failed, which is said already."""
+    if one.judged.comparison.median_b is None:
+        return None
+    if one.verdict is Verdict.TOO_FEW:
+        return Kind.FEW
+    if margin is None:
+        return Kind.WORSE if one.verdict is Verdict.WORSE else None
+    if stays_within(one.judged.comparison, margin):
+        return None
+    return Kind.WORSE if one.verdict is Verdict.WORSE else Kind.UNDECIDED
+
+
+def _why(one: ComparedCell, kind: Kind, margin: float | None) -> str:
+    if kind is Kind.WORSE or margin is None:
+        return one.judged.note
+    note = one.judged.note or one.judged.comparison.ratio_reason
+    return f"the change may exceed the margin of {percent(margin)}: {note}"
+
+
+def stays_within(found: Comparison, margin: float) -> bool:
+    """Whether the interval of the ratio reaches no further into the worse than `margin` (0.05 is 5 %).
+
+    Failures that made it worse are in no interval, so where more trials failed than before it never does.
+    """
+    interval = found.ratio_interval
+    if interval is None or found.failed_b > found.failed_a:
+        return False
+    rises, falls = interval.high - 1 <= margin, 1 - interval.low <= margin
+    return {"lower": rises, "higher": falls, "none": rises and falls}[found.better]
 
 
 def _gaps(comparison: RunComparison) -> Iterator[Objection]:
-    for which, cells in (("a", comparison.only_a), ("b", comparison.only_b)):
-        yield from (Objection(Kind.MISSING, cell, f"only run {which} has it") for cell in cells)
+    yield from (Objection(Kind.MISSING, gap.cell, _missing(gap)) for gap in comparison.gaps)
     yield from (Objection(Kind.FAILED, cell.cell, _failed(cell)) for cell in comparison.failing)
     crashed = {cell.cell.key for cell in comparison.failing if cell.failures == len(cell.trials)}
     for one in comparison.valueless:
@@ -59,6 +107,12 @@ def _gaps(comparison: RunComparison) -> Iterator[Objection]:
             yield Objection(Kind.MISSING, one.cell, str(one))
 
 
+def _missing(gap: Gap) -> str:
+    if gap.whole:
+        return f"only {'b' if gap.which == 'a' else 'a'} has it"
+    return f"{' and '.join(gap.runs)} of {gap.which} {'has' if len(gap.runs) == 1 else 'have'} it not"
+
+
 def _failed(cell: CellSummary) -> str:
     reasons = "; ".join(f"{tally.what}: {', '.join(tally.reasons[:2])}" for tally in cell.failed)
-    return f"{cell.failures} of {len(cell.trials)} trials failed in run b: {reasons}"
+    return f"{cell.failures} of {len(cell.trials)} trials failed in b: {reasons}"

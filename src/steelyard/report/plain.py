@@ -47,13 +47,16 @@ def plain_beside(found: SetBeside) -> dict[str, Any]:
     return {"schema": SCHEMA, **_plain(found)}
 
 
-def plain_comparison(comparison: RunComparison) -> dict[str, Any]:
-    """Everything that a comparison says; ratios are plain numbers, differences in base units."""
+def plain_comparison(comparison: RunComparison, margin: float | None = None) -> dict[str, Any]:
+    """Everything that a comparison says; ratios are plain numbers, differences in base units.
+
+    `objections` are what a gate would say that allows nothing but, where one is given, a `margin`.
+    """
     worst = comparison.worst()
     return {
         "schema": SCHEMA,
-        "a": comparison.a,
-        "b": comparison.b,
+        "a": ",".join(comparison.a),
+        "b": ",".join(comparison.b),
         "worst": None if worst is None else str(worst),
         "compared": [
             {
@@ -63,18 +66,20 @@ def plain_comparison(comparison: RunComparison) -> dict[str, Any]:
                 "verdict": str(one.verdict),
                 "note": one.judged.note,
                 "adjusted_p": one.judged.adjusted_p,
+                "detectable": one.detectable,
                 **dataclasses.asdict(one.judged.comparison),
             }
             for one in comparison.compared
         ],
-        "only_a": [dict(cell.parameters) for cell in comparison.only_a],
-        "only_b": [dict(cell.parameters) for cell in comparison.only_b],
+        "only_a": [dict(cell.parameters) for cell in comparison.only("a")],
+        "only_b": [dict(cell.parameters) for cell in comparison.only("b")],
+        "differences": [dataclasses.asdict(one) for one in comparison.differences],
         "objections": [
             {"kind": str(one.kind), "cell": dict(one.cell.parameters), "reason": one.reason}
-            for one in objections(comparison)
+            for one in objections(comparison, margin=margin)
         ],
         "not_compared": list(comparison.left_out),
-        "notes": list(comparison.notes),
+        "notes": [f"{one.cell.key}: {one}" for one in comparison.valueless],
     }
 
 

@@ -77,17 +77,28 @@ class _Family:
 
 def _judge(comparison: Comparison, adjusted: float | None, family: _Family) -> Judged:
     if adjusted is None:
-        note = f"n={comparison.n_a} against n={comparison.n_b}; at least 6 each are needed"
-        return Judged(comparison, None, Verdict.TOO_FEW, note)
+        return Judged(comparison, None, Verdict.TOO_FEW, _too_few(comparison))
     if adjusted <= family.alpha and comparison.interval_agrees:
         return Judged(comparison, adjusted, _found(comparison), _size_note(comparison))
     if adjusted > family.alpha and not family.could_pass(comparison.smallest_p):
         note = (
-            f"n={comparison.n_a} against n={comparison.n_b} cannot show a difference among"
+            f"{_sizes(comparison)} cannot show a difference among"
             f" {len(family.ascending)} comparisons; repeat more often or compare fewer"
         )
         return Judged(comparison, adjusted, Verdict.TOO_FEW, note)
     return Judged(comparison, adjusted, Verdict.NO_DIFFERENCE, _size_note(comparison))
+
+
+def _too_few(comparison: Comparison) -> str:
+    runs = (comparison.runs_a, comparison.runs_b)
+    if runs != (1, 1):
+        return "{} runs against {}; at least 3 together are needed".format(*runs)
+    return f"{_sizes(comparison)}; at least 6 each are needed"
+
+
+def _sizes(comparison: Comparison) -> str:
+    sizes = (comparison.n_a + comparison.failed_a, comparison.n_b + comparison.failed_b)
+    return "n={} against n={}".format(*sizes)
 
 
 def _found(comparison: Comparison) -> Verdict:
@@ -99,6 +110,20 @@ def _found(comparison: Comparison) -> Verdict:
 
 def _size_note(comparison: Comparison) -> str:
     """The change as an interval: what was found, or what can still hide behind 'no difference'."""
+    return "; ".join(filter(None, (_failures(comparison), _change(comparison))))
+
+
+def _failures(comparison: Comparison) -> str:
+    """Which failures the test has taken in."""
+    sides = (
+        ("a", comparison.failed_a, comparison.n_a),
+        ("b", comparison.failed_b, comparison.n_b),
+    )
+    told = [f"{failed} of {failed + n} trials failed in {side}" for side, failed, n in sides if failed]
+    return f"{' and '.join(told)}, which is worse than any figure" if told else ""
+
+
+def _change(comparison: Comparison) -> str:
     interval = comparison.ratio_interval
     if interval is not None:
         low, high = (f"{100 * (end - 1):+.2g} %" for end in (interval.low, interval.high))
