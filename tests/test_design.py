@@ -16,6 +16,7 @@ from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
 from steelyard.model.trial import Result, Trial
+from steelyard.stats.holding import AGAIN
 from steelyard.stats.stopping import precise_enough
 
 Tree = dict[str, Any]
@@ -24,8 +25,8 @@ many = settings(deadline=None, max_examples=150)
 
 
 def experiment(**more: Any) -> Experiment:
-    tree = {"experiment": "test", "workload": {"use": "command", "run": ["true"]}, **more}
-    return Experiment.model_validate(tree)
+    tree = {"experiment": "test", "workload": {"use": "command", "run": ["true"]}, "disturbed": "exclude"}
+    return Experiment.model_validate({**tree, **more})
 
 
 def measured(trial: Trial, noise: float = 0.2) -> Result:
@@ -45,8 +46,18 @@ def carried_out(design: Design, before: Iterable[Result] = ()) -> list[Result]:
         for trial in batch:
             made.append(measured(trial))
             results.add(made[-1])
-        assert len(made) <= len(design.cells) * design.repeat.at_most, "it does not come to an end"
+        assert len(made) <= len(design.cells) * most(design.experiment), "it does not come to an end"
     return made
+
+
+def most(what: Experiment) -> int:
+    """How many trials a cell may get."""
+    return what.repeat.at_most * (AGAIN if what.disturbed == "replace" else 1)
+
+
+def standing(what: Experiment, made: Iterable[Result]) -> int:
+    """How many of these trials need not be made again."""
+    return sum(not (what.disturbed == "replace" and result.disturbed) for result in made)
 
 
 def trials(results: Iterable[Result]) -> list[Trial]:
@@ -115,11 +126,14 @@ services = st.sampled_from(
     ]
 )
 experiments = st.builds(
-    lambda space, repeat, order, deployed: experiment(**space, repeat=repeat, order=order, services=deployed),
+    lambda space, repeat, order, deployed, disturbed: experiment(
+        **space, repeat=repeat, order=order, services=deployed, disturbed=disturbed
+    ),
     spaces(),
     repeats(),
     st.sampled_from(ORDERS),
     services,
+    st.sampled_from(["replace", "exclude"]),
 )
 seeds = st.integers(0, 2**63 - 1)
 
@@ -153,9 +167,11 @@ def test_every_cell_is_measured_as_often_as_was_asked(what: Experiment, seed: in
     for cell in design.cells:
         mine = [result for result in made if result.trial.cell == cell]
         assert sorted(result.trial.repetition for result in mine) == list(range(1, len(mine) + 1))
-        assert what.repeat.at_least <= len(mine) <= what.repeat.at_most
-        if what.repeat.until and what.repeat.at_least < len(mine) < what.repeat.at_most:
-            assert precise(what, mine)
+        assert what.repeat.at_least <= len(mine) <= most(what)
+        enough = standing(what, mine)
+        assert len(mine) == most(what) or what.repeat.at_least <= enough <= what.repeat.at_most
+        if what.repeat.until and what.repeat.at_least < enough < what.repeat.at_most:
+            assert len(mine) == most(what) or precise(what, mine)
             assert not precise(what, mine[:-1])
 
 
@@ -183,8 +199,8 @@ def test_what_is_expected_bounds_what_comes(what: Experiment, seed: int) -> None
     design = Design(what, seed)
     made = carried_out(design)
     for done in {0, len(made) // 2, len(made)}:
-        least, most = design.expected(Results(made[:done]))
-        assert max(done, least) <= len(made) <= most
+        fewest, largest = design.expected(Results(made[:done]))
+        assert max(done, fewest) <= len(made) <= largest
     assert design.expected(Results(made)) == (len(made), len(made))
 
 

@@ -8,6 +8,12 @@ extended one is a replay with more levels. Three orders:
 - `random`: all repetitions of all cells in one random order; what a stop rule adds comes in blocks after it;
 - `as-written`: a cell with all its repetitions, then the next cell.
 
+With `disturbed: replace` a trial that something else disturbed is made again, whatever its figures, as a
+further repetition of its cell, until as many count as were asked for or there are `AGAIN` times as many. It
+comes in blocks: cells of which fewest trials count come first, but none gets more than `AGAIN` trials in the
+time of a block, or a burst of a few seconds would use up what a cell may have. With `random` and `as-written`
+these blocks follow the planned trials.
+
 Where services bind cells together (`model.lifetimes`), the order holds within each group of such cells, and
 the groups follow each other, in random order unless it is `as-written`.
 
@@ -31,7 +37,7 @@ from steelyard.model.lifetimes import groups
 from steelyard.model.method import Until
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
-from steelyard.stats.holding import Rule, precise
+from steelyard.stats.holding import AGAIN, Rule, precise
 
 Item = TypeVar("Item")
 
@@ -44,6 +50,7 @@ class Results:
         self._precise: dict[str, bool] = {}
         self._met: dict[str, bool | None] = {}
         self._free: dict[str, int] = defaultdict(lambda: 1)
+        self._disturbed: dict[str, set[int]] = defaultdict(set)
         self.seconds = 0.0
         for result in found:
             self.add(result)
@@ -53,6 +60,7 @@ class Results:
         key, repetition = result.trial.key
         done = self._by_cell[key]
         done[repetition] = result
+        (self._disturbed[key].add if result.disturbed else self._disturbed[key].discard)(repetition)
         while self._free[key] in done:
             self._free[key] += 1
         self._precise.pop(key, None)
@@ -70,6 +78,10 @@ class Results:
     def free(self, cell: Cell) -> int:
         """The first repetition of a cell that has not finished."""
         return self._free.get(cell.key, 1)
+
+    def undisturbed(self, cell: Cell) -> int:
+        """How many trials of a cell need not be made again; failures are among them."""
+        return len(self.of(cell)) - len(self._disturbed.get(cell.key, ()))
 
     def precise(self, cell: Cell, until: Until) -> bool:
         """Whether a cell's metric is known as precisely as asked; worked out once for each new result."""
@@ -101,6 +113,7 @@ class Design:
         self.experiment, self.seed = experiment, seed
         self.cells = cells(experiment, seed)
         self.repeat, find = experiment.repeat, experiment.find
+        self.replaces = experiment.disturbed == "replace"
         self.sought = Sought.of(find, experiment.parameters) if find else None
         self._rule = Rule(find.requirement, self.repeat) if find else None
         self._searching = find is not None
@@ -138,14 +151,15 @@ class Design:
         """How many trials the whole run has at least and at most, going by the results so far."""
         if self._searching:
             return self._expected_of_searches(results)
-        if self.repeat.until is None:
+        if self.repeat.until is None and not self.replaces:
             return (len(self.cells) * self.repeat.at_least,) * 2
         least = most = 0
         for cell in self.cells:
-            done = len(results.of(cell))
-            open_ended = self._wants(cell, results)
-            least += max(done + open_ended, self.repeat.at_least)
-            most += self.repeat.at_most if open_ended else done
+            made = len(results.of(cell))
+            wanted = self._wants(cell, results)
+            owed = max(wanted, self.repeat.at_least - self._standing(cell, results)) if wanted else 0
+            least += min(made + owed, self._most)
+            most += self._most if wanted else made
         return least, most
 
     def _expected_of_searches(self, results: Results) -> tuple[int, int]:
@@ -215,14 +229,32 @@ class Design:
         return self._block(results)
 
     def _block(self, results: Results) -> Sequence[Trial]:
-        """The cells that were measured least often among those that want more, shuffled."""
-        done = {at: len(results.of(cell)) for at, cell in enumerate(self.cells) if self._wants(cell, results)}
+        """The cells that are furthest behind among those that want more, shuffled."""
+        done = {
+            at: self._progress(cell, results)
+            for at, cell in enumerate(self.cells)
+            if self._wants(cell, results)
+        }
         if not done:
             return ()
         lowest = min(done.values())
-        order = self._shuffled(range(len(self.cells)), f"block {lowest}")
+        order = self._shuffled(range(len(self.cells)), f"block {lowest[1]}")
         block = [self.cells[at] for at in order if done.get(at) == lowest]
         return [Trial(cell, results.free(cell)) for cell in block]
+
+    def _progress(self, cell: Cell, results: Results) -> tuple[int, int]:
+        """Which block a cell is at, and how many trials it has: a trial never brings it back."""
+        made = len(results.of(cell))
+        return max(self._standing(cell, results), made // AGAIN), made
+
+    def _standing(self, cell: Cell, results: Results) -> int:
+        """How many trials of a cell are not made again."""
+        return results.undisturbed(cell) if self.replaces else len(results.of(cell))
+
+    @property
+    def _most(self) -> int:
+        """How many trials a cell gets at most."""
+        return self.repeat.at_most * (AGAIN if self.replaces else 1)
 
     def _all_at_once(self, results: Results) -> Sequence[Trial]:
         numbers = range(1, self.repeat.at_least + 1)
@@ -231,7 +263,8 @@ class Design:
 
     def _one_cell(self, results: Results) -> Sequence[Trial]:
         if self.repeat.until is None and self._rule is None:
-            return [trial for cell in self.cells for trial in self._missing(cell, results)]
+            planned = [trial for cell in self.cells for trial in self._missing(cell, results)]
+            return planned or self._block(results)
         for cell in self.cells:
             if missing := self._missing(cell, results):
                 return missing
@@ -244,13 +277,15 @@ class Design:
         return [Trial(cell, number) for number in range(1, self.repeat.at_least + 1) if number not in done]
 
     def _wants(self, cell: Cell, results: Results) -> bool:
-        done = results.of(cell)
-        if len(done) < self.repeat.at_least:
+        made, standing = len(results.of(cell)), self._standing(cell, results)
+        if made < self.repeat.at_least:
             return True
         if self._rule:
             return results.met(cell, self._rule) is None
+        if made >= self._most or standing < self.repeat.at_least:
+            return made < self._most
         until = self.repeat.until
-        if until is None or len(done) >= self.repeat.at_most:
+        if until is None or standing >= self.repeat.at_most:
             return False
         return not results.precise(cell, until)
 

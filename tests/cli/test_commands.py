@@ -115,6 +115,14 @@ def test_plan_shows_everything_and_runs_nothing(steelyard, file, tmp_path):
     assert re.search(r"run +RAW=RAW sleep 0.001", said.out)
     assert not (tmp_path / "store").exists()
     assert steelyard("plan", "--json", file).document["trials"] == [12, 12]
+    assert "noise" not in said.out
+
+
+def test_a_plan_says_how_many_trials_disturbances_may_cost(steelyard, tmp_path):
+    (tmp_path / "nap.yaml").write_text(FILE.replace("disturbed: include\n", ""))
+    said = steelyard("plan", str(tmp_path / "nap.yaml"))
+    assert "2 cells x 6 repetitions = 12 trials" in said.out
+    assert "disturbed trials are made again, at most twice the trials: 24" in said.out
 
 
 def test_list_and_show(steelyard):

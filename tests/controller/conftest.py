@@ -52,7 +52,8 @@ def measure(own_place: Path, told: Recorder) -> Callable[..., api.Run]:
 
     def run(script: str, *, options: dict[str, Any] | None = None, **more: Any) -> api.Run:
         workload = {"use": "command", "script": script, **(options or {})}
-        tree = {"experiment": "test", "telemetry": "off", "workload": workload, "repeat": 1, **more}
+        tree = {"experiment": "test", "telemetry": "off", "workload": workload, "repeat": 1}
+        tree |= {"disturbed": "exclude", **more}
         return api.run(tree, observer=told)
 
     return run

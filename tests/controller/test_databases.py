@@ -58,6 +58,7 @@ def measured(told: Any, service: dict[str, Any], workload: dict[str, Any], **mor
         "services": {"store": {**service, "on": "server"}},
         "workload": {**workload, "on": "client", "to": "store"},
         "repeat": 1,
+        "disturbed": "exclude",
         **more,
     }
     return api.run(tree, site="local:4", observer=told)

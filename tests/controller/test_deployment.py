@@ -106,6 +106,7 @@ def test_one_that_runs_elsewhere_takes_no_part_of_a_host(tmp_path: Path, told: A
         "services": {"ring": {"use": "attached", "on": "host", "control": str(control)}},
         "workload": {"use": "command", "to": "ring", "script": f"echo $STEELYARD_CORES > {cores}"},
         "repeat": 1,
+        "disturbed": "exclude",
     }
     (trial,) = api.run(tree, site="local", observer=told).record.trials
     assert trial.result.status == "ok", trial.message
@@ -120,6 +121,7 @@ def test_its_load_is_not_foreign_and_its_logs_are_kept(told: Any) -> None:
         "services": {"net": {"use": "iperf3", "open": True, "on": "server"}},
         "workload": {"use": "iperf3", "on": "client", "to": "net", "duration": "1s"},
         "repeat": 1,
+        "disturbed": "exclude",
     }
     run = api.run(tree, site="local:2", observer=told)
     (trial,) = run.record.trials

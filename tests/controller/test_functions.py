@@ -43,6 +43,7 @@ def tree(timeline: Any, run: list[str], **more: Any) -> dict[str, Any]:
         "timeline": timeline,
         "telemetry": "off",
         "repeat": 1,
+        "disturbed": "exclude",
         **more,
     }
 
@@ -53,7 +54,8 @@ def file_of(folder: Path, timeline: str, run: Sequence[str] = ("true",)) -> Path
     path = folder / "played.yaml"
     path.write_text(
         "experiment: played\nsite: local:2\nparameters: {n: [2]}\nroles: {server: 1, client: 1}\n"
-        "services: {net: {use: iperf3, open: true, on: server}}\ntelemetry: off\nrepeat: 1\n"
+        "services: {net: {use: iperf3, open: true, on: server}}\n"
+        "telemetry: off\nrepeat: 1\ndisturbed: exclude\n"
         f"workload: {{use: command, on: client, run: {json.dumps(run)}}}\ntimeline: {timeline}\n"
     )
     return path

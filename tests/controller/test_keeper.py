@@ -69,6 +69,7 @@ def measured(told: Any, tmp_path: Path) -> Callable[..., api.Run]:
             "workload": entries,
             "telemetry": "off",
             "repeat": 3,
+            "disturbed": "exclude",
             **more,
         }
         return api.run(tree, site="local:2", observer=told)

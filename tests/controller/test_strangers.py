@@ -28,6 +28,7 @@ def experiment(**service: Any) -> dict[str, Any]:
         "services": {"cache": {"use": "memcached", "on": "host", "memory": "16MiB", **service}},
         "workload": {"use": "command", "script": "true"},
         "repeat": 1,
+        "disturbed": "exclude",
     }
 
 

@@ -29,6 +29,7 @@ def played(told: Any, lasting: Callable[[int], list[str]]) -> Callable[..., api.
             "timeline": list(timeline),
             "telemetry": "off",
             "repeat": 1,
+            "disturbed": "exclude",
             **more,
         }
         return api.run(tree, site="local:2", observer=told)

@@ -39,6 +39,7 @@ workload:
     sleep 0.02
   metrics: {value: {regex: 'value: (\d+)'}}
 repeat: 3
+disturbed: exclude
 seed: 5
 """
 WHOLE = sorted((json.dumps({"n": n}), k, "ok", 7.0 * n) for n in (3, 5) for k in (1, 2, 3))

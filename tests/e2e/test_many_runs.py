@@ -14,11 +14,12 @@ import pytest
 if TYPE_CHECKING:
     from conftest import ForkServer, Lab, Line
 
-NAP = "experiment: nap\nworkload: {use: command, run: [sleep, '0.01']}\nrepeat: 4\n"
+NAP = "experiment: nap\nworkload: {use: command, run: [sleep, '0.01']}\nrepeat: 4\ndisturbed: include\n"
 GATED = """
 experiment: gated
 workload: {{use: command, script: "while test ! -e {gate}; do sleep 0.02; done"}}
 repeat: 2
+disturbed: exclude
 """
 LOOKED_AT = """
 experiment: looked-at
@@ -26,6 +27,7 @@ parameters: {{n: {{range: [1, 6]}}}}
 order: as-written
 workload: {{use: command, script: "until test -e {place}/look-$n; do sleep 0.02; done"}}
 repeat: 1
+disturbed: exclude
 """
 
 
@@ -79,7 +81,8 @@ def test_runs_beside_each_other_are_marked(
     lab: Lab, first: tuple[Path, Path], until: Callable[..., bool]
 ) -> None:
     run, gate = first
-    second = lab.steelyard("run", "--repeat", "2", "--beside", "--", "sleep", "0.1")
+    asked = ("--repeat", "2", "--beside", "--disturbed", "exclude")
+    second = lab.steelyard("run", *asked, "--", "sleep", "0.1")
     assert second.code == 0, second.said
     assert "marked as disturbed" in second.said
     (other,) = (each for each in lab.runs() if each != run)

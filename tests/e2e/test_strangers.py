@@ -19,6 +19,7 @@ PLANTED = """
 experiment: planted
 workload: {{use: command, run: [touch, {proof}]}}
 repeat: 2
+disturbed: exclude
 """
 
 
@@ -152,6 +153,7 @@ workload:
   run: [sh, -c, "ls -ld ..; pwd; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]
   directory: scratch
 repeat: 3
+disturbed: exclude
 """
 
 

@@ -109,6 +109,7 @@ def test_clients_of_the_catalogue_speak_it(service, workload, enterable_scratch,
         services={"store": {**service, "tls": True, "on": "db"}},
         workload={**workload, "on": "client", "to": "store"},
         repeat=1,
+        disturbed="exclude",
     )
     run = steelyard.run(experiment, site="local:4", store=tmp_path)
     (row,) = run.rows()

@@ -163,6 +163,7 @@ def test_each_pair_of_sizes_has_its_own_servers_on_another_host(enterable_scratc
         },
         "telemetry": "off",
         "repeat": 1,
+        "disturbed": "exclude",
     }
     run = api.run(tree, site="local:2")
     assert [trial.result.status for trial in run.record.trials] == ["ok", "ok"], run.record.trials

@@ -54,7 +54,7 @@ def command(file: str, site: str | None, scratch: str | None, store: str | None,
 
 
 def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[str]:
-    least, most = found.trials
+    least, most = found.planned
     per_cell = experiment.repeat.at_least, experiment.repeat.at_most
     each = f"{per_cell[0]}" if per_cell[0] == per_cell[1] else f"{per_cell[0]} to {per_cell[1]}"
     count = f"{least}" if least == most else f"{least} to {most}"
@@ -63,6 +63,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
         f"{_size(found)} x {each} repetitions = {count} trials, {found.order} order, {seed}",
         *([f"order    restricted to {found.restricted}"] if found.restricted else []),
+        *([f"noise    disturbed trials are made again, at most {_again(found)}"] if found.replaces else []),
         f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
@@ -80,6 +81,10 @@ def _size(found: Preview) -> str:
     least, most = found.searches[0].bounds.probes()
     count = len(found.searches)
     return f"{count} search{'es' if count > 1 else ''} of {least} to {most} levels"
+
+
+def _again(found: Preview) -> str:
+    return "twice the trials of a level" if found.searches else f"twice the trials: {found.trials[1]}"
 
 
 def _search_lines(experiment: Any, found: Preview) -> list[str]:
@@ -167,6 +172,7 @@ def _document(found: Preview) -> dict[str, Any]:
     return {
         "cells": [dict(cell.parameters) for cell in found.cells],
         "trials": found.trials,
+        "disturbed_are_made_again": found.replaces,
         "levels_of_a_search": found.searches[0].bounds.probes() if found.searches else None,
         "order": found.order,
         "order_restricted": found.restricted or None,

@@ -48,7 +48,8 @@ class Lines(Quiet):
         """How a trial ended, and what is left."""
         left = f", {show_span(progress.left)} left" if progress.left else ""
         how = _how(result, message)
-        count = f"{progress.done} of {_amount(progress)}{left}"
+        more = " or more" if progress.most > progress.least else ""
+        count = f"{progress.done} of {progress.least}{more}{left}"
         echo(f"{named(result.trial)}  {how}  ({count})", err=True)
 
     def ended(self, folder: RunFolder, state: str, reason: str) -> None:
@@ -118,8 +119,10 @@ class Bar(Lines):
 def headline(folder: RunFolder, progress: State, seed: int) -> str:
     """Which run, how many trials, which seed; and on which hosts."""
     already = f", {progress.done} of them done before" if progress.done else ""
-    where = place(RunRecord(folder))
-    told = f"run {folder.id} · {_amount(progress)} trials{already} · seed {seed}"
+    record = RunRecord(folder)
+    where = place(record)
+    again = " · disturbed trials are made again" if record.design.get("disturbed") == "replace" else ""
+    told = f"run {folder.id} · {_amount(progress)} trials{already}{again} · seed {seed}"
     return f"{told}\n{where}" if where else told
 
 

@@ -24,8 +24,8 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option(
     "--disturbed",
-    type=click.Choice(["exclude", "include"]),
-    help="Whether disturbed trials count; by default they do not",
+    type=click.Choice(["replace", "exclude", "include"]),
+    help="Disturbed trials are made again (the default; at most twice the trials), left out, or counted",
 )
 @click.option(
     "--undecided",

@@ -9,6 +9,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import restriction
 from steelyard.model.requirement import Requirement
 from steelyard.spec.check import declared_metrics
+from steelyard.store.reader import RunRecord
 
 
 def described(experiment: Experiment, design: Design) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "restricted": restriction(experiment, len(design.groups)),
         "repeat": experiment.repeat.model_dump(mode="json"),
         "outliers": experiment.outliers,
+        "disturbed": experiment.disturbed,
         "covers": list(experiment.covers),
         "tags": dict(experiment.tags),
         "metrics": [_plain(metric) for metric in metrics],
@@ -40,6 +42,16 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "prices": experiment.prices.model_dump(mode="json") if experiment.prices else None,
         "cells": [dict(cell.parameters) for cell in design.cells],
     }
+
+
+def as_begun(experiment: Experiment, record: RunRecord) -> Experiment:
+    """The experiment of a run that goes on, with the default of `disturbed` that it began with.
+
+    Before `replace` was the default, disturbed trials were left out and `design.json` did not say so.
+    """
+    if "disturbed" in experiment.model_fields_set:
+        return experiment
+    return experiment.model_copy(update={"disturbed": record.design.get("disturbed", "exclude")})
 
 
 def _plain(value: Any) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path)
         _keep(folder / "samples.ndjson", lines)
     if ended.leftovers:
         left = Mark(
-            "disturbed", f"{ended.leftovers} processes were still running when {phase.name} had ended"
+            "incomplete", f"{ended.leftovers} processes were still running when {phase.name} had ended"
         )
         return dataclasses.replace(reading, marks=(*reading.marks, left))
     return reading

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from steelyard.controller.described import as_begun
 from steelyard.controller.jobs import JobOfRun
 from steelyard.controller.observer import Observer, Progress
 from steelyard.controller.signals import interruptible
@@ -49,7 +50,8 @@ class Follower:
         self.folder, self.observer = folder, observer
         self._tail = Tail(folder.journal)
         record = RunRecord(folder)
-        experiment = checked_source(read(record.experiment_text, str(folder.experiment)))
+        written = checked_source(read(record.experiment_text, str(folder.experiment)))
+        experiment = as_begun(written, record)
         self._design, self._results = Design(experiment, record.seed), Results()
         self._told, self._ended = "", False
         self._state, self._reason = "", ""

@@ -16,6 +16,7 @@ from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_all, tools_of
 from steelyard.spec.placing import Placing, hosts_used, placing
+from steelyard.stats.holding import AGAIN
 from steelyard.tools.find import missing
 
 TRIED = 200
@@ -23,9 +24,9 @@ TRIED = 200
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Numbers of cells and trials (at least, at most); seconds (at least, at most; None when the options do
-    not tell); bytes in the scratch directories of a host at the worst; the commands of one trial; what is
-    missing.
+    """Numbers of cells and trials (at least, at most, with all that may be made again); seconds (at least, at
+    most; None when the options do not tell); bytes in the scratch directories of a host at the worst; the
+    commands of one trial; what is missing.
 
     `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
     in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
@@ -45,6 +46,13 @@ class Preview:
     lacks: tuple[Tool, ...]
     restricted: str = ""
     searches: tuple[Search, ...] = ()
+    replaces: bool = False
+
+    @property
+    def planned(self) -> tuple[int, int]:
+        """Numbers of trials, at least and at most, if nothing is disturbed."""
+        least, most = self.trials
+        return least, most // AGAIN if self.replaces and not self.searches else most
 
 
 def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory: int) -> Preview:
@@ -68,6 +76,7 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
         tuple(missing(needs)),
         restriction(experiment, len(design.groups)),
         design.searches,
+        design.replaces,
     )
 
 

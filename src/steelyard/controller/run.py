@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.controller.choices import JOB, Choices, chosen_site, waits_for_job
 from steelyard.controller.clean import remove_scratch_of
-from steelyard.controller.described import described
+from steelyard.controller.described import as_begun, described
 from steelyard.controller.functions import found_again, keep, looked_up, texts
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
@@ -105,7 +105,8 @@ def _begun(folder: RunFolder) -> RunRecord:
 def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: Observer | None) -> NamedSite:
     folder = writer.folder
     record = _begun(folder)
-    experiment = found_again(checked_source(read(record.experiment_text, str(folder.experiment))), folder)
+    written = checked_source(read(record.experiment_text, str(folder.experiment)))
+    experiment = found_again(as_begun(written, record), folder)
     sweep(run=folder.id)
     remove_scratch_of(folder)
     # A trial that failed only because its record found no room is made again.

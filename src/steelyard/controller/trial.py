@@ -187,7 +187,7 @@ class TrialRunner:
 
     def _judge(self, account: Account, marks: list[Mark]) -> None:
         """Disturbed trials do not count, unless the file says that they do; then that is a warning."""
-        if self.experiment.disturbed == "exclude":
+        if self.experiment.disturbed != "include":
             account.marks += marks
         elif marks:
             account.facts["disturbed_and_counted"] = [mark.reason for mark in marks]

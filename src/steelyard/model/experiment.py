@@ -122,8 +122,10 @@ class Experiment(Part):
     require: Annotated[tuple[Annotated[Require, _widened("that")], ...], BeforeValidator(_listed)] = ()
     telemetry: Annotated[Telemetry, BeforeValidator(widened_telemetry)] = Field(default_factory=Telemetry)
     outliers: Literal["none", "tukey", "mad", "extremes"] = "none"
-    disturbed: Literal["exclude", "include"] = Field(
-        "exclude", description="Whether trials that something else disturbed count; the record says so"
+    disturbed: Literal["replace", "exclude", "include"] = Field(
+        "replace",
+        description="What becomes of trials that something else disturbed: made again, at most twice the "
+        "trials; left out; or counted, which the record says",
     )
     site: str | None = Field(None, description="Where it runs by default; --site wins")
     tags: dict[str, str | int | float | bool] = Field(default_factory=dict)

@@ -70,7 +70,8 @@ class Mark:
 
     `fallback`: the tool did something else than was asked (buffered instead of direct, lower depth).
     `disturbed`: something beside the workload had a say (foreign CPU load, steal, throttling, swapping).
-    `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended.
+    `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended; or the
+    phase left processes behind.
     """
 
     kind: Literal["fallback", "disturbed", "incomplete"]

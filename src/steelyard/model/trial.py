@@ -74,6 +74,11 @@ class Result:
         """Whether its metrics may stand beside the others in a summary."""
         return self.status == "ok" and not self.marks
 
+    @property
+    def disturbed(self) -> bool:
+        """Whether it ended well and only a disturbance speaks against it, so that another one may count."""
+        return self.status == "ok" and bool(self.marks) and all(m.kind == "disturbed" for m in self.marks)
+
 
 def show_level(value: Scalar) -> str:
     """A level as it stands in a cell's key; a string is quoted where it could be taken for another level."""

@@ -21,7 +21,7 @@ from steelyard.stats.stopping import precise_enough
 TOO_MUCH = ("crashed", "timed-out", "unreadable-output", "service-failed")
 """Failures that speak against the level; those of host, disk, tool or store say nothing of it."""
 AGAIN = 2
-"""How many times `at_most` a level is tried at all, when trials come to nothing that speaks of it."""
+"""How many times as many trials as were asked for a cell gets at most, where some say nothing of it."""
 SMALLEST = {"median": 6, "mean": 2}
 """Repetitions below which there is no 95 % interval; an extreme needs none."""
 
