@@ -76,11 +76,11 @@ class Run:
 
     @staticmethod
     def _figure(found: Any) -> str:
-        if found is None or found.summary is None:
+        if found is None or found.shown is None:
             return "–"
-        unit, interval = found.metric.unit, found.summary.interval
+        unit, interval = found.metric.unit, found.shown.interval
         ends = f" [{show(interval.low, unit)}, {show(interval.high, unit)}]" if interval else ""
-        return show(found.summary.median, unit) + ends
+        return show(found.shown.median, unit) + ends + (f" {found.under}" if found.under else "")
 
 
 def run(

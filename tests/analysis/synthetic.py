@@ -45,7 +45,7 @@ class Plan:
     until: Mapping[str, Any] | None = None
     outliers: str = "none"
     failures: Mapping[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
-    marks: Mapping[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+    marks: Mapping[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     histograms: Callable[[Cell, int, random.Random], Mapping[str, Mapping[float, int]]] | None = None
     telemetry: Callable[[int], Sequence[Mapping[str, float]]] | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -125,8 +125,8 @@ def _trial(
     else:
         line["metrics"] = dict(plan.figures(cell, repetition, rng))
     if key in plan.marks:
-        kind, reason = plan.marks[key]
-        line["marks"] = [{"kind": kind, "reason": reason}]
+        names = ("kind", "reason", "cause", "amount", "unit")
+        line["marks"] = [dict(zip(names, plan.marks[key], strict=False))]
     line |= {"copies": plan.copies(cell)} if plan.copies else {}
     line |= {"on": list(plan.on(cell))} if plan.on else {}
     line |= {"facts": plan.facts} if plan.facts else {}

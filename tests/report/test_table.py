@@ -76,19 +76,54 @@ def test_cells_without_figures_say_why(build):
     ]
 
 
+def stolen(share):
+    return ("disturbed", f"steal: the hypervisor took {100 * share} % of the CPU time", "steal", share, "%")
+
+
+def test_where_too_few_count_all_trials_are_shown_and_what_disturbed_them(build):
+    record = build(
+        parameters={"a": [1, 2]},
+        metrics=[RATE],
+        figures=figures,
+        repetitions=7,
+        marks={("a=1", n): stolen(0.12) for n in range(1, 8)} | {("a=2", 1): stolen(0.5)},
+    )
+    assert lines(record)[1:] == [
+        "a=1   0  1.09 GiB/s [1.00, 1.19] *  7 disturbed: steal",
+        "a=2   6  1.08 GiB/s [1.00, 1.19]    1 disturbed: steal",
+        "*  all 7 trials, under steal, median 12 %: a=1",
+        "   `steelyard extend RUN --repeat N` looks for quieter moments; where there are none,"
+        " `--disturbed include` counts all trials",
+    ]
+
+
+def test_medians_with_and_without_disturbed_trials_stand_below_each_other(build):
+    record = build(
+        parameters={"a": [1, 2]},
+        metrics=[RATE],
+        figures=figures,
+        repetitions=7,
+        marks={("a=2", 1): stolen(0.5)},
+    )
+    assert lines(record, both=True)[1:4] == [
+        "a=1                      7  1.09 GiB/s [1.00, 1.19]",
+        "a=2                      6  1.08 GiB/s [1.00, 1.19]  1 disturbed: steal",
+        "  with disturbed trials  7  1.09 GiB/s [1.00, 1.19]  under steal, median 50 %",
+    ]
+
+
 def test_marked_trials_alone_are_shown_in_brackets_and_are_no_result(build):
     record = build(
         parameters={"a": [1]},
         metrics=[RATE],
         figures=figures,
         repetitions=3,
-        marks={("a=1", n): ("disturbed", "foreign CPU load 0.5 cores") for n in (1, 2, 3)},
+        marks={("a=1", n): ("fallback", "buffered") for n in (1, 2, 3)},
         require=["rate.median >= 1 B/s"],
     )
     assert lines(record)[1:] == [
-        "a=1   0  (1.09 GiB/s)         3 disturbed: foreign CPU load",
+        "a=1   0  (1.09 GiB/s)         3 fallback: buffered",
         "( )  median of marked trials, no result: no trial counts: 3 marked",
-        "     run it when the machine is quiet, or count disturbed trials with --disturbed include",
         "require  rate.median >= 1 B/s  missing in 1 of 1 cell (a=1)",
     ]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.analysis.damage import readable
+from steelyard.analysis.disturbed import AllTrials, all_trials
 from steelyard.analysis.importance import by_importance, named, primary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
@@ -23,6 +24,7 @@ class CellMetric:
     `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
     is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
     where there are any: worth a look, but no result. `independence` tells of drift among the values.
+    `with_disturbed` is the metric with the disturbed trials counted in, where there are any.
     """
 
     metric: Metric
@@ -32,6 +34,27 @@ class CellMetric:
     reason: str
     independence: Independence | None
     marked: float | None = None
+    with_disturbed: AllTrials | None = None
+
+    @property
+    def fallen_back_on(self) -> AllTrials | None:
+        """All trials, where none counts, or too few for an interval that all of them have."""
+        everything = self.with_disturbed
+        if everything and (
+            self.summary is None or (not self.summary.interval and everything.summary.interval)
+        ):
+            return everything
+        return None
+
+    @property
+    def shown(self) -> Summary | None:
+        """The summary to show: of all trials where too few count."""
+        return self.fallen_back_on.summary if self.fallen_back_on else self.summary
+
+    @property
+    def under(self) -> str:
+        """What disturbed the trials of `shown`: `under steal, median 12 %`; empty where only such count."""
+        return self.fallen_back_on.under if self.fallen_back_on else ""
 
     @property
     def dropped(self) -> tuple[int, ...]:
@@ -49,11 +72,12 @@ class CellMetric:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Trials of one fate. `what`: a failure's category, or a mark's kind; `reasons`: each once."""
+    """Trials of one fate. `what`: a failure's category, or a mark's kind; `reasons`, `gists`: each once."""
 
     what: str
     reasons: tuple[str, ...]
     trials: tuple[int, ...]
+    gists: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +164,26 @@ def _cell(cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], po
         cell=cell,
         n=len(pooled),
         trials=tuple(trials),
-        metrics={
-            metric.name: (
-                _metric(metric, pooled, policy) if pooled else _unpooled(metric, trials, _why_nothing(trials))
-            )
-            for metric in metrics
-        },
+        metrics={metric.name: _of_cell(metric, trials, pooled, policy) for metric in metrics},
         failed=_tallies(
-            (trial.result.category or "unknown", trial.message, trial.number)
+            (trial.result.category or "unknown", trial.message, "", trial.number)
             for trial in trials
             if trial.result.status == "failed"
         ),
         marked=_tallies(
-            (mark.kind, mark.reason, trial.number)
+            (mark.kind, mark.reason, mark.gist, trial.number)
             for trial in trials
             for mark in trial.marks
             if trial.result.status != "failed"
         ),
     )
+
+
+def _of_cell(
+    metric: Metric, trials: list[TrialRecord], pooled: list[TrialRecord], policy: Policy
+) -> CellMetric:
+    found = _metric(metric, pooled, policy) if pooled else _unpooled(metric, trials, _why_nothing(trials))
+    return replace(found, with_disturbed=all_trials(metric, trials, policy))
 
 
 def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:
@@ -193,13 +219,15 @@ def _why_nothing(trials: list[TrialRecord]) -> str:
     return f"no trial counts: {', '.join(fates)}" if fates else "not measured"
 
 
-def _tallies(found: Iterable[tuple[str, str, int]]) -> tuple[Tally, ...]:
-    by_fate: dict[str, list[tuple[str, int]]] = {}
-    for what, reason, number in found:
-        by_fate.setdefault(what, []).append((reason, number))
+def _tallies(found: Iterable[tuple[str, str, str, int]]) -> tuple[Tally, ...]:
+    """From fate, reason, its gist, and the trial's number."""
+    by_fate: dict[str, tuple[dict[str, None], dict[int, None], dict[str, None]]] = {}
+    for what, reason, gist, number in found:
+        reasons, numbers, gists = by_fate.setdefault(what, ({}, {}, {}))
+        reasons[reason] = numbers[number] = gists[gist] = None
     return tuple(
-        Tally(what, tuple(dict.fromkeys(r for r, _ in each)), tuple(dict.fromkeys(n for _, n in each)))
-        for what, each in by_fate.items()
+        Tally(what, tuple(reasons), tuple(numbers), tuple(gists))
+        for what, (reasons, numbers, gists) in by_fate.items()
     )
 
 

@@ -36,9 +36,17 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
 
 
 def print_results(
-    record: RunRecord, summary: RunSummary, judged: tuple[Judged, ...], *, as_json: bool
+    record: RunRecord,
+    summary: RunSummary,
+    judged: tuple[Judged, ...],
+    *,
+    as_json: bool,
+    both: bool = False,
 ) -> None:
-    """Where it was measured and the table, as wide as the terminal; or everything, for machines."""
+    """Where it was measured and the table, as wide as the terminal; or everything, for machines.
+
+    `both` shows each cell also with its disturbed trials counted in, as everything for machines always does.
+    """
     if as_json:
         everything = plain_run(summary, judged) | {"derived": plain_derived(derive(record, summary))}
         print_json({**everything, "site": record.site})
@@ -46,7 +54,7 @@ def print_results(
     if where := place(record):
         echo(where)
     columns = shutil.get_terminal_size((110, 24)).columns
-    lines = result_lines(summary, judged, columns=columns, most=MOST_CELLS)
+    lines = result_lines(summary, judged, columns=columns, most=MOST_CELLS, both=both)
     echo("\n".join([*lines, *finding_lines(derive(record, summary))]))
 
 

@@ -15,15 +15,24 @@ from steelyard.cli.options import found_run, json_option, run_argument, store_op
 @click.option(
     "--outliers", type=click.Choice(["none", "tukey", "mad", "extremes"]), help="Instead of the file's policy"
 )
+@click.option("--with-disturbed", is_flag=True, help="Each cell also with its disturbed trials counted in")
 @store_option
 @json_option
-def command(run: str, trial: int | None, outliers: str | None, store: str | None, as_json: bool) -> int:
+def command(
+    run: str,
+    trial: int | None,
+    outliers: str | None,
+    with_disturbed: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
     """Show the results of RUN: an id or its beginning, a path, or `last`.
 
     \b
     steelyard show last
     steelyard show last --trial 7
     steelyard show last --outliers mad
+    steelyard show last --with-disturbed
     """
     from steelyard.analysis.requirements import judge
     from steelyard.analysis.summary import summarise_run
@@ -36,5 +45,5 @@ def command(run: str, trial: int | None, outliers: str | None, store: str | None
         print_json(record.trial_page(trial))
         return 0
     summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
-    print_results(record, summary, judge(record, summary), as_json=as_json)
+    print_results(record, summary, judge(record, summary), as_json=as_json, both=with_disturbed)
     return 0

@@ -75,6 +75,9 @@ class Punctuality:
                 "disturbed",
                 f"start skew {show(self.skew, 's')} is more than {show(wanted.skew, 's')}; "
                 f"{last} was the last",
+                "start skew",
+                self.skew,
+                "s",
             )
         ]
 

@@ -94,7 +94,7 @@ class Study:
             "status": result.status,
             "seconds": result.seconds,
             "metrics": dict(result.metrics),
-            "marks": [{"kind": mark.kind, "reason": mark.reason} for mark in result.marks],
+            "marks": [mark.record() for mark in result.marks],
             "done": len(self.results) + (not again),
             "failed": self.failed + (result.status == "failed" and not again),
         }

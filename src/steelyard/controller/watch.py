@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from steelyard.collectors import disturbance
 from steelyard.collectors.disturbance import Snapshot, judge, quota_files, snapshot
@@ -78,12 +79,12 @@ class AllWatched:
         """What disturbed the trial, and on which machine where there are several."""
         found = await asyncio.gather(*(watched.marks(user_time) for watched in self._watched))
         marks = [
-            mark if len(found) == 1 else Mark(mark.kind, f"{machine.host.name}: {mark.reason}")
+            mark if len(found) == 1 else replace(mark, reason=f"{machine.host.name}: {mark.reason}")
             for machine, some in zip(self._watch.machines, found, strict=True)
             for mark in some
         ]
         if not self._watch.turn.alone():
-            marks.append(Mark("disturbed", "another run measured on this machine"))
+            marks.append(Mark("disturbed", "another run measured on this machine", "another run"))
         return marks
 
 

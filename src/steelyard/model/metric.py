@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Unit = Literal["s", "B", "B/s", "1/s", "%", "1"]
@@ -12,6 +13,7 @@ Kind = Literal["scalar", "histogram"]
 OverCopies = Literal["sum", "median", "mean", "min", "max"]
 OverRepetitions = Literal["median", "mean", "min", "max"]
 
+_DETAIL = re.compile(r"\s*[\d(:].*", re.DOTALL)
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
@@ -72,10 +74,24 @@ class Mark:
     `disturbed`: something beside the workload had a say (foreign CPU load, steal, throttling, swapping).
     `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended; or the
     phase left processes behind.
+
+    `cause` says in a word or two what it was, `amount` how much of it, in `unit`; both may be left out.
     """
 
     kind: Literal["fallback", "disturbed", "incomplete"]
     reason: str
+    cause: str = ""
+    amount: float | None = None
+    unit: str = ""
+
+    @property
+    def gist(self) -> str:
+        """The cause; in a record that has none, the reason up to its first figure."""
+        return self.cause or _DETAIL.sub("", self.reason) or self.reason
+
+    def record(self) -> dict[str, Any]:
+        """For the journal."""
+        return {name: value for name, value in asdict(self).items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)

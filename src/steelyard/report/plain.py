@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.derived import Derived
+from steelyard.analysis.disturbed import AllTrials
 from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
@@ -108,8 +109,9 @@ def _cell(cell: CellSummary) -> dict[str, Any]:
 
 
 def _metric(one: CellMetric) -> dict[str, Any]:
+    disturbed = {"with_disturbed": _with_disturbed(one.with_disturbed)}
     if one.summary is None:
-        return {"reason": one.reason, "median_of_marked": one.marked}
+        return {"reason": one.reason, "median_of_marked": one.marked, **disturbed}
     warning = one.independence.warning if one.independence else ""
     return {
         **dataclasses.asdict(one.summary),
@@ -117,6 +119,19 @@ def _metric(one: CellMetric) -> dict[str, Any]:
         "values": list(one.values),
         "set_aside": list(one.dropped),
         "warning": warning,
+        **disturbed,
+    }
+
+
+def _with_disturbed(found: AllTrials | None) -> dict[str, Any] | None:
+    """The same over all trials that ended well, and what disturbed them; None where nothing did."""
+    if found is None:
+        return None
+    return {
+        **dataclasses.asdict(found.summary),
+        "trials": list(found.trials),
+        "values": list(found.values),
+        "under": [dataclasses.asdict(cause) for cause in found.causes],
     }
 
 

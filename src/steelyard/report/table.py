@@ -9,28 +9,42 @@ from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.printable import one_line
 from steelyard.report.columns import GAP, aligned, shortened, width
+from steelyard.report.numbers import show_interval
 from steelyard.report.sections.outcome import doubts
 from steelyard.report.sections.results import figure
-from steelyard.report.wording import counted, in_short, levels_of, listed, marks_of
+from steelyard.report.wording import all_counted, counted, in_short, levels_of, listed, marks_of
+from steelyard.stats.summary import Summary
 
 NO_INTERVAL = "[–]"
+DISTURBED = "*"
 WIDEST_MARKS, WIDEST_REASON = 44, 300
-ADVICE = "     run it when the machine is quiet, or count disturbed trials with --disturbed include"
+ADVICE = (
+    "   `steelyard extend RUN --repeat N` looks for quieter moments; where there are none,"
+    " `--disturbed include` counts all trials"
+)
 
 
 def result_lines(
-    summary: RunSummary, judged: Sequence[Judged], *, columns: int = 100, most: int | None = None
+    summary: RunSummary,
+    judged: Sequence[Judged],
+    *,
+    columns: int = 100,
+    most: int | None = None,
+    both: bool = False,
 ) -> list[str]:
     """The table of cells, the requirements, what failed, and what to doubt.
 
     As many of the primary metrics are shown as fit into `columns`, at least one; `most` limits the cells.
+    With `both`, a cell that has disturbed trials gets a second row, in which they count.
     """
-    lines = table_lines(summary, columns=columns, most=most)
+    lines = table_lines(summary, columns=columns, most=most, both=both)
     blocks = [lines, requirement_lines(judged), trouble_lines(summary), _notes(summary)]
     return [one_line(line) for block in blocks for line in block]
 
 
-def table_lines(summary: RunSummary, *, columns: int = 100, most: int | None = None) -> list[str]:
+def table_lines(
+    summary: RunSummary, *, columns: int = 100, most: int | None = None, both: bool = False
+) -> list[str]:
     """The table alone, with its footnotes."""
     cells = summary.cells[:most]
     names = _names(cells)
@@ -38,10 +52,11 @@ def table_lines(summary: RunSummary, *, columns: int = 100, most: int | None = N
     room = columns - width(names[0]) - max(map(width, marks), default=0) - 3 * len(GAP) - 4
     shown = _fitting(cells, summary.primary, room)
     head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
-    rows = [
-        [name, str(cell.n), *(_text(cell.metrics[metric.name]) for metric in shown), mark]
-        for name, cell, mark in zip(names, cells, marks, strict=True)
-    ]
+    rows: list[list[str]] = []
+    for name, cell, mark in zip(names, cells, marks, strict=True):
+        measured = [cell.metrics[metric.name] for metric in shown]
+        rows.append([name, str(cell.n), *map(_text, measured), mark])
+        rows += [_with_disturbed(measured)] if both and any(one.with_disturbed for one in measured) else []
     return [*aligned([head, *rows], right={1}), *_footnotes(summary, cells, shown)]
 
 
@@ -91,27 +106,51 @@ def _head(metric: Metric) -> str:
 
 
 def _text(one: CellMetric) -> str:
-    """`2.05 GiB/s [1.96, 2.11]`; `(2.05 GiB/s)` where only marked trials have figures."""
+    """`2.05 GiB/s [1.96, 2.11]`, with `*` of all trials; `(2.05 GiB/s)` where only fallbacks have figures."""
     shown = figure(one)
-    return shown.median if one.summary is None else f"{shown.median} {shown.interval or NO_INTERVAL}"
+    if one.shown is None:
+        return shown.median
+    return f"{shown.median} {shown.interval or NO_INTERVAL}" + (f" {DISTURBED}" if shown.under else "")
 
 
-def _disturbed(cell: CellSummary) -> bool:
-    return any(mark.kind == "disturbed" for trial in cell.trials for mark in trial.marks)
+def _with_disturbed(measured: Sequence[CellMetric]) -> list[str]:
+    """The row of a cell with its disturbed trials counted in."""
+    found = [one.with_disturbed for one in measured]
+    texts = [
+        _median(each.summary, one.metric) if each else "–" for one, each in zip(measured, found, strict=True)
+    ]
+    first = next(filter(None, found))
+    return ["  with disturbed trials", str(first.summary.n_total), *texts, first.under]
+
+
+def _median(summary: Summary, metric: Metric) -> str:
+    median, interval = show_interval(summary.median, summary.interval, metric.unit)
+    return f"{median} {interval or NO_INTERVAL}"
 
 
 def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
     found = [one for cell in cells for metric in shown if (one := cell.metrics[metric.name])]
-    without = [one.summary.interval_reason for one in found if one.summary and not one.summary.interval]
-    nothing = [one.reason for one in found if one.summary is None and one.marked is None]
-    marked = [one.reason for one in found if one.marked is not None]
+    without = [one.shown.interval_reason for one in found if one.shown and not one.shown.interval]
+    nothing = [one.reason for one in found if one.shown is None and one.marked is None]
+    marked = [one.reason for one in found if one.shown is None and one.marked is not None]
+    disturbed = _disturbed(cells, shown)
     notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
     notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
-    notes += [ADVICE] if marked and any(map(_disturbed, cells)) else []
+    notes += [*disturbed, ADVICE] if disturbed else []
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
     return notes
+
+
+def _disturbed(cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
+    """What disturbed the trials of the figures with a star, and in which cells."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for metric in shown:
+            if said := all_counted(cell.metrics[metric.name]):
+                found.setdefault(said, {})[cell.cell.key] = None
+    return [f"{DISTURBED}  {said}: {listed(list(keys))}" for said, keys in found.items()]
 
 
 def _notes(summary: RunSummary) -> list[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from steelyard.analysis.requirements import Judged, Verdict
-from steelyard.analysis.summary import CellSummary, Tally
+from steelyard.analysis.summary import CellMetric, CellSummary, Tally
 from steelyard.model.trial import Cell, show_level
-
-_DETAIL = re.compile(r"\s*[\d(:].*", re.DOTALL)
 
 
 def listed(items: Sequence[object], most: int = 3) -> str:
@@ -36,8 +33,12 @@ def marks_of(cell: CellSummary) -> list[str]:
 
 def gist(tally: Tally) -> str:
     """The reasons without their figures, each once: `foreign CPU load`."""
-    short = dict.fromkeys(_DETAIL.sub("", reason) or reason for reason in tally.reasons)
-    return ", ".join(short)
+    return ", ".join(tally.gists)
+
+
+def all_counted(one: CellMetric) -> str:
+    """What stands below a figure of all trials: `all 12 trials, under steal, median 12 %`."""
+    return f"all {one.shown.n_total} trials, {one.under}" if one.shown and one.under else ""
 
 
 def in_short(judged: Judged) -> str:

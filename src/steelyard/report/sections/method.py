@@ -33,7 +33,8 @@ def method(summary: RunSummary) -> list[str]:
         _outliers(summary),
         *([_sequential(summary)] if summary.sequential else []),
         "Trials that failed, that fell back to something else than was asked, or that were disturbed by"
-        " something beside the workload are shown and never pooled with the others. Percentiles of latency"
+        " something beside the workload are shown and never pooled with the others. Only where too few count"
+        " for an interval the figures are of all trials, and say what disturbed them. Percentiles of latency"
         " over several trials come from their merged histograms; percentiles are never averaged.",
     ]
 

@@ -12,7 +12,7 @@ from steelyard.analysis.summary import CellMetric, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.place import machine
-from steelyard.report.wording import counted, listed
+from steelyard.report.wording import all_counted, counted, listed
 from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
 
@@ -56,7 +56,9 @@ def outcome(record: RunRecord, summary: RunSummary, judged: Sequence[Judged]) ->
 
 def _verdict(summary: RunSummary, judged: Sequence[Judged]) -> tuple[Mood, str]:
     if not any(cell.n for cell in summary.cells):
-        return "bad", "No trial gave a figure that counts."
+        disturbed = any(one.under for cell in summary.cells for one in cell.metrics.values())
+        figures = " Figures are those of disturbed trials." if disturbed else ""
+        return "bad", f"No trial gave a figure that counts.{figures}"
     if not judged:
         return "none", "The experiment sets no requirements."
     found = [one.verdict for one in judged]
@@ -107,7 +109,7 @@ def _trials(summary: RunSummary) -> str:
 def _finding(summary: RunSummary, metric: Metric) -> str:
     """The range of a metric's medians over the cells, in a sentence."""
     found = [cell.metrics[metric.name] for cell in summary.cells]
-    pairs = [(cell.cell.key, one) for cell, one in zip(summary.cells, found, strict=True) if one.summary]
+    pairs = [(cell.cell.key, one) for cell, one in zip(summary.cells, found, strict=True) if one.shown]
     if not pairs:
         return ""
     low, high = (pick(pairs, key=lambda pair: _median(pair[1])) for pick in (min, max))
@@ -120,13 +122,14 @@ def _finding(summary: RunSummary, metric: Metric) -> str:
 
 
 def _median(one: CellMetric) -> float:
-    return one.summary.median if one.summary else 0.0
+    return one.shown.median if one.shown else 0.0
 
 
 def _said(one: CellMetric) -> str:
-    if one.summary is None:
+    if one.shown is None:
         return ""
-    return " ".join(show_interval(one.summary.median, one.summary.interval, one.metric.unit)).rstrip()
+    figures = " ".join(show_interval(one.shown.median, one.shown.interval, one.metric.unit)).rstrip()
+    return figures + (f" ({all_counted(one)})" if one.under else "")
 
 
 def doubts(summary: RunSummary) -> list[str]:

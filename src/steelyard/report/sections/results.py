@@ -7,17 +7,19 @@ from typing import NamedTuple
 from steelyard.analysis.summary import CellMetric, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import scale_for, show_interval
-from steelyard.report.wording import levels_of, marks_of
+from steelyard.report.wording import all_counted, levels_of, marks_of
+from steelyard.stats.summary import Summary
 
 MOST_ROWS = 1000
 
 
 class Figure(NamedTuple):
-    """One place in the table: the median, its interval or why there is none."""
+    """One place in the table: the median, its interval or why there is none; `under` what, if disturbed."""
 
     median: str
     interval: str
     note: str
+    under: str = ""
 
 
 class Line(NamedTuple):
@@ -71,12 +73,12 @@ def results(summary: RunSummary) -> Results:
 
 def figure(one: CellMetric) -> Figure:
     """A median with its interval, or the reason why one of them is missing."""
-    if one.summary is None and one.marked is not None:
+    if one.shown is None and one.marked is not None:
         return Figure(f"({show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason)
-    if one.summary is None:
+    if one.shown is None:
         return Figure("–", "", one.reason)
-    median, interval = show_interval(one.summary.median, one.summary.interval, one.metric.unit)
-    return Figure(median, interval, one.summary.interval_reason)
+    median, interval = show_interval(one.shown.median, one.shown.interval, one.metric.unit)
+    return Figure(median, interval, one.shown.interval_reason, all_counted(one))
 
 
 HEAD = (
@@ -93,26 +95,26 @@ HEAD = (
 
 
 def _statistics(summary: RunSummary, metric: Metric) -> Statistics:
-    found = [cell.metrics[metric.name] for cell in summary.cells[:MOST_ROWS]]
-    rows = [
-        (cell.cell.key, *_statistic(one))
-        for cell, one in zip(summary.cells, found, strict=False)
-        if one.summary
-    ]
+    """A row for each cell, and one more where there are disturbed trials, with these counted in."""
+    rows = []
+    for cell in summary.cells[:MOST_ROWS]:
+        one = cell.metrics[metric.name]
+        rows += [_statistic(cell.cell.key, metric, one.summary)] if one.summary else []
+        if everything := one.with_disturbed:
+            name = f"{cell.cell.key}, all trials, {everything.under}"
+            rows.append(_statistic(name, metric, everything.summary))
     return Statistics(metric.name, metric.about, HEAD, rows)
 
 
-def _statistic(one: CellMetric) -> tuple[str, ...]:
-    summary = one.summary
-    if summary is None:
-        return ()
-    shown = figure(one)
-    scale = scale_for([summary.median], one.metric.unit)
+def _statistic(name: str, metric: Metric, summary: Summary) -> tuple[str, ...]:
+    median, interval = show_interval(summary.median, summary.interval, metric.unit)
+    scale = scale_for([summary.median], metric.unit)
     plain = (summary.mean, summary.sd, summary.minimum, summary.maximum)
     return (
+        name,
         str(summary.n),
-        shown.median,
-        shown.interval or shown.note,
+        median,
+        interval or summary.interval_reason,
         *("–" if value is None else scale.text(value) for value in plain),
         str(summary.dropped),
     )

@@ -1,0 +1,80 @@
+"""What a cell says when its disturbed trials count, too, and what disturbed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from steelyard.model.metric import Mark, Metric
+from steelyard.stats.outliers import Policy
+from steelyard.stats.sample import median
+from steelyard.stats.summary import Summary, summarise
+from steelyard.store.reader import TrialRecord
+from steelyard.units import show
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What disturbed `trials` trials, and the median of how much, in `unit`; None where no mark tells."""
+
+    what: str
+    trials: int
+    amount: float | None
+    unit: str
+
+    def __str__(self) -> str:
+        """`steal, median 12 %`."""
+        return self.what + (
+            "" if self.amount is None else f", median {show(self.amount, self.unit, digits=2)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AllTrials:
+    """One metric over all trials that ended well, whether something else disturbed them or not.
+
+    Those that fell back to something else than was asked, or are incomplete, answer another question and are
+    not among them.
+    """
+
+    trials: tuple[int, ...]
+    values: tuple[float, ...]
+    summary: Summary
+    causes: tuple[Cause, ...]
+
+    @property
+    def under(self) -> str:
+        """What disturbed them, the most frequent first: `under steal, median 12 %`."""
+        return "under " + " and ".join(map(str, self.causes))
+
+
+def all_trials(metric: Metric, trials: Sequence[TrialRecord], policy: Policy) -> AllTrials | None:
+    """The metric with disturbed trials; None where no disturbed trial has it, or a figure is absurd."""
+    ended = [trial for trial in trials if trial.result.poolable or trial.result.disturbed]
+    having = [trial for trial in ended if metric.name in trial.result.metrics]
+    if all(trial.result.poolable for trial in having):
+        return None
+    values = tuple(trial.result.metrics[metric.name] for trial in having)
+    try:
+        summary = summarise(values, outliers=policy)
+    except (ValueError, TypeError):
+        return None
+    return AllTrials(tuple(trial.number for trial in having), values, summary, causes(having))
+
+
+def causes(trials: Iterable[TrialRecord]) -> tuple[Cause, ...]:
+    """What disturbed these trials, the most frequent first."""
+    found: dict[str, dict[int, list[Mark]]] = {}
+    for trial in trials:
+        for mark in trial.marks:
+            found.setdefault(mark.gist, {}).setdefault(trial.number, []).append(mark)
+    each = [_cause(what, list(by_trial.values())) for what, by_trial in found.items()]
+    return tuple(sorted(each, key=lambda cause: -cause.trials))
+
+
+def _cause(what: str, of_trials: Sequence[Sequence[Mark]]) -> Cause:
+    """A trial on several machines counts once, with the worst of them."""
+    known = [[mark.amount for mark in marks if mark.amount is not None] for marks in of_trials]
+    amounts = sorted(max(amounts) for amounts in known if amounts)
+    unit = next((mark.unit for marks in of_trials for mark in marks if mark.unit), "")
+    return Cause(what, len(of_trials), median(amounts) if amounts else None, unit)
