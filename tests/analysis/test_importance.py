@@ -19,6 +19,13 @@ def test_those_with_a_direction_come_first_and_two_quantiles_stand_for_all():
     ]  # fmt: skip
 
 
+def test_what_another_metric_tells_better_is_primary_only_where_it_is_named():
+    late = (*latency_metrics("scheduled", "time since due"), *latency_metrics("sent", "time", secondary=True))
+    assert names(primary(late)) == ["scheduled_p50", "scheduled_p99"]
+    assert names(primary(late, ["sent_p99"])) == ["sent_p99", "scheduled_p50", "scheduled_p99"]
+    assert names(by_importance(late))[4:] == ["sent_p50", "sent_p95", "sent_p99", "sent_p999"]
+
+
 def test_what_the_experiment_names_comes_before_all():
     assert names(primary(METRICS, ["latency_p999", "depth", "depth", "unheard_of"])) == [
         "latency_p999", "depth", "rate", "latency_p50", "latency_p99",

@@ -6,7 +6,8 @@ import json
 
 from steelyard.analysis.derived import derive
 from steelyard.analysis.summary import summarise_run
-from steelyard.model.metric import Metric
+from steelyard.model.metric import Metric, latency_metrics
+from steelyard.report.charts.over_time import _shown
 from steelyard.report.gallery import gallery
 
 METRICS = [
@@ -67,3 +68,10 @@ def test_no_two_charts_have_a_data_set_of_one_name(build):
     began = fired("event-began", 50.5, wall=1001.5, asked=1.5)
     names = [name for chart in drawn(build, began).values() for name in chart.data]
     assert len(names) == len(set(names))
+
+
+def test_of_many_lines_those_that_another_tells_better_come_last():
+    late = [metric for name in "abcd" for metric in latency_metrics(name, "time since due")]
+    sent = latency_metrics("sent", "time", secondary=True)
+    shown = _shown(["sent_p99", "sent_p95", *(m.name for m in late)], {m.name: m for m in (*late, *sent)})
+    assert shown == ["a_p95", "a_p99", "b_p95", "b_p99", "c_p95", "c_p99"]

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
+from steelyard.analysis.importance import primary
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.workloads import _pgbench_output as result
@@ -50,6 +51,14 @@ def test_all_options_reach_the_command_line():
     ):
         assert part in words
     assert "--rate" not in " ".join(made().phases(PLACE)[1].command.argv)
+
+
+def test_with_a_rate_the_latency_counts_from_when_a_transaction_was_due_and_comes_first():
+    assert [metric.name for metric in primary(made().metrics())][:3] == ["tps", "latency_p50", "latency_p99"]
+    paced = made(rate=50).metrics()
+    assert [metric.name for metric in primary(paced)][:2] == ["latency_p50", "latency_p99"]
+    assert "from when the rate wanted it to start" in paced[0].about
+    assert {metric.name for metric in paced} == {metric.name for metric in made().metrics()}
 
 
 def test_the_server_and_its_password_come_by_the_variables_of_libpq():

@@ -32,7 +32,8 @@ def primary(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[Metric
     """The scalars worth a column: those `named` first, then in their order those with a direction.
 
     Of the quantiles of one histogram only the median and the 99th percentile are taken: the others say much
-    the same again. When nothing has a direction, every scalar is primary.
+    the same again. What a workload declares as secondary is taken only where it is named. When nothing has a
+    direction, every scalar is primary.
     """
     scalars = {metric.name: metric for metric in metrics if metric.kind == "scalar"}
     chosen = [scalars[name] for name in dict.fromkeys(first) if name in scalars]
@@ -48,4 +49,6 @@ def by_importance(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[
 
 
 def _telling(metric: Metric) -> bool:
-    return metric.better != "none" and (metric.quantile is None or metric.quantile in TELLING_QUANTILES)
+    if metric.secondary or metric.better == "none":
+        return False
+    return metric.quantile is None or metric.quantile in TELLING_QUANTILES

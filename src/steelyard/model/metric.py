@@ -24,7 +24,8 @@ class Metric:
     Values are in base units whatever the tool prints: seconds, bytes, bytes per second, 1/s; `%` is a
     ratio (0.05) that is shown as 5 %. `over_copies` says how simultaneous copies become one value. A scalar
     that is a quantile of a histogram names both, so that copies merge their histograms first and never
-    average percentiles.
+    average percentiles. A `secondary` one says what another of the workload's says better, as a latency from
+    when a request was sent where it had been due earlier: it leads no table and no comparison.
     """
 
     name: str
@@ -36,11 +37,12 @@ class Metric:
     over_repetitions: OverRepetitions = "median"
     histogram: str | None = None
     quantile: float | None = None
+    secondary: bool = False
 
 
-def latency_metrics(name: str, about: str) -> tuple[Metric, ...]:
+def latency_metrics(name: str, about: str, *, secondary: bool = False) -> tuple[Metric, ...]:
     """A latency histogram `name` and its usual quantiles `name_p50` … `name_p999`."""
-    whole = Metric(name, "s", "lower", about, kind="histogram")
+    whole = Metric(name, "s", "lower", about, kind="histogram", secondary=secondary)
     parts = (
         Metric(
             f"{name}_{label}",
@@ -50,6 +52,7 @@ def latency_metrics(name: str, about: str) -> tuple[Metric, ...]:
             over_copies="max",
             histogram=name,
             quantile=quantile,
+            secondary=secondary,
         )
         for label, quantile in QUANTILES.items()
     )

@@ -40,12 +40,13 @@ class Figures:
         return tuple(name for name in OPERATIONS if name in asked | parts)
 
     def metrics(self) -> tuple[Metric, ...]:
-        """All of the phase."""
+        """All of the phase. With a rate, latencies from when an operation was due lead: users feel those."""
         reached = Metric(
             "rate_reached", "%", "higher", "throughput over the rate that was wanted", over_copies="mean"
         )
         wrong = Metric("verify_failures", "1", "lower", "reads that gave something else than was written")
         return (
+            *(metric for name in self.operations() for metric in self._scheduled(name)),
             Metric("throughput", "1/s", "higher", "operations per second that went well"),
             *(metric for name in self.operations() for metric in self._of(name)),
             Metric("failed_share", "%", "lower", "share of operations that failed", over_copies="mean"),
@@ -99,23 +100,24 @@ class Figures:
                 lost += failed.count
         yield "throughput", max(0.0, after.operations - before.operations - lost) / length
 
+    def _scheduled(self, name: str) -> tuple[Metric, ...]:
+        about = f"time of {_TITLES[name]}, from when the rate wanted it to start"
+        return latency_metrics(f"{name}_scheduled", about) if self.chosen.rate else ()
+
     def _of(self, name: str) -> Iterator[Metric]:
-        title = _TITLES[name]
-        yield from latency_metrics(name, f"time of {title}")
-        yield Metric(f"{name}_mean", "s", "lower", f"mean time of {title}", over_copies="mean")
-        yield Metric(f"{name}_max", "s", "lower", f"longest time of {title}", over_copies="max")
+        title, late = _TITLES[name], self.chosen.rate is not None
+        yield from latency_metrics(name, f"time of {title}", secondary=late)
+        mean, longest = f"mean time of {title}", f"longest time of {title}"
+        yield Metric(f"{name}_mean", "s", "lower", mean, over_copies="mean", secondary=late)
+        yield Metric(f"{name}_max", "s", "lower", longest, over_copies="max", secondary=late)
         yield Metric(f"{name}_count", "1", "none", f"how often {title} went well")
         if name != "read_modify_write":
             yield Metric(f"{name}_failures", "1", "lower", f"how often {title} failed")
-        if self.chosen.rate:
-            yield from latency_metrics(
-                f"{name}_scheduled", f"time of {title}, from when the rate wanted it to start"
-            )
 
     def _sections(self, name: str) -> Iterator[tuple[str, str]]:
-        yield name, OPERATIONS[name]
         if self.chosen.rate:
             yield f"{name}_scheduled", f"Intended-{OPERATIONS[name]}"
+        yield name, OPERATIONS[name]
 
     def _counts(self, name: str, found: Found, first: Status | None) -> dict[str, float]:
         section, step = OPERATIONS[name], self.chosen.interval

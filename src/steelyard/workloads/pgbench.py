@@ -85,9 +85,9 @@ class Pgbench(Workload[PgbenchOptions]):
 
     **How to read it.** The tables are made anew before each trial by the first copy; those of the same name
     in the database of a `server:` are lost. With fewer `scale` than clients, tpcb-like measures how they wait
-    for the same rows. Transactions follow each other without a pause: with a `rate`, the latency counts from
-    when one was due. Rates of copies add up. A seed makes the same draws. For a `server:` the password
-    is the client's variable PGPASSWORD or its ~/.pgpass.
+    for the same rows. Transactions wait for each other and follow without a pause; with a `rate`, the latency
+    counts from when one was due, and comes first. Rates of copies add up. A seed makes the same draws. For a
+    `server:` the password is the client's variable PGPASSWORD or its ~/.pgpass.
     """
 
     options = PgbenchOptions
@@ -99,8 +99,8 @@ class Pgbench(Workload[PgbenchOptions]):
     )
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Always the same."""
-        return result.METRICS
+        """With a rate the latency comes first."""
+        return result.metrics(paced=self.chosen.rate is not None)
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Make the tables, by the first copy; then measure."""

@@ -20,8 +20,9 @@ class Ycsb(Workload[YcsbOptions]):
 
     **Measures** `throughput`, and for each operation of the mix its latency (`read_p50` … `read_p999`,
     `read_mean`, `read_max`, from the histogram `read`), how often it went well and how often it failed. With
-    a `rate` also `read_scheduled`, the latency from when the rate wanted the operation to start: a store that
-    stalls delays the operations behind, which the plain latency does not see; and `rate_reached`.
+    a `rate` also `read_scheduled`, the latency from when the rate wanted the operation to start, which comes
+    first: a store that stalls delays the operations behind, and the plain latency does not see that; and
+    `rate_reached`.
 
     **Source**: YCSB 0.17, https://github.com/brianfrankcooper/YCSB, its core workloads a to f. The bindings
     for CQL (Cassandra, ScyllaDB), Redis, PostgreSQL and memcached are Steelyard's own.

@@ -21,16 +21,17 @@ def over_time_panels(
 ) -> Iterator[Chart]:
     """A chart for each unit that the series have; `number` tells the shown trials apart."""
     for position, (unit, names) in enumerate(units(metrics, list(found.columns)).items()):
-        panel = Panel(f"over{position}x", _TITLES.get(unit, unit), unit, {n: n for n in _shown(names)})
+        lines = {name: name for name in _shown(names, metrics)}
+        panel = Panel(f"over{position}x", _TITLES.get(unit, unit), unit, lines)
         samples = HostSamples("", found.seconds, found.columns, _origin(found, events))
         if chart := host_panel(number, samples, panel, events):
             yield chart
 
 
-def _shown(names: Sequence[str]) -> list[str]:
-    """Of many lines those of the high percentiles, which tell what users felt."""
+def _shown(names: Sequence[str], metrics: dict[str, Metric]) -> list[str]:
+    """Of many lines those of the high percentiles, which tell what users felt; the secondary ones last."""
     tails = [name for name in names if name.endswith(_TAILS)]
-    return (tails or list(names))[:MOST_LINES]
+    return sorted(tails or names, key=lambda name: metrics[name].secondary)[:MOST_LINES]
 
 
 def _origin(found: OverTime, events: Sequence[Happening]) -> float:
