@@ -118,7 +118,9 @@ def test_more_skew_than_the_file_allows_is_a_disturbance() -> None:
     site.hosts[1].__class__ = Late
     trial, again = ran(site, start={"skew": "5ms"}, disturbed="replace").record.trials
     assert (trial.result.disturbed, again.result.trial.repetition) == (True, 2), "so it was made again"
-    assert trial.marks[0].reason == "start skew 20.0 ms is more than 5.00 ms; host-1 was the last"
+    assert trial.marks[0].reason == (
+        "start skew 20.0 ms (by clocks known within 1.00 ms) is more than 5.00 ms; host-1 was the last"
+    )
 
 
 def test_without_together_nobody_waits() -> None:

@@ -47,6 +47,7 @@ class Account:
         if ended.start:
             self.facts[f"{ended.name}_start"] = ended.start.facts()
             self.marks += ended.start.marks(start)
+            self.warnings += ended.start.warnings(start)
         if ended.reading:
             self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
             self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}

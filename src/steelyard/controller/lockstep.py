@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,41 +44,78 @@ class Instant:
 
 @dataclass(frozen=True, slots=True)
 class Punctuality:
-    """How a start went: times in seconds after the agreed instant, by copy; `within` is the clocks' doubt."""
+    """How a start went: times in seconds after the agreed instant, by copy.
+
+    `hosts` has the host of each copy, `doubts` by how much each host's clock may be off. Copies of one host
+    share its clock, so that there is no doubt between them.
+    """
 
     released: Mapping[str, float]
     started: Mapping[str, float]
-    within: float
+    hosts: Mapping[str, str]
+    doubts: Mapping[str, float]
 
     @property
     def skew(self) -> float:
         """Seconds from the first program's start to the last one's."""
-        return _spread(self.started)
+        return _spread(self.started.values())
+
+    @property
+    def last(self) -> str:
+        """The copy that started last."""
+        return max(self.started, key=self.started.__getitem__)
+
+    @property
+    def doubt(self) -> float:
+        """By how much the skew may be wrong: the doubts of the two hosts between which it lies."""
+        first, last = self.hosts[min(self.started, key=self.started.__getitem__)], self.hosts[self.last]
+        return self.doubts[first] + self.doubts[last] if first != last else 0.0
+
+    @property
+    def proven(self) -> float:
+        """The least that the skew can have been, whatever the clocks' doubt hides."""
+        doubts = {name: self.doubts[host] for name, host in self.hosts.items()}
+        latest = max(moment - doubts[name] for name, moment in self.started.items())
+        earliest = min(moment + doubts[name] for name, moment in self.started.items())
+        by_host: dict[str, list[float]] = {}
+        for name, moment in self.started.items():
+            by_host.setdefault(self.hosts[name], []).append(moment)
+        return max(latest - earliest, *map(_spread, by_host.values()))
 
     def facts(self) -> dict[str, Any]:
         """For the record."""
         return {
-            "skew": _spread(self.started),
-            "release_skew": _spread(self.released),
-            "clocks_within": self.within,
+            "skew": self.skew,
+            "skew_doubt": self.doubt,
+            "release_skew": _spread(self.released.values()),
+            "clocks_within": max(self.doubts.values()),
             "started": dict(self.started),
             "released": dict(self.released),
         }
 
     def marks(self, wanted: Start) -> list[Mark]:
-        """Disturbed, where the skew is more than the file allows."""
-        if wanted.skew is None or self.skew <= wanted.skew:
+        """Disturbed, where the skew is more than the file allows, beyond what the clocks leave in doubt."""
+        if wanted.skew is None or self.proven <= wanted.skew:
             return []
-        last = max(self.started, key=self.started.__getitem__)
+        doubt = f" (by clocks known within {show(self.doubt, 's')})" if self.doubt else ""
         return [
             Mark(
                 "disturbed",
-                f"start skew {show(self.skew, 's')} is more than {show(wanted.skew, 's')}; "
-                f"{last} was the last",
+                f"start skew {show(self.skew, 's')}{doubt} is more than {show(wanted.skew, 's')}; "
+                f"{self.last} was the last",
                 "start skew",
                 self.skew,
                 "s",
             )
+        ]
+
+    def warnings(self, wanted: Start) -> list[str]:
+        """Where nobody can tell whether the skew was more than the file allows."""
+        if wanted.skew is None or not self.proven <= wanted.skew < self.skew + self.doubt:
+            return []
+        return [
+            f"whether copies began within {show(wanted.skew, 's')} of each other is unknown of some trials: "
+            "their hosts' clocks leave more doubt (skew_doubt in the journal), so these are not marked"
         ]
 
 
@@ -114,7 +151,9 @@ def punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]) -> Pun
         shift = instant.at / 1e9 + instant.clocks[host.name].offset
         started[name] = exit_.started - shift
         released[name] = (exit_.released if exit_.released is not None else exit_.started) - shift
-    return Punctuality(released, started, max(clock.within for clock in instant.clocks.values()))
+    hosts = {name: host.name for name, (host, _) in exits.items()}
+    doubts = {name: instant.clocks[name].within for name in dict.fromkeys(hosts.values())}
+    return Punctuality(released, started, hosts, doubts)
 
 
 async def _clock(host: Host) -> Clock:
@@ -127,5 +166,5 @@ async def _clock(host: Host) -> Clock:
     return Clock(0.0, 0.0) if host.machine == this_machine() else told
 
 
-def _spread(times: Mapping[str, float]) -> float:
-    return max(times.values()) - min(times.values()) if times else 0.0
+def _spread(times: Collection[float]) -> float:
+    return max(times) - min(times) if times else 0.0

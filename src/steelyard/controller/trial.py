@@ -202,7 +202,8 @@ class TrialRunner:
 
         if self.experiment.before_each:
             steps = Preparation(course.berths(), warm_up=warm_up, folder=self._folder(number))
-            account.prepared, account.warnings = await steps.carry_out(self.experiment.before_each)
+            account.prepared, warnings = await steps.carry_out(self.experiment.before_each)
+            account.warnings += warnings
 
     def _folder(self, number: int) -> Callable[[str, str], Path]:
         def make(seat: str, phase: str) -> Path:
