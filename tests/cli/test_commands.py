@@ -125,6 +125,21 @@ def test_a_plan_says_how_many_trials_disturbances_may_cost(steelyard, tmp_path):
     assert "disturbed trials are made again, at most twice the trials: 24" in said.out
 
 
+def test_plan_warns_of_a_closed_loop_during_an_outage(steelyard, tmp_path):
+    tree = {
+        "experiment": "outage",
+        "roles": {"server": 1, "client": 1},
+        "services": {"db": {"use": "redis", "on": "server", "keep": "run"}},
+        "workload": {"use": "redis_benchmark", "on": "client", "to": "db"},
+        "timeline": [{"at": "1s", "do": "pause", "service": "db", "node": 0, "length": "1s"}],
+    }
+    path = tmp_path / "outage.yaml"
+    path.write_text(json.dumps(tree))
+    said = steelyard("plan", "--site", "local:2", str(path))
+    assert "\nwarning: requests of redis_benchmark wait for each other, so few of them see the" in said.out
+    assert len(steelyard("plan", "--site", "local:2", "--json", str(path)).document["warnings"]) == 1
+
+
 def test_list_and_show(steelyard):
     assert "no runs" in steelyard("list").err
     steelyard(*SLEEPS)

@@ -59,6 +59,13 @@ def test_entries_fire_in_the_order_of_the_file_each_when_the_one_before_is_compl
     assert said.read_text() == "late\n"
 
 
+def test_a_closed_loop_during_an_outage_is_a_warning_of_the_run(played: Callable[..., api.Run]) -> None:
+    nobody = {"use": "redis_benchmark", "on": "client", "server": "127.0.0.1", "port": 1}
+    run = played({"at": "0s", "do": "pause", "service": "net", "node": 0}, workload=nobody)
+    (text,) = [text for text in run.record.warnings if "coordinated omission" in text]
+    assert text.endswith("see the outage of `pause` (coordinated omission); take ycsb with a `rate`")
+
+
 def test_again_and_again_beside_the_others(played: Callable[..., api.Run]) -> None:
     run = played(
         {"at": "0.2s", "every": "200ms", "do": "run", "run": ["true"], "on": "server"},

@@ -71,6 +71,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
         "commands of one trial:",
         *(f"  {name:12} {shown(command_)}" for name, command_ in found.commands),
+        *(f"warning: {text}" for text in found.warnings),
         *_lacks(found),
     ]
 
@@ -182,5 +183,6 @@ def _document(found: Preview) -> dict[str, Any]:
         "seconds": found.seconds,
         "disk": found.disk,
         "commands": [{"phase": name, "argv": command_.argv} for name, command_ in found.commands],
+        "warnings": list(found.warnings),
         "lacks": [tool.name for tool in found.lacks],
     }

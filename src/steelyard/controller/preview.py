@@ -15,6 +15,7 @@ from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_all, tools_of
+from steelyard.spec.omission import omissions
 from steelyard.spec.placing import Placing, hosts_used, placing
 from steelyard.stats.holding import AGAIN
 from steelyard.tools.find import missing
@@ -31,7 +32,7 @@ class Preview:
     `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
     in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
     `restricted` says how services restrict the order; empty where they do not. With `find`, `cells` are those
-    at the bounds of the `searches`.
+    at the bounds of the `searches`. `warnings` say what the figures will not tell.
     """
 
     cells: tuple[Cell, ...]
@@ -47,6 +48,7 @@ class Preview:
     restricted: str = ""
     searches: tuple[Search, ...] = ()
     replaces: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def planned(self) -> tuple[int, int]:
@@ -77,6 +79,7 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
         restriction(experiment, len(design.groups)),
         design.searches,
         design.replaces,
+        tuple(omissions(experiment, sample)),
     )
 
 

@@ -41,6 +41,7 @@ from steelyard.remote.tasks import first, tasks
 from steelyard.remote.token import Token
 from steelyard.services._address import numeric
 from steelyard.spec.bind import tools_of
+from steelyard.spec.omission import omissions
 from steelyard.spec.placing import claims_of, hosts_used, sizes
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import Store
@@ -218,7 +219,7 @@ class Sitting:
             turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
-            for text in self.site.site.warnings():
+            for text in (*self.site.site.warnings(), *omissions(self.experiment, self._part.cells)):
                 self._warn(text)
             if self.experiment.services:
                 await asyncio.gather(*map(_in_numbers, hosts))

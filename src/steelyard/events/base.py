@@ -66,14 +66,15 @@ class Event(ABC, Generic[OptionsT]):
 
     It sets `options`, its `EventOptions` class; `capability`, the protocol that its service must have;
     `site_must`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its facts
-    that are figures of the trial, beside the time it took; `examples`, option mappings for the catalogue and
-    the contract tests. Methods raise HostError.
+    that are figures of the trial, beside the time it took; `stops`, whether something answers nobody for a
+    while; `examples`, option mappings for the catalogue and the contract tests. Methods raise HostError.
     """
 
     options: ClassVar[type[EventOptions]] = EventOptions
     capability: ClassVar[type[Any] | None] = None
     site_must: ClassVar[frozenset[str]] = frozenset()
     metrics: ClassVar[tuple[Metric, ...]] = ()
+    stops: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __init__(self, chosen: OptionsT, scene: Scene) -> None:

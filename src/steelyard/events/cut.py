@@ -32,6 +32,7 @@ class Cut(Event[CutOptions]):
 
     options = CutOptions
     site_must = frozenset({"cut-network"})
+    stops = True
     examples = ({"on": "db[2]"}, {"on": "db[:2]", "length": "10s"})
 
     def check(self) -> None:

@@ -17,6 +17,7 @@ class Kill(NodeEvent[NodeOptions]):
 
     options = NodeOptions
     capability = Killable
+    stops = True
     examples = ({"service": "ring", "node": 1},)
 
     async def happen(self) -> Mapping[str, Any]:

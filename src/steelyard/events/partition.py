@@ -31,6 +31,7 @@ class Partition(Event[PartitionOptions]):
 
     options = PartitionOptions
     site_must = frozenset({"part-network"})
+    stops = True
     examples = ({"between": ["db[:2]", "db[2:]"]},)
 
     def check(self) -> None:

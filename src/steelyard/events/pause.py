@@ -28,6 +28,7 @@ class Pause(NodeEvent[PauseOptions]):
 
     options = PauseOptions
     capability = Pausable
+    stops = True
     examples = ({"service": "ring", "node": 1}, {"service": "ring", "node": 1, "length": "5s"})
 
     async def happen(self) -> Mapping[str, Any]:

@@ -88,6 +88,14 @@ class Workload(ABC, Generic[OptionsT]):
         """How its metrics went over time in a measured phase, where the output tells. Pure as `parse`."""
         return ()
 
+    def closed_loop(self) -> str | None:
+        """Where each request waits for the answer to the one before: how to have them sent when they are due.
+
+        None where they are, and for a workload that has no requests. Few requests of a closed loop see an
+        outage, as nobody sends any meanwhile; a timeline that stops a service warns of that.
+        """
+        return None
+
     def directory(self) -> str:
         """Where its files lie: `scratch`, or an absolute path in which the run makes (and removes) a
         directory of its own. Either way a command uses `Place.scratch` and nothing else."""

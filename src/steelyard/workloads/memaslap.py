@@ -110,6 +110,10 @@ class Memaslap(Workload[MemaslapOptions]):
         """See `_memaslap_output`. Raises ParseFailure."""
         return result.reading(output, **self._kinds())
 
+    def closed_loop(self) -> str | None:
+        """Always: it keeps to no rate."""
+        return "take ycsb with a `rate`"
+
     def seconds(self) -> float | None:
         """The time, and the end of what is under way."""
         return self.chosen.duration + 0.1

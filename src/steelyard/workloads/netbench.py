@@ -128,6 +128,10 @@ class Netbench(Workload[NetbenchOptions]):
         """See `_netbench_output`. Raises ParseFailure."""
         return result.transactions(output)
 
+    def closed_loop(self) -> str | None:
+        """Always: it knows no rate."""
+        return "take sockperf with `mode: under-load`"
+
     def seconds(self) -> float | None:
         """The time, and about a fifth more to fold the trace."""
         return self.chosen.duration * 1.2 + 0.2

@@ -122,6 +122,10 @@ class Pgbench(Workload[PgbenchOptions]):
         """What each second brought."""
         return result.series(output.stderr)
 
+    def closed_loop(self) -> str | None:
+        """Unless they are due at a rate."""
+        return None if self.chosen.rate else "give `rate`"
+
     def seconds(self) -> float | None:
         """The time, and about a tenth of a second for each scale to make the tables."""
         return self.chosen.duration + 0.3 + 0.1 * self.chosen.scale

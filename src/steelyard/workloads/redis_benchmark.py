@@ -139,6 +139,10 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
         """See `_redis_benchmark_output`. Raises ParseFailure."""
         return result.reading(output.stdout, self.chosen.tests, self.chosen.requests)
 
+    def closed_loop(self) -> str | None:
+        """Always: it knows no rate."""
+        return "take ycsb with a `rate`"
+
     def seconds(self) -> float | None:
         """At about 50,000 requests a second without a pipeline, which is a guess."""
         return 0.2 + len(self.chosen.tests) * self.chosen.requests / 50_000

@@ -132,6 +132,10 @@ class Sockperf(Workload[SockperfOptions]):
             return result.throughput(output, int(self.chosen.message))
         return result.round_trips(output)
 
+    def closed_loop(self) -> str | None:
+        """In ping-pong, also at a rate: what was due meanwhile counts from when it was sent."""
+        return "take `mode: under-load`" if self.chosen.mode == "ping-pong" else None
+
     def seconds(self) -> float | None:
         """The time, and about 2.2 s that sockperf takes around it."""
         return self.chosen.duration + 2.2

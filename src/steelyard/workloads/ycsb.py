@@ -81,6 +81,10 @@ class Ycsb(Workload[YcsbOptions]):
         """Throughput and latencies over time. Raises ParseFailure."""
         return self._figures().series(found(output, loaded=phase == "load"))
 
+    def closed_loop(self) -> str | None:
+        """Unless they are due at a rate."""
+        return None if self.chosen.rate else "give `rate`"
+
     def seconds(self) -> float | None:
         """The run as it is asked for; a load, and operations without a rate, by a guess."""
         chosen, rate = self.chosen, self.chosen.rate or _GUESS

@@ -1,0 +1,43 @@
+"""Coordinated omission: closed loops during events that stop a service, of which their latency tells little.
+
+Source: Gil Tene, "How NOT to Measure Latency"; Schroeder, Wierman, Harchol-Balter, "Open Versus Closed: A
+Cautionary Tale", NSDI 2006. Clients that wait with a server that stands still send nothing meanwhile, so that
+an outage of seconds shows in a handful of requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.model.experiment import Experiment
+from steelyard.model.trial import Cell
+from steelyard.model.uses import WorkloadUse
+from steelyard.spec.bind import bound, event_class
+from steelyard.spec.timeline import phase_of
+
+MOST_TRIED = 200
+
+
+def omissions(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """A sentence for each measured workload that is a closed loop in some cell while an event stops it.
+
+    What a function of the user's will yield is not known.
+    """
+    tried = cells[:: max(1, len(cells) // MOST_TRIED)]
+    found = (
+        f"requests of {use.use} wait for each other, so few of them see the outage of "
+        f"`{'` and `'.join(events)}` (coordinated omission); {remedy}"
+        for use, events in _stopped(experiment)
+        for remedy in dict.fromkeys(bound(use, cell).closed_loop() for cell in tried)
+        if remedy
+    )
+    return list(dict.fromkeys(found))
+
+
+def _stopped(experiment: Experiment) -> Iterator[tuple[WorkloadUse, list[str]]]:
+    """The measured workloads, each with the events that stop something during its phase."""
+    stopping = [entry for entry in experiment.timeline if event_class(entry.do).stops]
+    for use in experiment.workload:
+        during = [entry.do for entry in stopping if phase_of(entry, experiment) is use]
+        if use.measured and during:
+            yield use, list(dict.fromkeys(during))
