@@ -54,6 +54,7 @@ class Plan:
     copies: Callable[[Cell], int] | None = None
     on: Callable[[Cell], Sequence[str]] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    short: Callable[[int], Mapping[str, int]] | None = None
     state: str = "complete"
     seed: int = 4711
     design: Mapping[str, Any] = field(default_factory=dict)
@@ -130,6 +131,7 @@ def _trial(
     line |= {"copies": plan.copies(cell)} if plan.copies else {}
     line |= {"on": list(plan.on(cell))} if plan.on else {}
     line |= {"facts": plan.facts} if plan.facts else {}
+    line |= {"short": dict(plan.short(repetition))} if plan.short else {}
     folder = writer.phase_folder(number, "host-0", "command")
     (folder / "stdout").write_text("said\n")
     if plan.histograms:

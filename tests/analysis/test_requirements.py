@@ -8,7 +8,7 @@ import pytest
 from steelyard.analysis.requirements import Verdict, failed, judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
-from steelyard.model.metric import Metric
+from steelyard.model.metric import Metric, latency_metrics
 
 RATE = Metric("rate", "1/s", "higher")
 MET, NOT, OPEN, MISSING = Verdict.MET, Verdict.NOT_MET, Verdict.UNDECIDED, Verdict.MISSING
@@ -212,3 +212,21 @@ def test_a_damaged_requirement_is_one_clear_error(build):
     record.folder.design.write_text(json.dumps(content))
     with pytest.raises(StoreError, match="recorded requirement cannot be read"):
         judged(record)
+
+
+@pytest.mark.parametrize(
+    ("having", "bound", "verdict"),
+    [(0, "1 s", MISSING), (7, "1 s", MET), (6, "1 s", OPEN), (6, "1 ms", NOT)],
+)
+def test_a_quantile_of_too_few_samples_meets_no_requirement(build, having, bound, verdict):
+    record = build(
+        parameters={"a": [1]},
+        metrics=latency_metrics("wait", "time"),
+        repetitions=7,
+        figures=lambda cell, repetition, rng: {"wait_p99": 0.1} if repetition <= having else {},
+        short=lambda repetition: {"wait_p99": 37} if repetition > having else {},
+        require=[f"wait_p99.median <= {bound}"],
+    )
+    ((ruling,),) = (one.rulings for one in judged(record))
+    assert ruling.verdict is verdict
+    assert ("wait_p99 needs 100 samples" in ruling.note) == (having < 7)

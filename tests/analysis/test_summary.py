@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis.summary import summarise_run
-from steelyard.model.metric import Metric
+from steelyard.analysis.summary import summarise_run, too_few
+from steelyard.model.metric import Metric, latency_metrics
 from steelyard.stats.sample import LARGEST
 
 RATE = Metric("rate", "1/s", "higher")
@@ -165,3 +165,31 @@ def test_whatever_was_measured_the_summary_stands(build, values):
         assert math.isfinite(one.summary.mean)
     else:
         assert "is no measurement" in one.reason
+
+
+P99 = latency_metrics("wait", "time")[3]
+
+
+def test_a_quantile_of_too_few_samples_is_no_figure_and_says_so(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=[P99],
+        figures=lambda *_: {},
+        short=lambda repetition: {"wait_p99": 30 + repetition},
+    )
+    one = summarise_run(record).cells[0].metrics["wait_p99"]
+    assert one.summary is None
+    assert one.reason == "wait_p99 needs 100 samples; 6 trials had 31 to 36"
+
+
+def test_trials_with_enough_samples_do_not_hide_those_without(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=[P99],
+        repetitions=7,
+        figures=lambda cell, repetition, rng: {"wait_p99": 0.1} if repetition > 1 else {},
+        short=lambda repetition: {"wait_p99": 37} if repetition == 1 else {},
+    )
+    one = summarise_run(record).cells[0].metrics["wait_p99"]
+    assert (len(one.values), one.short) == (6, (37,))
+    assert too_few(one.metric, one.short) == "wait_p99 needs 100 samples; 1 trial had 37"

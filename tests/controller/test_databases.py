@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
 import tempfile
@@ -96,3 +97,14 @@ def test_a_client_with_a_wrong_password_is_refused_and_neither_is_told(
     assert trial.result.category == "crashed", trial.message
     assert said in trial.message
     assert PASSWORD.encode() not in words(run.record.folder.path)
+
+
+def test_percentiles_of_too_few_requests_are_no_figures(told: Any) -> None:
+    few = {**REDIS, "tests": ["set"], "requests": 60, "copies": 2}
+    run = measured(told, {"use": "redis"}, few)
+    (trial,) = run.record.trials
+    assert "set_latency_p99" in trial.result.metrics, "copies have enough together"
+    assert "set_latency_p999" not in trial.result.metrics
+    assert 120 <= trial.short["set_latency_p999"] < 1000
+    document = json.loads((run.record.folder.trial(1) / "metrics.json").read_text())
+    assert all("set_latency_p99" not in values for values in document["copies"].values())

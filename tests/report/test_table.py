@@ -4,7 +4,7 @@ import pytest
 
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
-from steelyard.model.metric import Metric
+from steelyard.model.metric import Metric, latency_metrics
 from steelyard.report.columns import width
 from steelyard.report.table import result_lines, table_lines
 
@@ -154,6 +154,18 @@ def test_sequential_stops_outliers_and_drift_are_told(build):
     assert "repetitions stopped at precision: sequential" in text
     assert "outliers: tukey set aside 0 values" in text
     assert "rate: repetitions are not independent in a=1." in text
+
+
+def test_quantiles_of_too_few_samples_are_told(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=latency_metrics("wait", "time"),
+        figures=lambda *_: {"wait_p50": 0.1},
+        short=lambda repetition: {"wait_p99": 37, "wait_p999": 37},
+    )
+    text = "\n".join(lines(record))
+    assert "wait_p99 needs 100 samples; 6 trials had 37: let them run longer." in text
+    assert "wait_p999 needs" not in text, "no table leads with it"
 
 
 def test_many_cells_can_be_cut_short(build):

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from steelyard.analysis.damage import readable
-from steelyard.analysis.summary import CellSummary, RunSummary
+from steelyard.analysis.summary import CellSummary, RunSummary, too_few
 from steelyard.errors import StoreError, UsageError
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Metric, OverRepetitions
@@ -131,6 +131,9 @@ def _ruling(
     verdict, note = _verdict(requirement, over, value, interval)
     if verdict is Verdict.UNDECIDED and interval is None and over == "median":
         note = measured.summary.interval_reason
+    if measured.short:
+        verdict = Verdict.UNDECIDED if verdict is Verdict.MET else verdict
+        note = "; ".join(filter(None, (too_few(measured.metric, measured.short), note)))
     return Ruling(cell.cell, verdict, value, interval, "; ".join(filter(None, (note, _left_out(cell)))))
 
 

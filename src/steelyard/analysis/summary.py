@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.analysis.damage import readable
@@ -23,7 +23,8 @@ class CellMetric:
 
     `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
     is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
-    where there are any: worth a look, but no result. `independence` tells of drift among the values.
+    where there are any: worth a look, but no result. `independence` tells of drift among the values. `short`
+    are how many observations each trial had that has no figure, because a quantile needs more.
     `with_disturbed` is the metric with the disturbed trials counted in, where there are any.
     """
 
@@ -34,6 +35,7 @@ class CellMetric:
     reason: str
     independence: Independence | None
     marked: float | None = None
+    short: tuple[int, ...] = ()
     with_disturbed: AllTrials | None = None
 
     @property
@@ -190,15 +192,25 @@ def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMe
     having = [trial for trial in pooled if metric.name in trial.result.metrics]
     numbers = tuple(trial.number for trial in having)
     values = tuple(trial.result.metrics[metric.name] for trial in having)
+    short = tuple(trial.short[metric.name] for trial in pooled if metric.name in trial.short)
     if not values:
-        return CellMetric(metric, (), (), None, f"no trial has a value of {metric.name}", None)
+        reason = too_few(metric, short) if short else f"no trial has a value of {metric.name}"
+        return CellMetric(metric, (), (), None, reason, None, short=short)
     try:
         summary = summarise(values, outliers=policy)
         dependence = independence(values)
     except (ValueError, TypeError) as error:
         # One absurd figure must not cost the whole report.
         return CellMetric(metric, (), (), None, f"{metric.name}: {error}", None)
-    return CellMetric(metric, numbers, values, summary, "", dependence)
+    return CellMetric(metric, numbers, values, summary, "", dependence, short=short)
+
+
+def too_few(metric: Metric, short: Sequence[int]) -> str:
+    """Why trials with so many observations have no figure of a quantile."""
+    low, high = min(short), max(short)
+    had = f"{low}" if low == high else f"{low} to {high}"
+    trials = f"{len(short)} trial{'s' if len(short) > 1 else ''}"
+    return f"{metric.name} needs {metric.samples} samples; {trials} had {had}"
 
 
 def _unpooled(metric: Metric, trials: list[TrialRecord], reason: str) -> CellMetric:

@@ -20,6 +20,7 @@ class Account:
     prepared: Mapping[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
+    short: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -51,5 +52,6 @@ class Account:
         if ended.reading:
             self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
             self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}
+            self.short |= {prefix + name: count for name, count in ended.reading.short.items()}
             self.facts[ended.name] = dict(ended.reading.facts)
             self.marks += ended.reading.marks

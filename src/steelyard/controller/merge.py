@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from steelyard.model.metric import Mark, Metric, OverCopies, Reading
@@ -22,15 +23,34 @@ def merged(metrics: Iterable[Metric], readings: Mapping[str, Reading]) -> Readin
     """One reading from those of all copies, which are named.
 
     Each scalar becomes one as its metric says; one that a copy lacks is left out: a sum of some is no sum.
-    Histograms are added up, and quantiles taken from the sum: an average of percentiles would be none.
+    Histograms are added up, and quantiles taken from the sum: an average of percentiles would be none. A copy
+    without its histogram among others that have one marks the trial.
     """
     if len(readings) == 1:
         return next(iter(readings.values()))
     declared = list(metrics)
-    bins = {m.name: found for m in declared if (found := _bins(m.name, readings))}
+    bins = {m.name: _bins(m.name, readings) for m in declared if _having(m.name, readings)}
     values = {m.name: value for m in declared if (value := _value(m, readings, bins)) is not None}
     facts = {name: dict(reading.facts) for name, reading in readings.items() if reading.facts}
-    return Reading(values, bins, _marks(readings), facts)
+    return founded(declared, Reading(values, bins, (*_marks(readings), *_lacks(bins, readings)), facts))
+
+
+def founded(metrics: Iterable[Metric], reading: Reading) -> Reading:
+    """The reading without quantiles that rest on too few observations: `short` has those.
+
+    What is left out here is a figure nowhere: not in tables, requirements, searches, stop rules, comparisons
+    or exports. A quantile whose tool tells no histogram stays, as nobody knows on how many it rests.
+    """
+    counts = {name: sum(bins.values()) for name, bins in reading.histograms.items()}
+    short = {
+        metric.name: counts[metric.histogram]
+        for metric in metrics
+        if metric.name in reading.values
+        and metric.histogram in counts
+        and counts[metric.histogram] < metric.samples
+    }
+    values = {name: value for name, value in reading.values.items() if name not in short}
+    return dataclasses.replace(reading, values=values, short=short)
 
 
 def over_copies(name: str, how: OverCopies, readings: Mapping[str, Reading]) -> float | None:
@@ -44,9 +64,21 @@ def _value(
 ) -> float | None:
     if metric.kind != "scalar":
         return None
-    if metric.histogram is not None and metric.histogram in bins and metric.quantile is not None:
-        return Histogram.of(bins[metric.histogram]).quantile(metric.quantile)
+    if metric.quantile is not None and (found := bins.get(metric.histogram or "")):
+        return Histogram.of(found).quantile(metric.quantile)
     return over_copies(metric.name, metric.over_copies, readings)
+
+
+def _having(name: str, readings: Mapping[str, Reading]) -> list[str]:
+    return [copy for copy, reading in readings.items() if name in reading.histograms]
+
+
+def _lacks(bins: Iterable[str], readings: Mapping[str, Reading]) -> Iterator[Mark]:
+    for name in bins:
+        having = _having(name, readings)
+        if lacking := [copy for copy in readings if copy not in having]:
+            who = ", ".join(lacking)
+            yield Mark("incomplete", f"percentiles of {name} are without {who}, which has no histogram of it")
 
 
 def _bins(name: str, readings: Mapping[str, Reading]) -> dict[float, int]:

@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.controller.crew import Berth
 from steelyard.controller.evidence import judge, reading_of
 from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
-from steelyard.controller.merge import merged
+from steelyard.controller.merge import founded, merged
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
 from steelyard.model.metric import Reading
@@ -201,7 +201,8 @@ class _Stage:
         try:
             judge(phase, ended.exit, folder, limit)
             if phase.measured and self.use.measured:
-                reading = reading_of(self.workload, phase, ended.exit, folder)
+                read = reading_of(self.workload, phase, ended.exit, folder)
+                reading = founded(self.workload.metrics(), read)
                 ended = dataclasses.replace(ended, reading=reading)
         except TrialFailure as failure:
             ended = dataclasses.replace(ended, failure=_named(failure, berth, berths))

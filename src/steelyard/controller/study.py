@@ -102,6 +102,8 @@ class Study:
             line |= {"copies": result.copies, "on": list(result.on)}
         if account.failure:
             line |= {"category": account.failure.category, "message": account.failure.message}
+        if account.short:
+            line["short"] = account.short
         if account.facts:
             line["facts"] = account.facts
         return line | ({"retried": True} if again else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -39,6 +40,13 @@ class Metric:
     quantile: float | None = None
     secondary: bool = False
 
+    @property
+    def samples(self) -> int:
+        """Observations from which on it is a figure: a quantile q needs 1 / (1 - q), as 100 for p99."""
+        if self.quantile is None or self.quantile >= 1:
+            return 1
+        return math.ceil(1 / (1 - self.quantile) - 1e-9)
+
 
 def latency_metrics(name: str, about: str, *, secondary: bool = False) -> tuple[Metric, ...]:
     """A latency histogram `name` and its usual quantiles `name_p50` … `name_p999`."""
@@ -75,8 +83,8 @@ class Mark:
 
     `fallback`: the tool did something else than was asked (buffered instead of direct, lower depth).
     `disturbed`: something beside the workload had a say (foreign CPU load, steal, throttling, swapping).
-    `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended; or the
-    phase left processes behind.
+    `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended; the phase
+    left processes behind; or some copies lack what a figure of all of them is made of.
 
     `cause` says in a word or two what it was, `amount` how much of it, in `unit`; both may be left out.
     """
@@ -111,11 +119,13 @@ class Reading:
     """What a workload's output says.
 
     `values`: metric name to value in the metric's unit. `histograms`: metric name to bins, where a bin is
-    its representative value in the metric's unit and its count. `facts`: what the tool said it really did
-    (engine, achieved depth, version), kept in the record as they are.
+    its representative value in the metric's unit and its count; an empty one says that nothing was there to
+    count. `facts`: what the tool said it really did (engine, achieved depth, version), kept in the record as
+    they are. `short`: quantiles that rest on too few observations, with how many; they are no values.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     histograms: Mapping[str, Mapping[float, int]] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    short: Mapping[str, int] = field(default_factory=dict)

@@ -31,7 +31,10 @@ State = Literal["submitted", "running", "complete", "interrupted", "failed", "di
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """A finished trial: its result and where the rest of it lies."""
+    """A finished trial: its result and where the rest of it lies.
+
+    `short` are quantiles that it has no figure of, with how many observations there were.
+    """
 
     number: int
     result: Result
@@ -39,6 +42,7 @@ class TrialRecord:
     attempt: int = 1
     message: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    short: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -272,6 +276,7 @@ def trial_record(line: Mapping[str, Any]) -> TrialRecord:
         int(line.get("attempt", 1)),
         str(line.get("message", "")),
         dict(line.get("facts", {})),
+        {str(name): int(count) for name, count in line.get("short", {}).items()},
     )
 
 

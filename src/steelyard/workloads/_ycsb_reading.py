@@ -63,7 +63,7 @@ class Figures:
             for metric, section in self._sections(name):
                 bins = _seconds(found.logs.get(section, ()), first, self.chosen.interval)
                 values |= _quantiles(metric, bins)
-                histograms |= {metric: dict(bins.bins)} if bins.bins else {}
+                histograms[metric] = dict(bins.bins)
             values |= self._counts(name, found, first)
         values["failed_share"] = failed = _failed_share(values)
         values["throughput"] = _tried(found, first) * (1 - failed)

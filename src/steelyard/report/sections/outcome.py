@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from steelyard.analysis.drift import drift
 from steelyard.analysis.requirements import Judged, Verdict
-from steelyard.analysis.summary import CellMetric, RunSummary
+from steelyard.analysis.summary import CellMetric, RunSummary, too_few
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.place import machine
@@ -139,6 +139,8 @@ def doubts(summary: RunSummary) -> list[str]:
         whole = drift(summary, metric) if len(summary.cells) > 1 else None
         if whole and whole.warning:
             texts.append(f"{metric.name}, all cells together: {whole.warning}.")
+        if short := [count for cell in summary.cells for count in cell.metrics[metric.name].short]:
+            texts.append(f"{too_few(metric, short)}: let them run longer.")
         cells = [
             cell.cell.key
             for cell in summary.cells
