@@ -16,11 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patience import PATIENCE
+from steelyard.collectors.clocks import judge_clocks
 from steelyard.errors import HostError, HostLost
 from steelyard.model.command import Command
 from steelyard.remote import piped, wire
 from steelyard.remote.agent import Agent, Pace
 from steelyard.remote.base import Streams
+from steelyard.remote.clocks import own_clocks
 from steelyard.remote.far_child import RemoteChild
 from steelyard.remote.minder import CHILD_VARIABLE
 from steelyard.remote.minder.processes import environment, read_proc, variable
@@ -121,6 +123,17 @@ def test_the_end_of_the_way_ends_all(run, agent):
     far = asyncio.run(story())
     assert gone(run, far.scratch)
     assert run.until(lambda: temporary() == [])
+
+
+def test_the_clocks_of_a_far_host_are_those_of_its_machine(run, agent):
+    async def story():
+        async with Far(run) as far:
+            return own_clocks(), await far.host.clocks(), await far.host.clocks()
+
+    own, *told = asyncio.run(story())
+    for clocks in told:
+        assert clocks.wall - clocks.boot == pytest.approx(own.wall - own.boot, abs=own.within + clocks.within)
+    assert judge_clocks(*told) == ()
 
 
 def test_silence_ends_all(run, agent):

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from steelyard.collectors import disturbance
+from steelyard.collectors.clocks import judge_clocks
 from steelyard.collectors.disturbance import Snapshot, judge, quota_files, snapshot
 from steelyard.controller.crew import machines
 from steelyard.controller.sampler import OfHost, OfService, Sampler
@@ -23,6 +24,8 @@ from steelyard.errors import SteelyardError
 from steelyard.model.method import Telemetry as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
+from steelyard.remote.clocks import Clocks, own_clocks
+from steelyard.remote.local import this_machine
 from steelyard.services.base import Metered
 from steelyard.store.layout import RunFolder
 
@@ -50,15 +53,17 @@ class Machine:
 class Watched:
     """What was seen of a machine when a trial began; `marks` looks again and judges."""
 
-    def __init__(self, machine: Machine, before: Snapshot, patterns: tuple[str, ...]) -> None:
-        self._machine, self._before, self._patterns = machine, before, patterns
+    def __init__(
+        self, machine: Machine, before: Snapshot, clocks: Clocks | None, patterns: tuple[str, ...]
+    ) -> None:
+        self._machine, self._before, self._clocks, self._patterns = machine, before, clocks, patterns
         self._began, self._own_before = time.monotonic(), machine.host.own_user_time()
 
     @classmethod
     async def begin(cls, machine: Machine, long: bool) -> Watched:
         """Look for the first time."""
-        patterns = await machine.patterns(long)
-        return cls(machine, snapshot(await machine.host.read(patterns)), patterns)
+        patterns, clocks = await machine.patterns(long), await machine.host.clocks()
+        return cls(machine, snapshot(await machine.host.read(patterns)), clocks, patterns)
 
     async def marks(self, user_time: UserTime) -> tuple[Mark, ...]:
         """What disturbed the trial here; `user_time` tells what its processes on some hosts used (s)."""
@@ -66,14 +71,16 @@ class Watched:
         wall = time.monotonic() - self._began
         ours = user_time(self._machine.names) + host.own_user_time() - self._own_before
         after = snapshot(await host.read(self._patterns))
-        return judge(self._before, after, wall=wall, ours=ours, own=host.own_processes())
+        load = judge(self._before, after, wall=wall, ours=ours, own=host.own_processes())
+        return load + judge_clocks(self._clocks, await host.clocks())
 
 
 class AllWatched:
-    """All machines of a trial."""
+    """All machines of a trial, and the clocks of the controller's own where no host is on it."""
 
     def __init__(self, watch: Watch, watched: Sequence[Watched]) -> None:
         self._watch, self._watched = watch, watched
+        self._clocks = None if watch.is_here else own_clocks()
 
     async def marks(self, user_time: UserTime) -> list[Mark]:
         """What disturbed the trial, and on which machine where there are several."""
@@ -83,6 +90,8 @@ class AllWatched:
             for machine, some in zip(self._watch.machines, found, strict=True)
             for mark in some
         ]
+        here = judge_clocks(self._clocks, own_clocks())
+        marks += [Mark(mark.kind, f"the controller's machine: {mark.reason}") for mark in here]
         if not self._watch.turn.alone():
             marks.append(Mark("disturbed", "another run measured on this machine", "another run"))
         return marks
@@ -99,8 +108,9 @@ class Watch:
         turn: Turn,
         warn: Callable[[str], None],
     ) -> None:
-        self.machines = [Machine(of) for of in machines(hosts).values()]
-        self.turn = turn
+        of_machine = machines(hosts)
+        self.machines, self.turn = [Machine(of) for of in of_machine.values()], turn
+        self.is_here = this_machine() in of_machine
         self._folder, self._every, self._warn = folder, asked.every, warn
         self._lasted: dict[str, float] = {}
 
@@ -123,12 +133,12 @@ class Watch:
         watched = await asyncio.gather(
             *(Watched.begin(machine, long or thorough) for machine in self.machines)
         )
-        began = time.monotonic()
+        of_all, began = AllWatched(self, watched), time.monotonic()
         try:
             async with AsyncExitStack() as scope:
                 for sampler in self._samplers(number, metered or {}) if long else ():
                     await scope.enter_async_context(self._sampling(sampler, number))
-                yield AllWatched(self, watched)
+                yield of_all
         finally:
             self._lasted[cell] = time.monotonic() - began
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.command import Command, Exit
+from steelyard.remote.clocks import Clocks
 from steelyard.remote.mark import Mark
 
 
@@ -113,6 +114,10 @@ class Host(ABC):
     async def clock(self) -> Clock:
         """How its wall clock stands to ours; exact where the clock is the same."""
         return Clock(0.0, 0.0)
+
+    async def clocks(self) -> Clocks | None:
+        """Its clocks at one moment, to be compared with a later one; None where it does not tell."""
+        return None
 
     async def check(self) -> None:
         """Make sure that it answers, reaching for it again where it was lost. Raises HostLost."""

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Process, Streams, finish
+from steelyard.remote.clocks import Clocks, own_clocks
 from steelyard.remote.gate import GatedProcess, gated
 from steelyard.remote.lease import Child, Lease, StartError
 from steelyard.remote.minder.scratch import remove_scratch
@@ -56,6 +57,10 @@ class LocalHost(Host):
     def own_user_time(self) -> float:
         """The controller's; the minder's is too little to matter."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+    async def clocks(self) -> Clocks:
+        """Our own."""
+        return own_clocks()
 
     async def start(
         self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None

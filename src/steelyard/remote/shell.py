@@ -17,6 +17,7 @@ from steelyard.model.command import Command
 from steelyard.remote import copying, scripts, wire
 from steelyard.remote.agent import Agent, Pace, Refused
 from steelyard.remote.base import Clock, Host, Process, Streams
+from steelyard.remote.clocks import FILES, Clocks
 from steelyard.remote.far_child import NotStarted
 from steelyard.remote.mark import Mark
 from steelyard.remote.output import Output
@@ -177,13 +178,20 @@ class ShellHost(Host):
 
     async def _tell_time(self) -> Clock:
         asked = time.time_ns()
-        answer = await self._ask("clock")
+        there = await self._wall_clock()
         heard = time.time_ns()
+        return Clock((there - (asked + heard) / 2) / 1e9, (heard - asked) / 2e9 + _coarse(there))
+
+    async def _wall_clock(self) -> int:
+        answer = await self._ask("clock")
         if not re.fullmatch(rb"[0-9]{1,19}", answer):
             raise HostError(f"host {self.name}: {answer[:40]!r} is no time")
-        there = int(answer)
-        coarse = 1.0 if there % 10**9 == 0 else 0.0  # a date(1) that knows whole seconds only
-        return Clock((there - (asked + heard) / 2) / 1e9, (heard - asked) / 2e9 + coarse)
+        return int(answer)
+
+    async def clocks(self) -> Clocks | None:
+        """Its wall clock, asked before and after the files that tell of the others; see `Host`."""
+        earliest, files, latest = await self._wall_clock(), await self.read(FILES), await self._wall_clock()
+        return Clocks.from_files(files, earliest / 1e9, latest / 1e9 + _coarse(latest))
 
     # Files ----------------------------------------------------------------------------------------------
 
@@ -335,3 +343,8 @@ class ShellHost(Host):
     def _say(self, text: str) -> None:
         with suppress(OSError), self._log.open("a") as log:
             log.write(f"{self.name}: {text[:500]}\n")
+
+
+def _coarse(wall: int) -> float:
+    """Seconds of doubt of a date(1) that knows whole seconds only."""
+    return 1.0 if wall % 10**9 == 0 else 0.0

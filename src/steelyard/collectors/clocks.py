@@ -1,0 +1,51 @@
+"""Was a clock stepped, or the machine suspended, during a trial?
+
+Durations of tools and the common start rest on the clocks: a step of the wall clock or a suspend makes
+figures wrong without any load that could be seen.
+
+Sources: clock_gettime(2); adjtimex(2); the kernel's kernel/time/timekeeping.c: CLOCK_REALTIME,
+CLOCK_MONOTONIC and CLOCK_BOOTTIME are one clock with three offsets. What NTP slews, all three follow, so
+REALTIME less BOOTTIME changes only when the wall clock is set, and BOOTTIME less MONOTONIC only when the
+machine sleeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.model.metric import Mark
+from steelyard.remote.clocks import Clocks
+
+SLEW = 0.0005
+"""500 ppm, the fastest that the kernel slews: daemons that correct in many small steps keep to it, too."""
+DOUBT = 0.005
+"""Seconds that two readings may differ for no reason of the clocks', beyond the doubt they state."""
+
+
+def judge_clocks(before: Clocks | None, after: Clocks | None) -> tuple[Mark, ...]:
+    """How the clocks of a host disturbed what lay between two readings; nothing where it does not tell."""
+    if before is None or after is None:
+        return ()
+    reasons = (*_steps(before, after), *_suspends(before, after))
+    return tuple(Mark("disturbed", reason) for reason in reasons)
+
+
+def _steps(before: Clocks, after: Clocks) -> Iterator[str]:
+    lasted = after.boot - before.boot
+    step = after.wall - before.wall - lasted
+    if abs(step) > _doubt(before, after) + SLEW * max(lasted, 0.0):
+        yield f"the clock was stepped by {step:+.2f} s during the trial"
+
+
+def _suspends(before: Clocks, after: Clocks) -> Iterator[str]:
+    """How long is known where both clocks can be read, that it happened where the kernel counts it."""
+    if before.awake is not None and after.awake is not None:
+        asleep = after.boot - before.boot - (after.awake - before.awake)
+        if asleep > _doubt(before, after):
+            yield f"the machine was suspended for {asleep:.2f} s during the trial"
+    elif (after.suspends or 0) > (before.suspends or 0):
+        yield "the machine was suspended during the trial"
+
+
+def _doubt(before: Clocks, after: Clocks) -> float:
+    return DOUBT + before.within + after.within
