@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.analysis.damage import readable
 from steelyard.analysis.disturbed import AllTrials, all_trials
 from steelyard.analysis.importance import by_importance, named, primary
+from steelyard.analysis.overhead import Overhead, overhead
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.autocorrelation import Independence, independence
@@ -112,7 +113,8 @@ class RunSummary:
     """A run's cells in the order of the design, unmeasured ones included.
 
     `metrics` are the scalars, the most important first, of which `primary` are the first. `sequential`
-    is a sentence when a stop rule decided the number of repetitions, and empty otherwise.
+    is a sentence when a stop rule decided the number of repetitions, and empty otherwise. `overhead` is None
+    where it was not recorded.
     """
 
     run: str
@@ -122,6 +124,7 @@ class RunSummary:
     primary: tuple[Metric, ...]
     cells: tuple[CellSummary, ...]
     sequential: str
+    overhead: Overhead | None = None
 
     @property
     def trials(self) -> int:
@@ -157,6 +160,7 @@ def _summary(record: RunRecord, outliers: Policy | None) -> RunSummary:
         primary=tuple(primary(record.metrics.values(), asked)),
         cells=tuple(_cell(cell, found.get(cell.key, []), metrics, policy) for cell in record.cells),
         sequential=_sequential(design.get("repeat") or {}),
+        overhead=overhead(record.journal),
     )
 
 

@@ -22,6 +22,7 @@ from steelyard.controller.hold import Hold
 from steelyard.controller.keeper import Origin
 from steelyard.controller.limit import LATE, TimeLimit
 from steelyard.controller.observer import Observer
+from steelyard.controller.overhead import Overhead
 from steelyard.controller.scratch import Scratch, Scratches
 from steelyard.controller.signals import TIME_IS_SHORT, Stop, interruptible
 from steelyard.controller.study import Study
@@ -79,6 +80,7 @@ class Sitting:
         self.store, self.site, self.choices, self.origin = store, site, choices or Choices(), origin
         self.observer = observer or Observer()
         self.hold = Hold(experiment, writer, self.observer)
+        self._overhead = Overhead()
         self._done_before, self._splits = len(results), splits(choices, site)
         self._part = self._own_part()
 
@@ -171,9 +173,8 @@ class Sitting:
 
     def _end(self, state: str, reason: str, **more: Any) -> None:
         try:
-            self.writer.journal.write(
-                "run-ended", sync=True, state=state, reason=reason, **self._counts(), **more
-            )
+            more |= {"overhead": self._overhead.facts(), **self._counts()}
+            self.writer.journal.write("run-ended", sync=True, state=state, reason=reason, **more)
         finally:
             self.observer.ended(self.writer.folder, state, reason)
 
@@ -219,6 +220,7 @@ class Sitting:
             turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
+            scope.push_async_callback(self._overhead.ask, hosts)
             for text in (*self.site.site.warnings(), *omissions(self.experiment, self._part.cells)):
                 self._warn(text)
             if self.experiment.services:

@@ -100,6 +100,10 @@ class Host(ABC):
         """Seconds that our long-lived processes there have spent in user mode."""
         return 0.0
 
+    def agent(self) -> int | None:
+        """The process there that does everything for us; None where it cannot be told from its programs."""
+        return None
+
     @abstractmethod
     async def start(
         self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None

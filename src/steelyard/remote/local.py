@@ -58,6 +58,10 @@ class LocalHost(Host):
         """The controller's; the minder's is too little to matter."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
+    def agent(self) -> int:
+        """The minder."""
+        return self._lease.minder_pid
+
     async def clocks(self) -> Clocks:
         """Our own."""
         return own_clocks()

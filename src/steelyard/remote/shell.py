@@ -105,6 +105,11 @@ class ShellHost(Host):
         """The agent."""
         return frozenset({self._agent_pid})
 
+    def agent(self) -> int | None:
+        """The probe; the work of a shell is done by programs, of which nobody counts the time."""
+        is_probe = self._agent is not None and self._agent.hello.kind == "probe"
+        return self._agent_pid if is_probe else None
+
     # Programs -------------------------------------------------------------------------------------------
 
     async def start(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.derived import Derived
 from steelyard.analysis.disturbed import AllTrials
+from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
@@ -29,6 +30,7 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
         "experiment": summary.title,
         "outliers": summary.outliers,
         "sequential": summary.sequential,
+        "overhead": _overhead(summary.overhead),
         "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
         "cells": [_cell(cell) for cell in summary.cells],
         "requirements": [_requirement(one) for one in judged],
@@ -95,6 +97,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _overhead(found: Overhead | None) -> dict[str, Any] | None:
+    """CPU seconds, and the share of one core that they are."""
+    if found is None:
+        return None
+    shares = {"controller": found.of_a_core(found.controller)}
+    shares |= {"agents": found.of_a_core(sum(found.agents.values()))}
+    return {**dataclasses.asdict(found), "of_a_core": shares}
 
 
 def _cell(cell: CellSummary) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.summary import RunSummary
-from steelyard.report.wording import counted
+from steelyard.report.wording import counted, listed
 from steelyard.stats.interval import median_ranks
+from steelyard.units import show
 
 _POLICIES = {
     "none": "No outliers were set aside: the median and its interval hardly feel them.",
@@ -36,6 +38,7 @@ def method(summary: RunSummary) -> list[str]:
         " something beside the workload are shown and never pooled with the others. Only where too few count"
         " for an interval the figures are of all trials, and say what disturbed them. Percentiles of latency"
         " over several trials come from their merged histograms; percentiles are never averaged.",
+        *([_overhead(summary.overhead)] if summary.overhead else []),
     ]
 
 
@@ -71,3 +74,20 @@ def _sequential(summary: RunSummary) -> str:
         " repetition favours samples that look calm by luck, so these intervals hold the median a little less"
         " often than others: 94 to 96 % was measured in simulation."
     )
+
+
+def _overhead(found: Overhead) -> str:
+    parts = [("the controller", found.controller)]
+    if found.agents:
+        parts.append(("its agents on the hosts", sum(found.agents.values())))
+    used = " and ".join(
+        f"{show(seconds, 's', digits=2)} of CPU time in {where}"
+        f" ({show(found.of_a_core(seconds), '%', digits=2)} of one core)"
+        for where, seconds in parts
+    )
+    text = f"Steelyard itself used {used} in {show(found.wall, 's', digits=2)}."
+    if found.unknown:
+        text += f" What its agent used is not known of {listed(found.unknown, 6)}."
+    if found.untold:
+        text += f" {counted(found.untold, 'session')} of the run told nothing of this."
+    return text

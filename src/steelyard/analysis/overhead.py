@@ -1,0 +1,61 @@
+"""What Steelyard itself cost while a run went on, over all of its sittings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_BEGINNINGS = ("run-started", "run-resumed")
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """CPU seconds over the `wall` seconds of the sittings that told of them.
+
+    `agents` are those of the minder or probe by host, `unknown` the hosts whose agent cannot tell. `untold`
+    sittings said nothing: they were killed, are still going on, or of a version that did not ask.
+    """
+
+    wall: float
+    controller: float
+    agents: Mapping[str, float]
+    unknown: tuple[str, ...]
+    untold: int
+
+    def of_a_core(self, seconds: float) -> float:
+        """The share of one core that so much CPU time is."""
+        return seconds / self.wall if self.wall > 0 else 0.0
+
+
+def overhead(journal: Iterable[Mapping[str, Any]]) -> Overhead | None:
+    """The cost of a run; None where no sitting told it."""
+    found, untold = _told(journal)
+    if not found:
+        return None
+    agents: dict[str, float] = {}
+    unknown: dict[str, None] = {}
+    for one in found:
+        for host, seconds in one["agents"].items():
+            if seconds is None:
+                unknown[str(host)] = None
+            else:
+                agents[str(host)] = agents.get(str(host), 0.0) + float(seconds)
+    wall, controller = (sum(float(one[name]) for one in found) for name in ("wall", "controller"))
+    return Overhead(wall, controller, agents, tuple(unknown), untold)
+
+
+def _told(journal: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
+    """What sittings told at their end, and how many did not; handing the run to a job is no sitting."""
+    found: list[Mapping[str, Any]] = []
+    untold, open_ = 0, False
+    for line in journal:
+        kind = line.get("kind")
+        if kind in _BEGINNINGS:
+            untold, open_ = untold + open_, True
+        elif kind == "run-submitted":
+            open_ = False
+        elif kind == "run-ended":
+            open_ = "overhead" not in line
+            found += [] if open_ else [line["overhead"]]
+    return found, untold + open_

@@ -1,0 +1,51 @@
+"""What Steelyard itself costs while a run goes on: CPU time of the controller and of its agents on hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from steelyard.errors import HostError
+from steelyard.remote.base import Host
+
+_TICK = 0.01  # seconds: USER_HZ, in which /proc speaks
+
+
+class Overhead:
+    """The cost of one sitting, from its making on."""
+
+    def __init__(self) -> None:
+        self._began, self._spent = time.monotonic(), _own()
+        self._agents: dict[str, float | None] = {}
+
+    async def ask(self, hosts: Sequence[Host]) -> None:
+        """Learn what the agents have used; once they are gone, nobody knows. One may serve several hosts."""
+        agents: dict[tuple[str, int | str], Host] = {}
+        for host in hosts:
+            agents.setdefault((host.machine, host.agent() or host.name), host)
+        used = await asyncio.gather(*map(_of_agent, agents.values()))
+        self._agents = {host.name: seconds for host, seconds in zip(agents.values(), used, strict=True)}
+
+    def facts(self) -> dict[str, Any]:
+        """For the journal, in seconds; None of an agent of which it is not known."""
+        wall, controller = time.monotonic() - self._began, _own() - self._spent
+        return {"wall": round(wall, 3), "controller": round(controller, 3), "agents": self._agents}
+
+
+def _own() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def _of_agent(host: Host) -> float | None:
+    """Without that of its children, which are programs of the workload."""
+    pid = host.agent()
+    path, files = f"/proc/{pid}/stat", dict[str, str]()
+    with suppress(HostError):
+        files = await host.read([path]) if pid else {}
+    fields = files.get(path, "").rpartition(")")[2].split()[11:13]
+    return sum(map(int, fields)) * _TICK if len(fields) == 2 and all(map(str.isdecimal, fields)) else None
