@@ -355,7 +355,7 @@ def test_failures_count_as_repetitions_but_not_towards_precision(order: str) -> 
             failed = trial.cell.parameters["a"] == 1
             metrics = {} if failed else {"wall": 1.0}
             results.add(Result(trial, "failed" if failed else "ok", 1.0, metrics))
-    assert {cell.key: len(results.of(cell)) for cell in design.cells} == {"a=1": 9, "a=2": 6}
+    assert {cell.key: len(results.of(cell)) for cell in design.cells} == {"a=1": 9, "a=2": 8}
 
 
 def test_results_by_cell() -> None:

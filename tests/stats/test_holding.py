@@ -121,7 +121,8 @@ def test_until_is_asked_of_levels_that_hold() -> None:
     wide = [0.005, 0.010] * 10
     assert rule(6, 10, until=until).met(results(*wide[:9])) is None
     assert rule(6, 10, until=until).met(results(*wide[:10])) is True
-    assert rule(6, 10, until=until).met(results(*[0.01] * 6)) is True
+    assert rule(6, 10, until=until).met(results(*[0.01] * 7)) is None
+    assert rule(6, 10, until=until).met(results(*[0.01] * 8)) is True
     assert rule(6, 10, until=until).met(results(*[0.03, 0.09] * 3)) is False
 
 

@@ -1,79 +1,40 @@
-"""The proof that the statistics hold what they promise: made-up worlds whose truth is known.
+"""The proof that the statistics hold what they promise: made-up worlds whose truth is known (`bench.worlds`).
 
 `make test-full` runs all of it. `pytest tests/stats/test_simulation.py -m full -s` prints every figure that
-the docstrings of `steelyard.stats` quote. Everything is seeded, so a figure changes only with the code.
+the docstrings of `steelyard.stats` quote. What reports quote is measured by `make bench ARGS=simulations`, of
+the same parts. Everything is seeded, so a figure changes only with the code.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from statistics import NormalDist
-from zlib import crc32
-
 import numpy as np
 import pytest
+from bench.coverage import (
+    false_alarm_rate,
+    family,
+    median_coverage,
+    policy_coverage,
+    share,
+    stopped,
+)
+from bench.worlds import (
+    BIMODAL,
+    EXPONENTIAL,
+    LOGNORMAL,
+    NORMAL,
+    ROUNDED,
+    WORLDS,
+    World,
+    autocorrelated,
+    normal,
+)
 
 from steelyard.stats.autocorrelation import independence
 from steelyard.stats.bootstrap import ratio_of_medians
-from steelyard.stats.comparison import Comparison, compare
-from steelyard.stats.interval import Interval, mean_interval, median_interval, median_ranks
+from steelyard.stats.interval import Interval, mean_interval, median_ranks
 from steelyard.stats.outliers import Policy
-from steelyard.stats.stopping import precise_enough
-from steelyard.stats.summary import summarise
 from steelyard.stats.verdict import Verdict, verdicts
 
-Rows = list[list[float]]
-ALARMS = {Verdict.BETTER, Verdict.WORSE}
-
-
-@dataclass(frozen=True)
-class World:
-    """A distribution of repetitions: `draw(rng, (samples, n))`, and its true median and mean."""
-
-    name: str
-    draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-    median: float
-    mean: float = math.nan
-
-    def rows(self, seed: int, samples: int, n: int) -> Rows:
-        """The name is part of the seed, or ranks would see the same normal and lognormal samples."""
-        rng = np.random.default_rng([seed, n, crc32(self.name.encode())])
-        return self.draw(rng, (samples, n)).tolist()
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def normal(sd: float) -> World:
-    return World(f"normal sd {sd:g}", lambda rng, shape: rng.normal(100, sd, shape), 100, 100)
-
-
-def autocorrelated(phi: float) -> World:
-    """Normal with sd 3; each repetition keeps the share phi of its predecessor's deviation."""
-
-    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-        noise = rng.normal(0, 3, shape)
-        for i in range(1, shape[1]):
-            noise[:, i] = phi * noise[:, i - 1] + math.sqrt(1 - phi**2) * noise[:, i]
-        return 100 + noise
-
-    return World(f"lag-1 {phi}", draw, 100, 100)
-
-
-def two_modes(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    return np.where(rng.random(shape) < 0.7, 100, 115) + rng.normal(0, 2, shape)
-
-
-NORMAL = normal(3)
-LOGNORMAL = World(
-    "lognormal", lambda rng, shape: 100 * rng.lognormal(0, 0.5, shape), 100, 100 * math.exp(0.125)
-)
-BIMODAL = World("bimodal", two_modes, 100 + 2 * NormalDist().inv_cdf(5 / 7), 104.5)
-EXPONENTIAL = World("exponential", lambda rng, shape: 95 + 5 * rng.exponential(1 / math.log(2), shape), 100)
-ROUNDED = World("rounded", lambda rng, shape: np.round(rng.normal(100, 3, shape)), 100)
-WORLDS = (NORMAL, LOGNORMAL, BIMODAL)
 UNLIKE = ((normal(2), normal(6)), (NORMAL, EXPONENTIAL), (NORMAL, BIMODAL))
 PAIRS = (*((world, world) for world in WORLDS), *UNLIKE)
 
@@ -81,35 +42,15 @@ each_world = pytest.mark.parametrize("world", WORLDS, ids=str)
 each_pair = pytest.mark.parametrize(("a", "b"), PAIRS, ids=str)
 
 
-def share(hits: Iterable[bool]) -> float:
-    return float(np.mean(list(hits)))
-
-
 def report(what: str, figure: float) -> float:
     print(f"\n  {what}: {100 * figure:.1f} %", end="")
     return figure
-
-
-def median_coverage(world: World, n: int, samples: int) -> float:
-    intervals = (median_interval(row) for row in world.rows(1, samples, n))
-    return share(interval is not None and world.median in interval for interval in intervals)
 
 
 def ratio_coverage(a: World, b: World, n: int, m: int, samples: int) -> float:
     rows = zip(a.rows(2, samples, n), b.rows(3, samples, m), strict=True)
     intervals = (ratio_of_medians(row, other) for row, other in rows)
     return share(interval is not None and b.median / a.median in interval for interval in intervals)
-
-
-def family(a: World, b: World, seed: int, pairs: int, n: int) -> list[Comparison]:
-    rows = zip(a.rows(seed, pairs, n), b.rows(seed + 1, pairs, n), strict=True)
-    return [compare(row, other, better="higher") for row, other in rows]
-
-
-def false_alarm_rate(world: World, n: int, families: int) -> float:
-    """The share of A/A runs of 20 pairs each that raise even one alarm."""
-    judged = (verdicts(family(world, world, 10 + 2 * k, 20, n)) for k in range(families))
-    return share(any(one.verdict in ALARMS for one in run) for run in judged)
 
 
 def power(sd: float, n: int, others: int, runs: int) -> float:
@@ -208,8 +149,7 @@ def test_mean_intervals_are_right_for_normal_values_only(world: World, low: floa
 def test_what_dropping_outliers_does_to_the_interval(policy: Policy, world: World, low: float) -> None:
     """Exact after `extremes`; the other two shrink it, most where a second mode passes for outliers."""
     for n in (9, 10, 12, 20):
-        intervals = [summarise(row, outliers=policy).interval for row in world.rows(8, 5000, n)]
-        covered = share(world.median in interval for interval in intervals if interval is not None)
+        covered = policy_coverage(policy, world, n, 5000)
         assert low <= report(f"median after {policy}, {world}, n={n}", covered) <= 0.985
 
 
@@ -217,16 +157,8 @@ def test_what_dropping_outliers_does_to_the_interval(policy: Policy, world: Worl
 @pytest.mark.parametrize(("sd", "within"), [(2, 0.02), (2, 0.03), (3, 0.03), (3, 0.05), (5, 0.05), (8, 0.05)])
 def test_what_a_sequential_stop_costs(sd: float, within: float) -> None:
     """From 6 to 20 repetitions, asked after each; a fixed number of them would cover 95.8 % or more."""
-
-    def stopped(row: list[float]) -> Interval | None:
-        n = 6
-        while n < len(row) and not precise_enough(row[:n], within=within).enough:
-            n += 1
-        return median_interval(row[:n])
-
-    intervals = (stopped(row) for row in normal(sd).rows(9, 8000, 20))
-    covered = share(interval is not None and 100 in interval for interval in intervals)
-    assert 0.93 <= report(f"sequential stop, sd {sd} %, within {100 * within:g} %", covered) <= 0.97
+    covered = share(cell.holds for cell in stopped(normal(sd), within, 20, 8000))
+    assert 0.95 <= report(f"sequential stop, sd {sd} %, within {100 * within:g} %", covered) <= 0.995
 
 
 @pytest.mark.full
