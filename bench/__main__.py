@@ -33,7 +33,7 @@ NAMES = (
     "launch",
     "encryption",
 )
-SLOW = ("growth", "recovery")  # takes minutes: only where it is named
+SLOW = ("growth", "recovery", "simulations")  # takes minutes: only where it is named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

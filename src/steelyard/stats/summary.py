@@ -38,8 +38,8 @@ def summarise(values: Iterable[float], *, confidence: float = 0.95, outliers: Po
     Every figure is of the values that the policy keeps. The median's interval is exact with the policies
     `none` and `extremes` (which knows that one value is missing at either end, and therefore starts at
     n_total=9 for 95 %). After `tukey` and `mad` it is that of the kept values, its method says so, and it
-    covers less than it claims: measured 94-96 % on normal and lognormal data where 96-98 % is claimed, and
-    down to 80 % on bimodal data (`mad`, n=20), of which a whole mode may be dropped.
+    covers less than it claims, far less on bimodal data, of which a whole mode may be dropped: the
+    simulations `coverage.tukey` and `coverage.mad` (bench/simulations.py) measure it.
 
     Raises ValueError as `sample.checked` does, for a confidence outside 0 … 1 and for an unknown policy.
     """
