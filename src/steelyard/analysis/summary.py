@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from steelyard.analysis.damage import readable
 from steelyard.analysis.disturbed import AllTrials, all_trials
+from steelyard.analysis.early import stopped_early
 from steelyard.analysis.importance import by_importance, named, primary
 from steelyard.analysis.overhead import Overhead, overhead
 from steelyard.model.metric import Metric
@@ -87,7 +89,8 @@ class Tally:
 class CellSummary:
     """A cell of the design. `n` trials are pooled; `trials` are all that finished, in the order of ending.
 
-    A trial with two kinds of marks stands in two tallies of `marked`.
+    A trial with two kinds of marks stands in two tallies of `marked`. `stopped_early` says that a stop rule
+    ended it.
     """
 
     cell: Cell
@@ -96,6 +99,7 @@ class CellSummary:
     metrics: Mapping[str, CellMetric]
     failed: tuple[Tally, ...]
     marked: tuple[Tally, ...]
+    stopped_early: bool = False
 
     @property
     def failures(self) -> int:
@@ -158,7 +162,9 @@ def _summary(record: RunRecord, outliers: Policy | None) -> RunSummary:
         outliers=policy,
         metrics=metrics,
         primary=tuple(primary(record.metrics.values(), asked)),
-        cells=tuple(_cell(cell, found.get(cell.key, []), metrics, policy) for cell in record.cells),
+        cells=tuple(
+            _with_stop(_cell(cell, found.get(cell.key, []), metrics, policy), design) for cell in record.cells
+        ),
         sequential=_sequential(design.get("repeat") or {}),
         overhead=overhead(record.journal),
     )
@@ -183,6 +189,16 @@ def _cell(cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], po
             if trial.result.status != "failed"
         ),
     )
+
+
+def _with_stop(cell: CellSummary, design: Mapping[str, Any]) -> CellSummary:
+    """Trials that were made again are none of those that the rule bounds."""
+    repeat, again = design.get("repeat") or {}, design.get("disturbed") == "replace"
+    bounded = sum(not (again and trial.result.disturbed) for trial in cell.trials)
+    one = cell.metrics.get((repeat.get("until") or {}).get("metric", ""))
+    if one is None or not stopped_early(repeat, bounded, one.values):
+        return cell
+    return replace(cell, stopped_early=True)
 
 
 def _of_cell(

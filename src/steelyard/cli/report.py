@@ -15,7 +15,9 @@ from steelyard.cli.terminal import echo
 @click.option("--as", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
 @click.option(
-    "--outliers", type=click.Choice(["none", "tukey", "mad", "extremes"]), help="Instead of the file's policy"
+    "--outliers",
+    type=click.Choice(["none", "tukey", "mad", "extremes"]),
+    help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
 )
 @store_option
 def command(run: str, form: str, output: str | None, outliers: str | None, store: str | None) -> int:

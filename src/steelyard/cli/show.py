@@ -13,7 +13,9 @@ from steelyard.cli.options import found_run, json_option, run_argument, store_op
     "--trial", type=click.IntRange(1), metavar="N", help="One trial: commands, exits, figures, files"
 )
 @click.option(
-    "--outliers", type=click.Choice(["none", "tukey", "mad", "extremes"]), help="Instead of the file's policy"
+    "--outliers",
+    type=click.Choice(["none", "tukey", "mad", "extremes"]),
+    help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
 )
 @click.option("--with-disturbed", is_flag=True, help="Each cell also with its disturbed trials counted in")
 @store_option

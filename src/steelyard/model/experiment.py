@@ -121,7 +121,11 @@ class Experiment(Part):
     retry: Annotated[Retry, _widened("times")] | None = None
     require: Annotated[tuple[Annotated[Require, _widened("that")], ...], BeforeValidator(_listed)] = ()
     telemetry: Annotated[Telemetry, BeforeValidator(widened_telemetry)] = Field(default_factory=Telemetry)
-    outliers: Literal["none", "tukey", "mad", "extremes"] = "none"
+    outliers: Literal["none", "tukey", "mad", "extremes"] = Field(
+        "none",
+        description="Which values a summary sets aside; `tukey` and `mad` make intervals too narrow where "
+        "there are two modes (docs/statistics.md)",
+    )
     disturbed: Literal["replace", "exclude", "include"] = Field(
         "replace",
         description="What becomes of trials that something else disturbed: made again, at most twice the "

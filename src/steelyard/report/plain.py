@@ -13,6 +13,7 @@ from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
+from steelyard.report.sections.cautions import cautions
 
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
     from steelyard.analysis.beside import SetBeside
@@ -30,6 +31,7 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
         "experiment": summary.title,
         "outliers": summary.outliers,
         "sequential": summary.sequential,
+        "cautions": cautions(summary),
         "overhead": _overhead(summary.overhead),
         "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
         "cells": [_cell(cell) for cell in summary.cells],
@@ -113,6 +115,7 @@ def _cell(cell: CellSummary) -> dict[str, Any]:
         "cell": cell.cell.key,
         "parameters": dict(cell.cell.parameters),
         "n": cell.n,
+        "stopped_early": cell.stopped_early,
         "metrics": {name: _metric(one) for name, one in cell.metrics.items()},
         "failed": [_tally(tally) for tally in cell.failed],
         "marked": [_tally(tally) for tally in cell.marked],

@@ -10,6 +10,7 @@ from steelyard.model.metric import Metric
 from steelyard.printable import one_line
 from steelyard.report.columns import GAP, aligned, shortened, width
 from steelyard.report.numbers import show_interval
+from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.outcome import doubts
 from steelyard.report.sections.results import figure
 from steelyard.report.wording import all_counted, counted, in_short, levels_of, listed, marks_of
@@ -160,4 +161,4 @@ def _notes(summary: RunSummary) -> list[str]:
     )
     if summary.outliers != "none":
         notes.append(f"outliers: {summary.outliers} set aside {counted(dropped, 'value')}")
-    return notes + [one_line(doubt) for doubt in doubts(summary)]
+    return notes + [one_line(text) for text in (*cautions(summary), *doubts(summary))]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from steelyard.analysis.claims import by_kind, claims_of, source
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.summary import RunSummary
+from steelyard.report.sections.cautions import of_early, of_policy
 from steelyard.report.wording import counted, listed
 from steelyard.stats.interval import median_ranks
 from steelyard.units import show
@@ -19,11 +21,10 @@ _POLICIES = {
 HOW_TO_READ = (
     "How to read an interval. `2.05 GiB/s [1.96, 2.11]` says: half of the trials of this cell reach 2.05"
     " GiB/s or more, and the true middle, which we would find with endless trials, lies between 1.96 and"
-    " 2.11. Of twenty intervals made in this way about one misses it. It is the middle that lies there, not"
-    " the next trial: single trials scatter more widely, as the dots show. Cells whose intervals lie far"
-    " apart differ; where intervals overlap nothing is proven, and `steelyard compare` tests it between"
-    " two runs. An interval knows nothing of what stayed the same during the whole run: of another disk,"
-    " another day, another machine."
+    " 2.11. It is the middle that lies there, not the next trial: single trials scatter more widely, as the"
+    " dots show. Cells whose intervals lie far apart differ; where intervals overlap nothing is proven, and"
+    " `steelyard compare` tests it between two runs. An interval knows nothing of what stayed the same during"
+    " the whole run: of another disk, another day, another machine."
 )
 
 
@@ -47,12 +48,15 @@ def _intervals(summary: RunSummary) -> str:
     achieved = [
         f"{100 * ranks.confidence:.1f} % for n={size}" for size in sizes[:6] if (ranks := median_ranks(size))
     ]
+    held = claims_of("coverage.median")
     text = (
         "Intervals are those of the median by order statistics, exact whatever the distribution; their steps"
         " are coarse, so they hold more than the 95 % that they promise"
     )
-    text += f" ({', '.join(achieved)})." if achieved else "."
+    text += f" (by the binomial distribution {', '.join(achieved)})." if achieved else "."
     return text + (
+        f" With a fixed number of repetitions that do not depend on each other, they held the median in"
+        f" {by_kind(held)} {source(held)}."
         " They exist from six trials on. With fewer, `no 95 % interval, n=3` is printed instead: three values"
         " simply cannot say between which bounds the median lies with 95 % confidence, and a number in that"
         " place would be made up."
@@ -65,14 +69,21 @@ def _outliers(summary: RunSummary) -> str:
     text = _POLICIES.get(summary.outliers, f"Outlier policy: {summary.outliers}.")
     if summary.outliers == "none":
         return text
-    return f"{text} That were {dropped} of {counted(total, 'value')}; the charts still show them."
+    return (
+        f"{text} That were {dropped} of {counted(total, 'value')}; the charts still show them."
+        f" In simulation, {of_policy(summary.outliers)}."
+    )
 
 
 def _sequential(summary: RunSummary) -> str:
+    held = claims_of("coverage.sequential")
     return (
         f"The number of repetitions was decided by the results: {summary.sequential}. Asking after every"
-        " repetition favours samples that look calm by luck, so these intervals hold the median a little less"
-        " often than others: 94 to 96 % was measured in simulation."
+        " repetition favours samples that look calm by luck, so the stop is judged by a stricter interval"
+        " than the one that is shown. Intervals of all cells under such a rule held the median in"
+        f" {by_kind(held)} {source(held)}. Of the cells that stopped early, {of_early()}: where values"
+        " scatter widely, or about two modes, a cell that stops early is likely to owe it to luck, and no"
+        " rule can tell. More `at_least` makes that rarer."
     )
 
 

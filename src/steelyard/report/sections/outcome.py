@@ -11,6 +11,7 @@ from steelyard.analysis.requirements import Judged, Verdict
 from steelyard.analysis.summary import CellMetric, RunSummary, too_few
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
+from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.place import machine
 from steelyard.report.wording import all_counted, counted, listed
 from steelyard.store.reader import RunRecord
@@ -49,7 +50,7 @@ def outcome(record: RunRecord, summary: RunSummary, judged: Sequence[Judged]) ->
         headline,
         _facts(record, summary),
         [finding for finding in findings if finding],
-        [*([ending] if ending else []), *record.warnings, *doubts(summary)],
+        [*([ending] if ending else []), *record.warnings, *cautions(summary), *doubts(summary)],
         summary.sequential,
     )
 
