@@ -17,6 +17,7 @@ from steelyard.model.command import Command
 from steelyard.remote.base import Clock
 from steelyard.testing import FakeHost, FakeSite, Said
 
+DATA = Path(__file__).parents[1] / "data"
 SCORE = {"score": {"regex": r"score (\d+)", "better": "higher"}}
 
 
@@ -126,6 +127,39 @@ def test_more_skew_than_the_file_allows_is_a_disturbance() -> None:
 def test_without_together_nobody_waits() -> None:
     site = FakeSite(score, hosts=2)
     assert ran(site, start={"together": False}).record.trials[0].facts == {"run": {}}
+
+
+class VeryLate(Late):
+    """It begins when another has done half of its work."""
+
+    late = 0.5
+
+
+IPERF3 = (DATA / "contract" / "iperf3" / "1" / "run" / "stdout").read_text()
+
+
+def streamed(late: type[FakeHost]) -> Any:
+    site = FakeSite(lambda command: Said(stdout=IPERF3, wall=1.0), hosts=2)
+    site.hosts[1].__class__ = late
+    stream = {"use": "iperf3", "server": "10.0.0.9", "duration": "1s", "direction": "both"}
+    tree = {"experiment": "streams", "telemetry": "off", "workload": stream, "repeat": 1}
+    return api.run(tree, site=site).record
+
+
+def test_copies_at_different_times_are_told_with_what_their_rates_mean() -> None:
+    record = streamed(VeryLate)
+    window = record.trials[0].facts["run_window"]
+    assert window["by"] == "samples"
+    assert window["common"] == pytest.approx(0.5, abs=0.01), "by one clock, whatever that of the host says"
+    assert window["whole"] == pytest.approx(1.5, abs=0.01)
+    (text,) = [text for text in record.warnings if "different times" in text]
+    assert text.endswith("of the time in which all copies worked")
+
+
+def test_copies_at_the_same_time_are_told_of_nothing() -> None:
+    record = streamed(Late)
+    assert "run_window" not in record.trials[0].facts
+    assert not record.warnings
 
 
 class Silent(FakeHost):

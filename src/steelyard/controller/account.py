@@ -49,6 +49,10 @@ class Account:
             self.facts[f"{ended.name}_start"] = ended.start.facts()
             self.marks += ended.start.marks(start)
             self.warnings += ended.start.warnings(start)
+        if ended.window and ended.window.differs:
+            self.facts[f"{ended.name}_window"] = ended.window.facts()
+            self.marks += ended.window.marks()
+            self.warnings += ended.window.warnings()
         if ended.reading:
             self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
             self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}

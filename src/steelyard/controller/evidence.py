@@ -49,8 +49,9 @@ def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path)
         if len(figures) > MOST_FIGURES:  # they all stand in one line of the journal
             most = f"{MOST_FIGURES >> 20} MiB at most"
             raise ParseFailure(f"its figures and facts take {len(figures) >> 20} MiB, and may take {most}")
-        series = [dataclasses.asdict(sample) for sample in workload.series(phase.name, output)]
-        lines = [json.dumps(sample, allow_nan=False) + "\n" for sample in series]
+        reading = dataclasses.replace(reading, series=tuple(workload.series(phase.name, output)))
+        samples = map(dataclasses.asdict, reading.series)
+        lines = [json.dumps(sample, allow_nan=False) + "\n" for sample in samples]
     except ParseFailure as failure:
         raise TrialFailure("unreadable-output", f"{phase.name}: {failure.message}") from failure
     except Exception as error:  # a plug-in's mistake costs a trial, never the run

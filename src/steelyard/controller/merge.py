@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from steelyard.controller.window import Window, is_shared
 from steelyard.model.metric import Mark, Metric, OverCopies, Reading
 from steelyard.stats.histogram import Histogram
 
@@ -19,10 +20,13 @@ OVER: Mapping[OverCopies, Callable[[Sequence[float]], float]] = {
 }
 
 
-def merged(metrics: Iterable[Metric], readings: Mapping[str, Reading]) -> Reading:
+def merged(
+    metrics: Iterable[Metric], readings: Mapping[str, Reading], window: Window | None = None
+) -> Reading:
     """One reading from those of all copies, which are named.
 
     Each scalar becomes one as its metric says; one that a copy lacks is left out: a sum of some is no sum.
+    Rates that add up are those of the `window` in which all copies worked, where that is known.
     Histograms are added up, and quantiles taken from the sum: an average of percentiles would be none. A copy
     without its histogram among others that have one marks the trial.
     """
@@ -30,9 +34,10 @@ def merged(metrics: Iterable[Metric], readings: Mapping[str, Reading]) -> Readin
         return next(iter(readings.values()))
     declared = list(metrics)
     bins = {m.name: _bins(m.name, readings) for m in declared if _having(m.name, readings)}
-    values = {m.name: value for m in declared if (value := _value(m, readings, bins)) is not None}
+    values = {m.name: value for m in declared if (value := _value(m, readings, bins, window)) is not None}
     facts = {name: dict(reading.facts) for name, reading in readings.items() if reading.facts}
-    return founded(declared, Reading(values, bins, (*_marks(readings), *_lacks(bins, readings)), facts))
+    marks = (*_marks(readings), *_lacks(bins, readings))
+    return founded(declared, Reading(values, bins, marks, facts))
 
 
 def founded(metrics: Iterable[Metric], reading: Reading) -> Reading:
@@ -53,20 +58,23 @@ def founded(metrics: Iterable[Metric], reading: Reading) -> Reading:
     return dataclasses.replace(reading, values=values, short=short)
 
 
-def over_copies(name: str, how: OverCopies, readings: Mapping[str, Reading]) -> float | None:
-    """A scalar over all copies in a way of the asker's; None when a copy lacks it."""
-    values = [reading.values[name] for reading in readings.values() if name in reading.values]
-    return OVER[how](values) if values and len(values) == len(readings) else None
-
-
 def _value(
-    metric: Metric, readings: Mapping[str, Reading], bins: Mapping[str, Mapping[float, int]]
+    metric: Metric,
+    readings: Mapping[str, Reading],
+    bins: Mapping[str, Mapping[float, int]],
+    window: Window | None,
 ) -> float | None:
     if metric.kind != "scalar":
         return None
     if metric.quantile is not None and (found := bins.get(metric.histogram or "")):
         return Histogram.of(found).quantile(metric.quantile)
-    return over_copies(metric.name, metric.over_copies, readings)
+    values = {name: reading.values.get(metric.name) for name, reading in readings.items()}
+    known = {name: value for name, value in values.items() if value is not None}
+    if len(known) < len(values):
+        return None
+    if window and is_shared(metric):
+        return sum(value * window.factor(name, metric.name) for name, value in known.items())
+    return OVER[metric.over_copies](list(known.values()))
 
 
 def _having(name: str, readings: Mapping[str, Reading]) -> list[str]:

@@ -14,6 +14,7 @@ from steelyard.controller.crew import Berth
 from steelyard.controller.evidence import judge, reading_of
 from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
 from steelyard.controller.merge import founded, merged
+from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
 from steelyard.model.metric import Reading
@@ -52,12 +53,16 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEnded:
-    """A phase with all its copies. `reading` is that of the copies together; None when it is not measured."""
+    """A phase with all its copies. `reading` is that of the copies together; None when it is not measured.
+
+    `window` is when its copies worked, where they have rates that add up.
+    """
 
     name: str
     copies: tuple[Ended, ...]
     reading: Reading | None = None
     start: Punctuality | None = None
+    window: Window | None = None
 
     def documents(self) -> list[dict[str, Any]]:
         """For `trial.json`: one entry a copy."""
@@ -126,17 +131,19 @@ class PhaseRunner:
         if beginning:
             beginning(time.monotonic() + (max(0.0, instant.at / 1e9 - time.time()) if instant else 0.0))
         found: dict[str, Ended] = {}
-        reading = None
+        reading = window = None
         began = time.monotonic()
         try:
             await _all_or_none(stage.copy(berth, berths, instant, found) for berth in berths)
             ended = [found[berth.copy.name] for berth in berths]
-            reading = stage.together(ended)
+            window = stage.window(ended, instant)
+            reading = stage.together(ended, window)
         finally:
             if instant and stage.ready_at is not None:
                 self._lockstep.ready(stage.ready_at - began)
             # Also of one that failed, as evidence.
-            tell(PhaseEnded(stage.label, tuple(found.values()), reading, _start(instant, found)))
+            start = _start(instant, found)
+            tell(PhaseEnded(stage.label, tuple(found.values()), reading, start, window))
 
     async def _instant(self, berths: Sequence[Berth]) -> Instant | None:
         if len(berths) == 1 or not self._start.together:
@@ -239,7 +246,22 @@ class _Stage:
     def _counts(self, failure: TrialFailure) -> bool:
         return self.workload.failures == "count" and failure.category in COUNTED
 
-    def together(self, ended: Sequence[Ended]) -> Reading | None:
+    def window(self, ended: Sequence[Ended], instant: Instant | None) -> Window | None:
+        """When those that say something worked, where rates of them add up and their clocks compare."""
+        copies = [(copy, copy.reading) for copy in ended if copy.reading]
+        alike = len({copy.host.machine for copy, _ in copies}) == 1
+        if len(copies) < 2 or not (instant or alike) or not any(map(is_shared, self.workload.metrics())):
+            return None
+        ahead = {name: clock.offset for name, clock in instant.clocks.items()} if instant else {}
+        processes, series = {}, {}
+        for copy, reading in copies:
+            shift = ahead.get(copy.host.name, 0.0)
+            began = copy.exit.started - shift
+            processes[copy.name] = Span(began, began + copy.exit.wall)
+            series[copy.name] = [dataclasses.replace(each, at=each.at - shift) for each in reading.series]
+        return Window.of(processes, series)
+
+    def together(self, ended: Sequence[Ended], window: Window | None) -> Reading | None:
         """What the copies say together; None when nothing was measured.
 
         Failures that only count must not be all there is: then the first is raised.
@@ -249,7 +271,7 @@ class _Stage:
         readings = {copy.name: copy.reading for copy in ended if copy.reading}
         if not readings:
             return None
-        found = merged(self.workload.metrics(), readings)
+        found = merged(self.workload.metrics(), readings, window)
         if self.workload.failures == "trial":
             return found
         rates = [copy.reading.values.get("failure_rate", 0.0) if copy.reading else 1.0 for copy in ended]

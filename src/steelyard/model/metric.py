@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -122,6 +122,7 @@ class Reading:
     its representative value in the metric's unit and its count; an empty one says that nothing was there to
     count. `facts`: what the tool said it really did (engine, achieved depth, version), kept in the record as
     they are. `short`: quantiles that rest on too few observations, with how many; they are no values.
+    `series`: how metrics went over time, on the host's clock, as `Workload.series` tells.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -129,3 +130,4 @@ class Reading:
     marks: tuple[Mark, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
+    series: Sequence[Sample] = ()
