@@ -184,6 +184,51 @@ def test_a_failed_trial_is_worse_than_any_figure(build, requirement, failed, ver
     assert ruling.value is None or math.isfinite(ruling.value)
 
 
+def under_steal(build, requirement, lost, figures=growing, repetitions=12, **changes):
+    """The ruling where the hypervisor took part in the first trials."""
+    mark = ("disturbed", "steal: the hypervisor took 12.0 % of the CPU time", "steal", 0.12, "%")
+    marks = {("a=1", n): mark for n in range(1, lost + 1)}
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": figures, "require": [requirement]}
+    (one,) = judged(build(**plan, marks=marks, repetitions=repetitions, **changes))
+    return one.rulings[0]
+
+
+@pytest.mark.parametrize("lost", [7, 12])
+@pytest.mark.parametrize(
+    ("requirement", "verdict"),
+    [("rate.median >= 1/s", MET), ("rate.median > 100/s", NOT), ("rate.median >= 6/s", OPEN)],
+)
+def test_where_too_few_count_or_none_all_trials_decide_and_say_so(build, requirement, verdict, lost):
+    ruling = under_steal(build, requirement, lost)
+    assert ruling.verdict is verdict
+    assert ruling.note.startswith("all 12 trials decide, under steal, median 12 %")
+    assert (ruling.value, ruling.under) == (6.5, "under steal, median 12 %")
+
+
+def test_with_failures_all_trials_decide_too(build):
+    failures = {("a=1", n): ("crashed", "") for n in (11, 12)}
+    ruling = under_steal(build, "rate.median >= 1/s", 8, failures=failures)
+    assert ruling.note.startswith("all 10 trials decide")
+    assert "2 of 12 trials failed" in ruling.note
+
+
+def slow_while_disturbed(cell, repetition, rng):
+    return {"rate": 1.0 if repetition <= 18 else 100.0 + repetition}
+
+
+@pytest.mark.parametrize("requirement", ["rate.median >= 50/s", "rate.median < 50/s", "rate.min > 50/s"])
+def test_a_verdict_that_disturbed_trials_would_turn_is_undecided(build, requirement):
+    ruling = under_steal(build, requirement, 18, slow_while_disturbed, repetitions=24)
+    assert (ruling.verdict, ruling.depends) == (OPEN, True)
+    assert ruling.note.startswith("depends on disturbed trials: ")
+
+
+def test_disturbed_trials_that_only_widen_the_interval_do_not_undo_a_verdict(build):
+    ruling = under_steal(build, "rate.median >= 7/s", 6)
+    assert (ruling.verdict, ruling.depends) == (MET, False)
+    assert ruling.note == "not counted: 6 marked"
+
+
 def test_undecided_and_missing_fail_unless_told_to_pass(build):
     plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": growing}
     undecided = judged(build(**plan, require=["rate.median >= 2/s", "rate.min >= 1/s"]))

@@ -37,6 +37,7 @@ workload:
     head -c 4096 /dev/zero > data
     echo "value: $((n * 7))"
     sleep 0.02
+    kill $! && wait $! || true
   metrics: {value: {regex: 'value: (\d+)'}}
 repeat: 3
 disturbed: exclude

@@ -83,8 +83,9 @@ def test_runs_beside_each_other_are_marked(
     run, gate = first
     asked = ("--repeat", "2", "--beside", "--disturbed", "exclude")
     second = lab.steelyard("run", *asked, "--", "sleep", "0.1")
-    assert second.code == 0, second.said
+    assert second.code == 3, second.said
     assert "marked as disturbed" in second.said
+    assert "no trial counts" in second.said
     (other,) = (each for each in lab.runs() if each != run)
     assert marked(lab.journal(other)) == [True, True]
     gate.touch()

@@ -141,6 +141,34 @@ def test_requirements_say_where_they_are_not_met(build):
     ]
 
 
+def test_requirements_that_are_mostly_decided_say_so_first(build):
+    marks = {(f"a={a}", n): stolen(0.12) for a in (1, 2) for n in range(1, 19)}
+    record = build(
+        parameters={"a": [1, 2, 3, 4]},
+        metrics=[RATE],
+        figures=lambda cell, repetition, rng: {"rate": 10 * (repetition > 18) + 9.0 * cell.parameters["a"]},
+        repetitions=24,
+        marks=marks,
+        require=["rate.median >= 11 B/s", "rate.median >= 25 B/s"],
+    )
+    found = [line for line in lines(record) if line.startswith("require")]
+    depending = "(1 depending on disturbed trials)"
+    assert found[0].endswith(f"met in 3 of 4 cells; undecided in 1: a=1 {depending}")
+    assert found[1].endswith(f"not met in 1 of 4 cells (a=1), met in 2; undecided in 1: a=2 {depending}")
+
+
+def test_verdicts_by_all_trials_are_labelled(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=[RATE],
+        figures=figures,
+        repetitions=7,
+        marks={("a=1", n): stolen(0.12) for n in range(1, 8)},
+        require=["rate.median >= 1 B/s"],
+    )
+    assert lines(record)[-1].endswith("met in 1 of 1 cell (1 by all trials, disturbed ones too)")
+
+
 def test_sequential_stops_outliers_and_drift_are_told(build):
     record = build(
         parameters={"a": [1]},

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from steelyard.analysis.damage import readable
-from steelyard.analysis.summary import CellSummary, RunSummary, too_few
+from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, too_few
 from steelyard.errors import StoreError, UsageError
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Metric, OverRepetitions
@@ -35,7 +35,9 @@ class Verdict(StrEnum):
 class Ruling:
     """A requirement in one cell. `value` and `interval` are what it was decided by, in the metric's unit.
 
-    `note` is a sentence: why it is undecided or missing, or what else a reader should know.
+    `note` is a sentence: why it is undecided or missing, or what else a reader should know. `under` says what
+    disturbed the trials where all decided, as too few counted; `depends` that it is open because disturbed
+    trials would turn it.
     """
 
     cell: Cell
@@ -43,6 +45,8 @@ class Ruling:
     value: float | None
     interval: Interval | None
     note: str
+    under: str = ""
+    depends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,9 @@ def judge(record: RunRecord, summary: RunSummary) -> tuple[Judged, ...]:
     order-statistic interval can be failures, and one is enough to miss any other requirement. Failures of
     host, disk, tool or store say nothing of the cell, and do not count.
 
+    A verdict must not hang on disturbed trials: where it would be the opposite with them, it is undecided.
+    Where none counts, or too few for an interval, all trials decide, and the ruling says so.
+
     Raises StoreError when the recorded requirements cannot be read.
     """
     with readable(summary.run):
@@ -122,32 +129,78 @@ def _ruling(
     measured = cell.metrics.get(requirement.metric)
     if measured is None:
         return Ruling(cell.cell, Verdict.MISSING, None, None, f"there is no metric {requirement.metric}")
+    return _on_samples(_decided(replace(requirement, over_repetitions=over), cell, measured), measured)
+
+
+def _decided(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
+    """By the trials that count and, where these are too few, by all; open where the two disagree."""
     counted = [trial.result for trial in cell.trials if trial.result.poolable or is_too_much(trial.result)]
-    if failed := sum(is_too_much(result) for result in counted):
-        return _with_failures(replace(requirement, over_repetitions=over), cell, counted, failed)
-    if measured.summary is None:
-        return Ruling(cell.cell, Verdict.MISSING, None, None, measured.reason)
-    value, interval = _decided_by(measured.values, measured.summary, over)
+    ruling, few = _side(requirement, cell, counted, measured.values, measured.summary, measured.reason)
+    if (found := measured.with_disturbed) is None:
+        return ruling
+    disturbed = [replace(trial.result, marks=()) for trial in cell.trials if trial.result.disturbed]
+    other, _ = _side(requirement, cell, counted + disturbed, found.values, found.summary, "")
+    if few:
+        note = f"all {found.summary.n_total} trials decide, {found.under}"
+        return replace(other, note="; ".join(filter(None, (note, other.note))), under=found.under)
+    return _opposed(ruling, other, found.under)
+
+
+def _on_samples(ruling: Ruling, measured: CellMetric) -> Ruling:
+    """A quantile that some trials have too few samples for cannot be met by those that have enough."""
+    if not measured.short or ruling.value is None:
+        return ruling
+    verdict = Verdict.UNDECIDED if ruling.verdict is Verdict.MET else ruling.verdict
+    note = "; ".join(filter(None, (too_few(measured.metric, measured.short), ruling.note)))
+    return replace(ruling, verdict=verdict, note=note)
+
+
+def _opposed(ruling: Ruling, other: Ruling, under: str) -> Ruling:
+    """What is met by the trials that count and not met by all of them, or the other way round, is open."""
+    if {ruling.verdict, other.verdict} != {Verdict.MET, Verdict.NOT_MET}:
+        return ruling
+    note = f"depends on disturbed trials: {ruling.verdict} without them, {other.verdict} with them, {under}"
+    return replace(ruling, verdict=Verdict.UNDECIDED, note=note, depends=True)
+
+
+def _side(
+    requirement: Requirement,
+    cell: CellSummary,
+    results: list[Result],
+    values: tuple[float, ...],
+    summary: Summary | None,
+    reason: str,
+) -> tuple[Ruling, bool]:
+    """What these results say, and whether they are none, or too few for an interval."""
+    if failed := sum(is_too_much(result) for result in results):
+        return _with_failures(requirement, cell, results, failed)
+    if summary is None:
+        return Ruling(cell.cell, Verdict.MISSING, None, None, reason), True
+    over = requirement.over_repetitions or "median"
+    value, interval = _decided_by(values, summary, over)
     verdict, note = _verdict(requirement, over, value, interval)
-    if verdict is Verdict.UNDECIDED and interval is None and over == "median":
-        note = measured.summary.interval_reason
-    if measured.short:
-        verdict = Verdict.UNDECIDED if verdict is Verdict.MET else verdict
-        note = "; ".join(filter(None, (too_few(measured.metric, measured.short), note)))
-    return Ruling(cell.cell, verdict, value, interval, "; ".join(filter(None, (note, _left_out(cell)))))
+    few = verdict is Verdict.UNDECIDED and interval is None
+    if few and over == "median":
+        note = summary.interval_reason
+    left_out = _left_out(cell, 0, len(results))
+    return Ruling(cell.cell, verdict, value, interval, "; ".join(filter(None, (note, left_out)))), few
 
 
-def _with_failures(requirement: Requirement, cell: CellSummary, counted: list[Result], failed: int) -> Ruling:
+def _with_failures(
+    requirement: Requirement, cell: CellSummary, results: list[Result], failed: int
+) -> tuple[Ruling, bool]:
     """Figures that are failures are not shown. Equality is proven by no failure, and nor is its absence."""
-    found = holding(requirement, counted)
+    found = holding(requirement, results)
     unequal = requirement.operator in ("==", "!=")
     met = False if unequal else found.met
     verdict = Verdict.UNDECIDED if met is None else Verdict.MET if met else Verdict.NOT_MET
     ends = (found.interval.low, found.interval.high) if found.interval else (math.inf,)
     value = found.value if found.value is not None and math.isfinite(found.value) else None
-    note = f"{failed} of {found.n} trials failed, which is worse than any figure"
     shown = found.interval if all(map(math.isfinite, ends)) else None
-    return Ruling(cell.cell, verdict, value, shown, "; ".join(filter(None, (note, _left_out(cell, failed)))))
+    note = f"{failed} of {found.n} trials failed, which is worse than any figure"
+    left_out = _left_out(cell, failed, len(results))
+    ruling = Ruling(cell.cell, verdict, value, shown, "; ".join(filter(None, (note, left_out))))
+    return ruling, met is None and found.interval is None
 
 
 def _decided_by(
@@ -176,8 +229,9 @@ def _verdict(
     return (Verdict.MET if found else Verdict.NOT_MET), ""
 
 
-def _left_out(cell: CellSummary, failed: int = 0) -> str:
-    """A verdict over fewer trials than were made says so; so many `failed` ones are in it."""
-    parts = [f"{cell.failures - failed} failed"] if cell.failures > failed else []
-    parts += [f"{cell.marks} marked"] if cell.marks else []
+def _left_out(cell: CellSummary, failed: int, counted: int) -> str:
+    """A verdict over fewer trials than were made says so; so many count, of which so many `failed`."""
+    failures = cell.failures - failed
+    marks = len(cell.trials) - counted - failures
+    parts = [f"{count} {fate}" for count, fate in ((failures, "failed"), (marks, "marked")) if count > 0]
     return f"not counted: {', '.join(parts)}" if parts else ""

@@ -87,7 +87,7 @@ def group() -> None:
     steelyard report last                   read the result
 
     Exit codes: 0 fine, 1 a requirement was not met, 2 the file or the command is wrong,
-    3 the run could not be carried out, 130 interrupted.
+    3 the run could not be carried out or none of its trials counts, 130 interrupted.
     """
 
 

@@ -32,7 +32,12 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
         echo(report)
     if record.trials and all(trial.result.status == "failed" for trial in record.trials):
         return 3  # not one trial gave a figure: the run was not carried out
-    return 1 if failed(judged, cast(Literal["fail", "pass"], undecided)) else 0
+    if failed(judged, cast(Literal["fail", "pass"], undecided)):
+        return 1
+    if record.trials and not any(trial.result.poolable for trial in record.trials):
+        echo("no trial counts, so this run proves nothing: the marks say why (exit code 3)", err=True)
+        return 3
+    return 0
 
 
 def print_results(

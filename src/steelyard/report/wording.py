@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.requirements import Judged, Verdict
+from steelyard.analysis.requirements import Judged, Ruling, Verdict
 from steelyard.analysis.summary import CellMetric, CellSummary, Tally
 from steelyard.model.trial import Cell, show_level
+
+_OPEN = (Verdict.MISSING, Verdict.UNDECIDED)
+_WORST_FIRST = (Verdict.NOT_MET, *_OPEN, Verdict.MET)
+_DECIDED_FIRST = (Verdict.NOT_MET, Verdict.MET, *_OPEN)
 
 
 def listed(items: Sequence[object], most: int = 3) -> str:
@@ -42,14 +46,28 @@ def all_counted(one: CellMetric) -> str:
 
 
 def in_short(judged: Judged) -> str:
-    """How a requirement fared: `met in 4 of 4 cells`, `not met in 1 of 4 cells (a=1), undecided in 2`."""
+    """How a requirement fared: `met in 4 of 6 cells; undecided in 2: a=1, a=2`; what most are, first."""
     if not judged.rulings:
         return "missing: its `where` picks no cell"
-    of_all = f" of {counted(len(judged.rulings), 'cell')}"
-    parts: list[str] = []
-    for verdict in (Verdict.NOT_MET, Verdict.MISSING, Verdict.UNDECIDED, Verdict.MET):
-        rulings = judged.having(verdict)
-        if rulings:
-            cells = "" if verdict is Verdict.MET else f" ({listed([ruling.cell.key for ruling in rulings])})"
-            parts.append(f"{verdict} in {len(rulings)}{'' if parts else of_all}{cells}")
-    return ", ".join(parts)
+    decided = judged.having(Verdict.NOT_MET, Verdict.MET)
+    order = _DECIDED_FIRST if 2 * len(decided) >= len(judged.rulings) else _WORST_FIRST
+    text = ""
+    for verdict in order:
+        if rulings := judged.having(verdict):
+            of_all = "" if text else f" of {counted(len(judged.rulings), 'cell')}"
+            after_decided = bool(text) and order is _DECIDED_FIRST and verdict in _OPEN
+            text += "; " if after_decided else ", " if text else ""
+            text += f"{verdict} in {len(rulings)}{of_all}{_which(verdict, rulings, after_decided)}"
+    return text
+
+
+def _which(verdict: Verdict, rulings: Sequence[Ruling], listing: bool) -> str:
+    """The cells, unless they are fine; and how many of them hang on disturbed trials."""
+    cells = listed([ruling.cell.key for ruling in rulings])
+    shown = "" if verdict is Verdict.MET else f": {cells}" if listing else f" ({cells})"
+    said = {
+        "depending on disturbed trials": sum(ruling.depends for ruling in rulings),
+        "by all trials, disturbed ones too": sum(bool(ruling.under) for ruling in rulings),
+    }
+    notes = [f"{count} {what}" for what, count in said.items() if count]
+    return shown + (f" ({', '.join(notes)})" if notes else "")
