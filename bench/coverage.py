@@ -41,14 +41,19 @@ class Stopped(NamedTuple):
     holds: bool
 
 
-def stopped(world: World, within: float, most: int, samples: int, seed: int = 9) -> list[Stopped]:
-    """Cells of 6 to `most` repetitions that are asked after each of them."""
-    return [_stopped(row, within, world.median) for row in world.rows(seed, samples, most)]
+def stopped(
+    world: World, within: float, most: int, samples: int, seed: int = 9, *, judged: float = 0.95
+) -> list[Stopped]:
+    """Cells of 6 to `most` repetitions that are asked after each of them, with this confidence.
+
+    The interval that is looked at in the end is that of 95 % in any case.
+    """
+    return [_stopped(row, within, world.median, judged) for row in world.rows(seed, samples, most)]
 
 
-def _stopped(row: list[float], within: float, median: float) -> Stopped:
+def _stopped(row: list[float], within: float, median: float, judged: float) -> Stopped:
     n = 6
-    while n < len(row) and not precise_enough(row[:n], within=within).enough:
+    while n < len(row) and not precise_enough(row[:n], within=within, confidence=judged).enough:
         n += 1
     interval = median_interval(row[:n])
     return Stopped(n, interval is not None and median in interval)

@@ -26,6 +26,7 @@ from bench.worlds import (
     WORLDS,
     World,
     autocorrelated,
+    bimodal,
     normal,
 )
 
@@ -33,6 +34,7 @@ from steelyard.stats.autocorrelation import independence
 from steelyard.stats.bootstrap import ratio_of_medians
 from steelyard.stats.interval import Interval, mean_interval, median_ranks
 from steelyard.stats.outliers import Policy
+from steelyard.stats.stopping import STRICTER
 from steelyard.stats.verdict import Verdict, verdicts
 
 UNLIKE = ((normal(2), normal(6)), (NORMAL, EXPONENTIAL), (NORMAL, BIMODAL))
@@ -159,6 +161,17 @@ def test_what_a_sequential_stop_costs(sd: float, within: float) -> None:
     """From 6 to 20 repetitions, asked after each; a fixed number of them would cover 95.8 % or more."""
     covered = share(cell.holds for cell in stopped(normal(sd), within, 20, 8000))
     assert 0.95 <= report(f"sequential stop, sd {sd} %, within {100 * within:g} %", covered) <= 0.995
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("decides", "low", "high"), [(0.95, 0.88, 0.91), (0.98, 0.93, 0.95), (0.99, 0.945, 0.96)]
+)
+def test_why_a_stop_is_judged_more_strictly(decides: float, low: float, high: float) -> None:
+    """Two modes of equal weight: six values of one of them come often enough to be believed."""
+    judged = 1 - (1 - decides) * STRICTER
+    covered = share(cell.holds for cell in stopped(bimodal(0.5, 20, 2), 0.05, 20, 8000, judged=judged))
+    assert low <= report(f"sequential stop by {100 * decides:g} %", covered) <= high
 
 
 @pytest.mark.full
