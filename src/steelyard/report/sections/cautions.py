@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.analysis.claims import by_kind, claims_of, source, span
 from steelyard.analysis.summary import RunSummary
+from steelyard.report.wording import counted
 
 
 def cautions(summary: RunSummary) -> list[str]:
@@ -12,7 +13,7 @@ def cautions(summary: RunSummary) -> list[str]:
     found = []
     if early:
         numbers = " to ".join(map(str, sorted({min(early), max(early)})))
-        cells = f"{len(early)} of {len(summary.cells)} cells stopped early, at n={numbers}"
+        cells = f"{len(early)} of {counted(len(summary.cells), 'cell')} stopped early, at n={numbers}"
         found.append(f"{cells}: {of_early()}.")
     if summary.outliers != "none":
         found.append(f"outliers: {of_policy(summary.outliers)}.")
@@ -24,7 +25,7 @@ def of_early() -> str:
     held, seldom = claims_of("coverage.early"), claims_of("early")
     return (
         f"intervals of such cells held the median in {by_kind(held)} {source(held)}, the lower figures where"
-        f" cells seldom stop early ({span(seldom)} did)"
+        f" cells seldom stop early (from {span(seldom)} of them did)"
     )
 
 

@@ -81,9 +81,9 @@ def _sequential(summary: RunSummary) -> str:
         f"The number of repetitions was decided by the results: {summary.sequential}. Asking after every"
         " repetition favours samples that look calm by luck, so the stop is judged by a stricter interval"
         " than the one that is shown. Intervals of all cells under such a rule held the median in"
-        f" {by_kind(held)} {source(held)}. Of the cells that stopped early, {of_early()}: where values"
-        " scatter widely, or about two modes, a cell that stops early is likely to owe it to luck, and no"
-        " rule can tell. More `at_least` makes that rarer."
+        f" {by_kind(held)} {source(held)}. Cells that stopped early are another matter: {of_early()}."
+        " Where values scatter widely, or about two modes, a cell that stops early is likely to owe it to"
+        " luck, and no rule can tell. More `at_least` makes that rarer."
     )
 
 
