@@ -199,3 +199,28 @@ def test_at_least_one_metric_is_compared_however_many_cells_there_are(build):
     found = compared(record, record)
     assert {one.metric.name for one in found.compared} == {"rate"}
     assert found.worst() is Verdict.TOO_FEW
+
+
+def steal(numbers):
+    return {("a=1", n): ("disturbed", "steal: the hypervisor took 12 % of the CPU time") for n in numbers}
+
+
+def test_where_too_few_trials_count_all_of_them_are_compared_and_labelled(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "repetitions": 12}
+    before = build(**plan, figures=around(100))
+    (one,) = compared(before, build(**plan, figures=around(80), marks=steal(range(1, 10)))).compared
+    assert (one.verdict, one.judged.comparison.n_b) == (Verdict.WORSE, 12)
+    assert one.under == "b under steal"
+    (one,) = compared(before, build(**plan, figures=around(100), marks=steal(range(1, 3)))).compared
+    assert (one.judged.comparison.n_b, one.under) == (10, "")
+
+
+def test_a_verdict_that_disturbed_trials_would_turn_is_undecided(build):
+    def figures(cell, repetition, rng):
+        return {"rate": rng.gauss(80 if repetition <= 20 else 130, 1)}
+
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "repetitions": 27}
+    turned = build(**plan, figures=figures, marks=steal(range(1, 21)))
+    (one,) = compared(build(**plan, figures=around(100, 0.01)), turned).compared
+    assert one.verdict is Verdict.UNDECIDED
+    assert one.judged.note == "depends on disturbed trials: better without them, worse with them"

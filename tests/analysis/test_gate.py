@@ -99,3 +99,13 @@ def test_a_cell_that_one_of_several_runs_lacks_is_missing(build):
     assert [(each.kind, each.cell.key, each.reason) for each in found] == [
         (Kind.MISSING, "a=2", f"{three.id} of b has it not")
     ]
+
+
+def test_what_depends_on_disturbed_trials_does_not_pass(build):
+    marks = {("a=1", n): ("disturbed", "steal") for n in range(1, 21)}
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "repetitions": 27}
+    turned = build(
+        **plan, figures=lambda _, n, rng: {"rate": rng.gauss(90 if n < 21 else 130, 1)}, marks=marks
+    )
+    (one,) = objections(compared(build(**plan, figures=around(100)), turned))
+    assert (one.kind, one.reason[:32]) == (Kind.UNDECIDED, "rate: depends on disturbed trial")

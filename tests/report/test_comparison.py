@@ -36,7 +36,7 @@ def test_a_run_against_itself(build):
     lines = comparison_lines(compared(record, record))
     assert lines[-2].startswith("2 comparisons: 2 no detectable difference")
     assert lines[-1].startswith("one run a side: how runs differ from each other is not in these intervals")
-    assert re.search(r"no detectable difference \(from \d\.\d\d % on it would show\)", lines[5])
+    assert re.search(r"no detectable difference: from \d\.\d\d % on it would show", lines[5])
 
 
 def test_what_differs_between_the_runs_stands_first_and_another_machine_in_the_verdict(build):

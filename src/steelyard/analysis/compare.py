@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.analysis.importance import named, primary
 from steelyard.analysis.likeness import Difference, check_alike, differences
+from steelyard.analysis.samples import Samples
 from steelyard.analysis.sides import Gap, Pair, Which, check_agreement, common_metrics, match
 from steelyard.analysis.summary import CellSummary, summarise_run
 from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE
-from steelyard.stats.comparison import Comparison, compare
-from steelyard.stats.detectable import smallest_change
-from steelyard.stats.holding import is_too_much
-from steelyard.stats.several import compare_several, smallest_change_of_runs
+from steelyard.stats.comparison import Comparison
 from steelyard.stats.verdict import Judged, Verdict, verdicts
 from steelyard.store.reader import RunRecord
 
@@ -27,6 +25,7 @@ MOST_OF_SEVERAL = 4
 _FROM_BAD_TO_GOOD = (
     Verdict.WORSE,
     Verdict.DIFFERENT,
+    Verdict.UNDECIDED,
     Verdict.TOO_FEW,
     Verdict.NO_DIFFERENCE,
     Verdict.BETTER,
@@ -38,16 +37,18 @@ class ComparedCell:
     """One metric of one cell on both sides. `judged` holds the figures, the verdict and a sentence.
 
     `detectable` is the least change for the worse that would have been found where none was (0.05 is 5 %).
+    `under` says what disturbed the trials of a side of which all count, as too few others do.
     """
 
     cell: Cell
     metric: Metric
     judged: Judged
     detectable: float | None = None
+    under: str = ""
 
     @property
     def verdict(self) -> Verdict:
-        """Better, worse, different, no detectable difference, or too few trials."""
+        """Better, worse, different, undecided, no detectable difference, or too few trials."""
         return self.judged.verdict
 
 
@@ -117,8 +118,10 @@ def compare_runs(
     """Compare the runs of b with those of a, the baseline, cell by cell.
 
     Cells are matched by their levels, whatever their order in the file; metrics by name. All poolable values
-    count: ranks need no outlier policy. Trials that failed count as worse than any value, unless `failures`
-    leaves them out; those that say nothing of the cell (`stats.holding.TOO_MUCH`) never count.
+    count: ranks need no outlier policy. Where too few do, those of all trials count, as in tables; what would
+    be better with disturbed trials and worse without, or the other way round, is undecided. Trials that
+    failed count as worse than any value, unless `failures` leaves them out; those that say nothing of the
+    cell (`stats.holding.TOO_MUCH`) never count.
 
     All comparisons made here are one family under Holm's correction, so that the whole answer raises a
     false alarm in at most 5 % of comparisons of equal runs. A family has its price: 6 trials against 6 can
@@ -177,11 +180,11 @@ def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Me
 def _compared(
     metrics: Sequence[Metric], pairs: list[Pair], *, failures: bool
 ) -> tuple[Iterator[ComparedCell], list[Valueless]]:
-    measured: list[_Measured] = []
+    measured: list[Samples] = []
     missing: list[Valueless] = []
     for metric in metrics:
         for pair in pairs:
-            one = _Measured.of(metric, pair, failures=failures)
+            one = Samples.of(metric, pair, failures=failures)
             if which := one.empty_side:
                 missing.append(Valueless(pair.cell, metric, which, _why_nothing(metric, pair, which)))
             else:
@@ -194,55 +197,30 @@ def _why_nothing(metric: Metric, pair: Pair, which: Which) -> str:
     return "; ".join(dict.fromkeys(cell.metrics[metric.name].reason for cell in cells))
 
 
-def _judged(measured: Sequence[_Measured]) -> Iterator[ComparedCell]:
+def _judged(measured: Sequence[Samples]) -> Iterator[ComparedCell]:
     comparisons = [one.compare() for one in measured]
     tests = sum(comparison.enough for comparison in comparisons)
-    for one, judged in zip(measured, verdicts(comparisons, alpha=ALPHA), strict=True):
+    for one, judged in zip(measured, _settled(measured, comparisons), strict=True):
         hidden = judged.verdict is Verdict.NO_DIFFERENCE
         detectable = one.smallest_change(judged.comparison, ALPHA / tests) if hidden else None
-        yield ComparedCell(one.cell, one.metric, judged, detectable)
+        yield ComparedCell(one.cell, one.metric, judged, detectable, one.under)
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """The values of a metric in a cell, run by run, and how many trials failed that count."""
-
-    cell: Cell
-    metric: Metric
-    a: list[tuple[float, ...]]
-    b: list[tuple[float, ...]]
-    failed: tuple[int, int]
-    of_several: bool
-
-    @classmethod
-    def of(cls, metric: Metric, pair: Pair, *, failures: bool) -> _Measured:
-        a, b = ([cell.metrics[metric.name].values for cell in side] for side in (pair.a, pair.b))
-        before, after = (sum(map(_too_much, side)) for side in (pair.a, pair.b))
-        counted = failures and metric.better != "none"
-        failed = (before, after) if counted else (0, 0)
-        several = len(a) + len(b) > 2
-        return cls(pair.cell, metric, list(filter(None, a)), list(filter(None, b)), failed, several)
-
-    @property
-    def empty_side(self) -> Which | None:
-        """The side of which nothing can be compared: without values, or failures in their place."""
-        can_fail = not self.of_several
-        if not self.a and not (can_fail and self.failed[0] and self.b):
-            return "a"
-        return "b" if not self.b and not (can_fail and self.failed[1]) else None
-
-    def compare(self) -> Comparison:
-        if self.of_several:
-            return compare_several(self.a, self.b, better=self.metric.better, failed=self.failed)
-        a, b = (side[0] if side else () for side in (self.a, self.b))
-        return compare(a, b, better=self.metric.better, failed=self.failed)
-
-    def smallest_change(self, found: Comparison, alpha: float) -> float | None:
-        if self.of_several:
-            return smallest_change_of_runs(self.a, self.b, better=self.metric.better, alpha=alpha)
-        return smallest_change(self.a[0], self.b[0], found, alpha=alpha) if self.a and self.b else None
+def _settled(measured: Sequence[Samples], comparisons: Sequence[Comparison]) -> list[Judged]:
+    """The verdicts; open where all trials say the opposite of those that count."""
+    alone = verdicts(comparisons, alpha=ALPHA)
+    if not any(one.everything for one in measured):
+        return alone
+    all_trials = [
+        one.everything.compare() if one.everything else found
+        for one, found in zip(measured, comparisons, strict=True)
+    ]
+    with_disturbed = verdicts(all_trials, alpha=ALPHA)
+    return [_open(one, other) for one, other in zip(alone, with_disturbed, strict=True)]
 
 
-def _too_much(cell: CellSummary) -> int:
-    """How many trials of a cell failed in a way that speaks against it."""
-    return sum(is_too_much(trial.result) for trial in cell.trials)
+def _open(judged: Judged, other: Judged) -> Judged:
+    if {judged.verdict, other.verdict} != {Verdict.BETTER, Verdict.WORSE}:
+        return judged
+    note = f"depends on disturbed trials: {judged.verdict} without them, {other.verdict} with them"
+    return replace(judged, verdict=Verdict.UNDECIDED, note=note)

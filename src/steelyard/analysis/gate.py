@@ -72,6 +72,8 @@ def _kind(one: ComparedCell, margin: float | None) -> Kind | None:
         return None
     if one.verdict is Verdict.TOO_FEW:
         return Kind.FEW
+    if one.verdict is Verdict.UNDECIDED:
+        return Kind.UNDECIDED
     if margin is None:
         return Kind.WORSE if one.verdict is Verdict.WORSE else None
     if stays_within(one.judged.comparison, margin):
@@ -80,8 +82,8 @@ def _kind(one: ComparedCell, margin: float | None) -> Kind | None:
 
 
 def _why(one: ComparedCell, kind: Kind, margin: float | None) -> str:
-    if kind is Kind.WORSE or margin is None:
-        return one.judged.note
+    if kind is Kind.WORSE or margin is None or one.verdict is Verdict.UNDECIDED:
+        return "; ".join(filter(None, (one.judged.note, one.under)))
     note = one.judged.note or one.judged.comparison.ratio_reason
     return f"the change may exceed the margin of {percent(margin)}: {note}"
 

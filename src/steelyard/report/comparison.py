@@ -74,12 +74,11 @@ def _size(n: int, failed: int) -> str:
 
 
 def _verdict(one: ComparedCell) -> str:
-    if one.verdict is Verdict.TOO_FEW:
-        return f"{one.verdict}: {one.judged.note}"
-    shown = (
-        "" if one.detectable is None else f" (from {_signed(100 * one.detectable)[1:]} % on it would show)"
-    )
-    return f"{one.verdict}{shown}"
+    told = one.judged.note if one.verdict in (Verdict.TOO_FEW, Verdict.UNDECIDED) else ""
+    if one.detectable is not None:
+        told = f"from {_signed(100 * one.detectable)[1:]} % on it would show"
+    notes = "; ".join(filter(None, (told, one.under)))
+    return f"{one.verdict}: {notes}" if notes else str(one.verdict)
 
 
 def _change(found: Comparison, scale: Scale) -> str:

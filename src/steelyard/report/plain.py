@@ -72,6 +72,7 @@ def plain_comparison(comparison: RunComparison, margin: float | None = None) -> 
                 "note": one.judged.note,
                 "adjusted_p": one.judged.adjusted_p,
                 "detectable": one.detectable,
+                "under": one.under,
                 **dataclasses.asdict(one.judged.comparison),
             }
             for one in comparison.compared

@@ -13,11 +13,13 @@ from steelyard.stats.sample import percent
 
 
 class Verdict(StrEnum):
-    """The words of a comparison. `DIFFERENT` is for metrics of which neither direction is better."""
+    """The words of a comparison. `DIFFERENT` is for metrics of which neither direction is better; `UNDECIDED`
+    for those that are better or worse depending on which trials count."""
 
     BETTER = "better"
     WORSE = "worse"
     DIFFERENT = "different"
+    UNDECIDED = "undecided"
     NO_DIFFERENCE = "no detectable difference"
     TOO_FEW = "too few trials"
 
