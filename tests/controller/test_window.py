@@ -21,7 +21,9 @@ def together(**series: list[Sample]) -> float:
     """The rate of all, of copies whose figure is the mean of their samples."""
     means = {name: sum(each.values["rate"] for each in found) / len(found) for name, found in series.items()}
     readings = {name: Reading({"rate": mean}) for name, mean in means.items()}
-    return merged([RATE], readings, Window.of(dict.fromkeys(series, Span(0, 99)), series)).values["rate"]
+    return merged([RATE], readings, Window.of(["rate"], dict.fromkeys(series, Span(0, 99)), series)).values[
+        "rate"
+    ]
 
 
 def test_rates_of_copies_that_worked_at_the_same_time_add_up():
@@ -45,7 +47,7 @@ def test_the_figure_keeps_the_meaning_that_its_tool_gives_it():
     """As with a receiver's rate beside a series of the sender's: only how it went over time is taken."""
     series = {"a": slices(10, 10, 5, 5), "b": slices(5, 5, begin=2.0)}
     readings = {"a": Reading({"rate": 6.0, "peak": 9.0}), "b": Reading({"rate": 4.0, "peak": 8.0})}
-    window = Window.of(dict.fromkeys(series, Span(0, 99)), series)
+    window = Window.of(["rate"], dict.fromkeys(series, Span(0, 99)), series)
     values = merged([RATE, PEAK], readings, window).values
     assert values["rate"] == pytest.approx(6.0 * 5 / 7.5 + 4.0)
     assert values["peak"] == 9.0, "what does not add up is as it was"
@@ -53,19 +55,27 @@ def test_the_figure_keeps_the_meaning_that_its_tool_gives_it():
 
 def test_without_samples_of_all_the_sum_stays_and_is_doubted():
     processes = {"a": Span(0.0, 10.0), "b": Span(5.0, 15.0)}
-    window = Window.of(processes, {"a": slices(1.0), "b": []})
+    window = Window.of(["rate"], processes, {"a": slices(1.0), "b": []})
     readings = {"a": Reading({"rate": 2.0}), "b": Reading({"rate": 3.0})}
     assert merged([RATE], readings, window).values == {"rate": 5.0}
     assert window.facts() == {"common": 5.0, "whole": 15.0, "by": "processes"}
     (text,) = window.warnings()
-    assert "which is more than they did at once" in text
+    assert "different times: rate of all is the sum of what each did in its own time" in text
     assert not window.marks(), "processes take longer than their work"
-    assert not Window.of({"a": Span(0, 10), "b": Span(0.4, 10.1)}, {}).warnings()
+    assert not Window.of(["rate"], {"a": Span(0, 10), "b": Span(0.4, 10.1)}, {}).warnings()
+
+
+def test_a_rate_beside_the_samples_is_doubted_too():
+    series = {"a": slices(10, 10, 5, 5), "b": slices(5, 5, begin=2.0)}
+    spans = dict.fromkeys(series, Span(0, 99))
+    assert not Window.of(["rate"], spans, series).warnings(), "it is of the common window"
+    (text,) = Window.of(["rate", "sent"], spans, series).warnings()
+    assert "different times: sent of all is the sum" in text
 
 
 def test_copies_that_never_worked_at_once_have_no_rate_together():
     series = {"a": slices(5, 5), "b": slices(5, 5, begin=3.0)}
-    window = Window.of(dict.fromkeys(series, Span(0, 9)), series)
+    window = Window.of(["rate"], dict.fromkeys(series, Span(0, 9)), series)
     (mark,) = window.marks()
     assert (mark.kind, mark.reason) == (
         "incomplete",

@@ -250,7 +250,8 @@ class _Stage:
         """When those that say something worked, where rates of them add up and their clocks compare."""
         copies = [(copy, copy.reading) for copy in ended if copy.reading]
         alike = len({copy.host.machine for copy, _ in copies}) == 1
-        if len(copies) < 2 or not (instant or alike) or not any(map(is_shared, self.workload.metrics())):
+        rates = [metric.name for metric in self.workload.metrics() if is_shared(metric)]
+        if len(copies) < 2 or not (instant or alike) or not rates:
             return None
         ahead = {name: clock.offset for name, clock in instant.clocks.items()} if instant else {}
         processes, series = {}, {}
@@ -259,7 +260,7 @@ class _Stage:
             began = copy.exit.started - shift
             processes[copy.name] = Span(began, began + copy.exit.wall)
             series[copy.name] = [dataclasses.replace(each, at=each.at - shift) for each in reading.series]
-        return Window.of(processes, series)
+        return Window.of(rates, processes, series)
 
     def together(self, ended: Sequence[Ended], window: Window | None) -> Reading | None:
         """What the copies say together; None when nothing was measured.

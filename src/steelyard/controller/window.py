@@ -37,23 +37,26 @@ class Window:
     """When copies worked, on our clock: each by itself, all at once, and from the first start to the end.
 
     `common` ends before it begins where there was no such time. `series`: the samples of each copy, where the
-    tool of all of them tells any.
+    tool of all of them tells any. `summed`: the rates of which it tells none.
     """
 
     spans: Mapping[str, Span]
     series: Mapping[str, Sequence[Sample]]
     common: Span
     whole: Span
+    summed: tuple[str, ...]
 
     @classmethod
-    def of(cls, processes: Mapping[str, Span], series: Mapping[str, Sequence[Sample]]) -> Window:
+    def of(
+        cls, rates: Iterable[str], processes: Mapping[str, Span], series: Mapping[str, Sequence[Sample]]
+    ) -> Window:
         """By the samples where every copy has some, else by the processes, which also start and end."""
-        sampled = all(series.get(name) for name in processes)
-        told = {name: _span(found) for name, found in series.items() if found}
-        spans = told if sampled else processes
+        known = series if all(series.get(name) for name in processes) else {}
+        spans = {name: _span(found) for name, found in known.items()} or processes
         begins, ends = [span.begin for span in spans.values()], [span.end for span in spans.values()]
-        common, whole = Span(max(begins), min(ends)), Span(min(begins), max(ends))
-        return cls(spans, series if sampled else {}, common, whole)
+        told = {name for found in known.values() for sample in found for name in sample.values}
+        summed = tuple(name for name in rates if name not in told)
+        return cls(spans, known, Span(max(begins), min(ends)), Span(min(begins), max(ends)), summed)
 
     @property
     def differs(self) -> bool:
@@ -83,13 +86,13 @@ class Window:
         return (Mark("incomplete", reason),)
 
     def warnings(self) -> list[str]:
-        """What rates of copies mean that worked at different times."""
-        if not self.differs:
+        """Which rates say too much, as copies worked at different times."""
+        if not (self.differs and self.summed):
             return []
-        begin = "in some trials copies began or ended at different times"
-        if self.series:
-            return [f"{begin}: rates that have a time series are of the time in which all copies worked"]
-        return [f"{begin}: their rates are added up all the same, which is more than they did at once"]
+        return [
+            f"in some trials copies began or ended at different times: {', '.join(self.summed)} of all is "
+            "the sum of what each did in its own time, which may be more than they ever did at once"
+        ]
 
 
 def is_shared(metric: Metric) -> bool:

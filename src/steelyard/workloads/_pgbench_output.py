@@ -45,13 +45,11 @@ def metrics(*, paced: bool) -> tuple[Metric, ...]:
     """With a rate pgbench itself counts latencies from when a transaction was due, and they lead."""
     about = "time of a transaction" + (", from when the rate wanted it to start" if paced else "")
     rate = (Metric("tps", "1/s", "higher", "transactions per second, without the time to connect"),)
-    latencies = (
-        *latency_metrics("latency", about),
-        Metric("latency_mean", "s", "lower", "its arithmetic mean", over_copies="mean"),
-        Metric("latency_stddev", "s", "lower", "its standard deviation", over_copies="mean"),
-    )
+    latencies = latency_metrics("latency", about)
     return (
         *(latencies + rate if paced else rate + latencies),
+        Metric("latency_mean", "s", "lower", "its arithmetic mean", over_copies="mean"),
+        Metric("latency_stddev", "s", "lower", "its standard deviation", over_copies="mean"),
         Metric("failed_transactions", "1", "lower", "transactions that ended in an error"),
         Metric("connection_time", "s", "lower", "time until all connections were open", over_copies="max"),
     )

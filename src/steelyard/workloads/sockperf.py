@@ -87,6 +87,8 @@ class Sockperf(Workload[SockperfOptions]):
     **How to read it.** sockperf itself prints half of the round trip and calls it latency; here it is all of
     it. Bins are 1/64 wide, and those of all copies and hosts add up before a percentile is taken.
     Under load a late answer does not delay the next message, so that waiting shows; in ping-pong it hides.
+    Times count from sending: once a stalled server has let the socket's buffer fill up, what waits before it
+    is not seen.
     In the mode throughput nobody says what arrived: by UDP some of it may be lost.
     """
 
