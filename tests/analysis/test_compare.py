@@ -217,7 +217,7 @@ def test_where_too_few_trials_count_all_of_them_are_compared_and_labelled(build)
 
 def test_a_verdict_that_disturbed_trials_would_turn_is_undecided(build):
     def figures(cell, repetition, rng):
-        return {"rate": rng.gauss(80 if repetition <= 20 else 130, 1)}
+        return {"rate": rng.gauss(160 if repetition <= 20 else 260, 1)}
 
     plan = {"parameters": {"a": [1]}, "metrics": [RATE], "repetitions": 27}
     turned = build(**plan, figures=figures, marks=steal(range(1, 21)))
