@@ -26,6 +26,7 @@ NAMES = (
     "hostile",
     "reading",
     "sampling",
+    "quiet",
     "listing",
     "lockstep",
     "sessions",

@@ -157,9 +157,9 @@ def test_many_small_ones_of_one_name_are_one_load() -> None:
             Snapshot(steal=0.1, wanted=2.0),
             "steal: the hypervisor took 5.0 %",
         ),
-        (Snapshot(swapped=0), Snapshot(swapped=300), "swapping: 300 pages"),
-        (Snapshot(hot=7), Snapshot(hot=8), "slowed down for its heat"),
-        (Snapshot(capped=1), Snapshot(capped=4), "ran out 3 times"),
+        (Snapshot(swapped=0), Snapshot(swapped=300), "swapping: 300 pages a second"),
+        (Snapshot(hot={"a": 7.0, "b": 1.0}), Snapshot(hot={"a": 7.0, "b": 1.04}), "its heat for 4.0 % of"),
+        (Snapshot(capped=1.0), Snapshot(capped=1.3), "held it up 30.0 % of the time"),
     ],
 )
 def test_other_disturbances(one: Snapshot, two: Snapshot, said: str) -> None:
@@ -171,14 +171,57 @@ def test_other_disturbances(one: Snapshot, two: Snapshot, said: str) -> None:
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.04, wanted=0.1)),
+        (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.01, wanted=0.05)),  # a single tick
         (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.1, wanted=10.0)),
         (Snapshot(swapped=0), Snapshot(swapped=200)),
-        (Snapshot(), Snapshot(user=9.0, wanted=9.0, steal=9.0, swapped=9999, hot=9, capped=9)),
+        (Snapshot(hot={"a": 7.0}), Snapshot(hot={"a": 7.01, "b": 9.0})),
+        (Snapshot(capped=1.0), Snapshot(capped=1.01)),
+        (Snapshot(), Snapshot(user=9.0, wanted=9.0, steal=9.0, swapped=9999, hot={"a": 9.0}, capped=9.0)),
     ],
 )
 def test_small_and_unknown_is_nothing(one: Snapshot, two: Snapshot) -> None:
     assert reasons(one, two) == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"steal": 0.49, "wanted": 1.0},
+        {"swapped": 500},
+        {"hot": {"a": 0.03}},
+        {"capped": 0.03},
+        {"user": 0.3},
+    ],
+)
+def test_the_same_rate_disturbs_a_long_trial_and_a_short_one_alike(after: dict[str, Any]) -> None:
+    """49 % of steal within 0.1 s is one; what stays as it is becomes none in a trial of ten minutes."""
+
+    def at(share: float) -> Snapshot:
+        grown = {name: part * share for name, part in after.items() if name != "hot"}
+        heat = {path: part * share for path, part in after.get("hot", {}).items()}
+        return Snapshot(**grown, hot=heat)
+
+    for wall in (0.2, 1.0, 600.0):
+        assert reasons(replace(at(0.0)), at(wall), wall=wall), wall
+    assert not reasons(at(0.0), replace(at(1.0), wanted=600.0), wall=600.0)
+
+
+def test_steal_is_seen_in_a_tenth_of_a_second() -> None:
+    one, two = Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.05, wanted=0.1)
+    assert reasons(one, two, wall=0.1) == ["steal: the hypervisor took 50.0 % of the CPU time"]
+
+
+def test_one_period_of_a_quota_in_ten_minutes_is_nothing() -> None:
+    assert reasons(Snapshot(capped=0.0), Snapshot(capped=0.1), wall=600.0) == []
+
+
+def test_marks_tell_how_much_of_what() -> None:
+    one, two = Snapshot(steal=0.0, wanted=0.0, user=0.0), Snapshot(steal=0.1, wanted=2.0, user=0.5)
+    marks = judge(one, two, wall=1.0, ours=0.0)
+    assert [(mark.cause, mark.amount, mark.unit) for mark in marks] == [
+        ("foreign CPU load", 0.5, "cores"),
+        ("steal", 0.05, "%"),
+    ]
 
 
 def test_another_allowance() -> None:
@@ -196,17 +239,19 @@ def test_a_name_may_hold_anything() -> None:
     assert found == {9: Process(777, 1, "a) R 2 (\\nb", 2.0, False, 1.5)}
 
 
-def test_thermal_counters_and_quotas_are_added() -> None:
+def test_times_of_throttling_are_read() -> None:
     cpu = "/sys/devices/system/cpu/cpu"
     raw = {
-        f"{cpu}0/thermal_throttle/core_throttle_count": "2\n",
-        f"{cpu}1/thermal_throttle/core_throttle_count": "3\n",
-        "/sys/fs/cgroup/a/cpu.stat": "usage_usec 5\nnr_periods 9\nnr_throttled 4\n",
+        f"{cpu}0/thermal_throttle/core_throttle_total_time_ms": "200\n",
+        f"{cpu}1/thermal_throttle/core_throttle_total_time_ms": "3000\n",
+        "/sys/fs/cgroup/a/cpu.stat": "usage_usec 5\nnr_periods 9\nnr_throttled 4\nthrottled_usec 250000\n",
+        "/sys/fs/cgroup/cpu/cpu.stat": "nr_periods 9\nnr_throttled 4\nthrottled_time 1500000000\n",
         "/proc/vmstat": "pgpgin 7\npswpin 3\npswpout 4\n",
     }
     found = snapshot(raw)
-    assert (found.hot, found.capped, found.swapped) == (5, 4, 7)
-    assert Disturbance().parse(raw) == {"hot": 5, "capped": 4, "swapped": 7}
+    heat = {path: int(text) / 1000 for path, text in raw.items() if path.endswith("time_ms")}
+    assert (found.hot, found.capped, found.swapped) == (heat, 1.75, 7)
+    assert Disturbance().parse(raw) == {"hot": heat, "capped": 1.75, "swapped": 7}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +272,7 @@ def test_the_control_groups_above_us(text: str, files: tuple[str, ...]) -> None:
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["/proc/stat", "/proc/vmstat", "/proc/7/stat", "/x/cpu.stat", "/x/core_throttle_count"]
+            ["/proc/stat", "/proc/vmstat", "/proc/7/stat", "/x/cpu.stat", "/x/core_throttle_total_time_ms"]
         ),
         st.text()
         | st.sampled_from(["cpu  1 2 3\n", "cpu " + "9" * 5000 + "\n", "7 (x) " + "-1 " * 30, "pswpin 1\n"]),
