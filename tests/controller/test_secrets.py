@@ -87,5 +87,5 @@ def experiment(name: str) -> dict[str, Any]:
         "workload": {**CASES[name], "on": "client", "to": "store"},
         "telemetry": "off",
         "repeat": 1,
-        "disturbed": "exclude",
+        "disturbed": "include",
     }

@@ -43,8 +43,8 @@ def test_every_command_does_what_the_page_says(user):
         expected = next((code for words, code in CODES.items() if words in line), 0)
         said = f"$ {line}\n{done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr, said
-        # A busy machine leaves requirements undecided, and says so.
-        assert done.returncode in (expected, 1), said
+        # A busy machine leaves requirements undecided, or has no trial that counts, and says so.
+        assert done.returncode in (expected, 1, 3), said
 
 
 def test_the_page_shows_what_there_is():

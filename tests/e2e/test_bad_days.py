@@ -36,7 +36,7 @@ workload:
     echo "value: 7"
   metrics: {value: {regex: '^value: (\d+)$'}}
 repeat: 1
-disturbed: exclude
+disturbed: include
 """
 
 
@@ -198,7 +198,7 @@ experiment: places
 parameters: {{place: [{lab.place}/good, {unwritable}/bad]}}
 workload: {{use: command, run: ["true"], directory: "${{place}}"}}
 repeat: 1
-disturbed: exclude
+disturbed: include
 """
     (lab.place / "good").mkdir()
     (lab.place / "good" / "mine").touch()

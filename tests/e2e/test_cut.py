@@ -28,7 +28,7 @@ experiment: cut
 roles: {node: 3}
 workload: {use: command, script: 'echo $$; sleep "$(cat PLACE)"'}
 repeat: 2
-disturbed: exclude
+disturbed: include
 """
 
 

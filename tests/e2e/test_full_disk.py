@@ -27,13 +27,13 @@ workload:
     echo; echo "value: 7"
   metrics: {value: {regex: 'value: (\d+)'}}
 repeat: 8
-disturbed: exclude
+disturbed: include
 """
 LITTLE = r"""
 experiment: little
 workload: {use: command, script: 'echo "value: 7"', metrics: {value: {regex: 'value: (\d+)'}}}
 repeat: 3
-disturbed: exclude
+disturbed: include
 """
 
 
@@ -175,7 +175,7 @@ workload:
   use: command
   script: dd if=/dev/zero of=data bs=1M count=$size
 repeat: 2
-disturbed: exclude
+disturbed: include
 order: as-written
 """
     with mount("size=8m") as place:
@@ -196,7 +196,7 @@ experiment: large
 workload: {use: command, run: ["true"]}
 before_each: [{precondition: 20MiB}]
 repeat: 2
-disturbed: exclude
+disturbed: include
 """
     with mount("size=8m") as place:
         fork_server.run(lab, "run", lab.file(text), "--scratch", str(place))
@@ -234,7 +234,7 @@ def test_no_room_for_the_report_does_not_spoil_the_results(lab: Lab, mount: Moun
 
 def test_a_store_that_becomes_read_only(lab: Lab, mount: Mount, until: Callable[..., bool]) -> None:
     """As file systems do when their disk fails."""
-    text = "experiment: slow\nworkload: {use: command, run: [sleep, 0.3]}\nrepeat: 3\ndisturbed: exclude\n"
+    text = "experiment: slow\nworkload: {use: command, run: [sleep, 0.3]}\nrepeat: 3\ndisturbed: include\n"
     with mount("size=8m") as place:
         lab.store = place / "store"
         started = lab.start("run", lab.file(text), "--scratch", str(lab.place / "scratch"))

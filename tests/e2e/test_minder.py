@@ -22,7 +22,7 @@ workload:
     if test -e {calm}; then exit 0; fi
     sleep 300
 repeat: 2
-disturbed: exclude
+disturbed: include
 seed: 1
 """
 

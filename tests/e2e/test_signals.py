@@ -20,13 +20,13 @@ SLOW = """
 experiment: slow
 workload: {use: command, run: [sleep, 0.05]}
 repeat: 6
-disturbed: exclude
+disturbed: include
 """
 MANY = """
 experiment: many
 workload: {{use: command, script: "test -e {calm} || sleep 0.05"}}
 repeat: 100
-disturbed: exclude
+disturbed: include
 """
 
 

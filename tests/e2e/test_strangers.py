@@ -19,7 +19,7 @@ PLANTED = """
 experiment: planted
 workload: {{use: command, run: [touch, {proof}]}}
 repeat: 2
-disturbed: exclude
+disturbed: include
 """
 
 
@@ -89,10 +89,10 @@ def test_a_file_of_sites_that_another_put_here_is_not_used(
     mallory.owns(common / "config", config)
     entry = f"{{use: ssh, hosts: [node1], config: {common}/config, connect_within: 2s}}"
     mallory.owns(common / "sites.yaml", f"lab: {entry}\nlocal: {entry}\n")
-    done = alice.steelyard("run", "--site", "lab", "--", "true", cwd=common)
+    done = alice.steelyard("run", "--site", "lab", "--disturbed", "include", "--", "true", cwd=common)
     assert done.returncode == 2, said(done)
     assert f"sites.yaml: it belongs to {mallory.name}" in said(done)
-    own = alice.steelyard("run", "--repeat", "1", "--undecided", "pass", "--", "true", cwd=common)
+    own = alice.steelyard("run", "--repeat", "1", "--disturbed", "include", "--", "true", cwd=common)
     assert own.returncode == 0, f"the sites that Steelyard brings need no file: {said(own)}"
     assert not proof.exists()
     shutil.rmtree(common / "steelyard-runs")
@@ -124,7 +124,7 @@ def test_directories_that_another_made_first_hold_up_no_run(
         mallory.owns(place / f"steelyard-{alice.uid}", mode=0o777)
     try:
         done = alice.steelyard(
-            "run", "--repeat", "1", "--undecided", "pass", "--", "true", env={"TMPDIR": str(common)}
+            "run", "--repeat", "1", "--disturbed", "include", "--", "true", env={"TMPDIR": str(common)}
         )
         assert done.returncode == 0, said(done)
     finally:
@@ -153,7 +153,7 @@ workload:
   run: [sh, -c, "ls -ld ..; pwd; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]
   directory: scratch
 repeat: 3
-disturbed: exclude
+disturbed: include
 """
 
 

@@ -42,7 +42,10 @@ def gist(tally: Tally) -> str:
 
 def all_counted(one: CellMetric) -> str:
     """What stands below a figure of all trials: `all 12 trials, under steal, median 12 %`."""
-    return f"all {one.shown.n_total} trials, {one.under}" if one.shown and one.under else ""
+    if not (one.shown and one.under):
+        return ""
+    n = one.shown.n_total
+    return f"{'the only trial' if n == 1 else f'all {n} trials'}, {one.under}"
 
 
 def in_short(judged: Judged) -> str:

@@ -16,7 +16,7 @@ parameters: {machine: [0, 1]}
 roles: {node: 2}
 workload: {use: command, run: ["true"], on: "node[${machine}]"}
 repeat: 2
-disturbed: exclude
+disturbed: include
 """
 
 
