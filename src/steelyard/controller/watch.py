@@ -68,9 +68,10 @@ class Watched:
     async def marks(self, user_time: UserTime) -> tuple[Mark, ...]:
         """What disturbed the trial here; `user_time` tells what its processes on some hosts used (s)."""
         host = self._machine.host
+        after = snapshot(await host.read(self._patterns))
+        # After reading, as both began after the first reading: on a busy machine that takes its time.
         wall = time.monotonic() - self._began
         ours = user_time(self._machine.names) + host.own_user_time() - self._own_before
-        after = snapshot(await host.read(self._patterns))
         load = judge(self._before, after, wall=wall, ours=ours, own=host.own_processes())
         return load + judge_clocks(self._clocks, await host.clocks())
 

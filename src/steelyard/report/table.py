@@ -18,7 +18,7 @@ from steelyard.stats.summary import Summary
 
 NO_INTERVAL = "[–]"
 DISTURBED = "*"
-WIDEST_MARKS, WIDEST_REASON = 44, 300
+WIDEST_MARKS, WIDEST_REASON, MOST_NOTES = 44, 300, 8
 ADVICE = (
     "   `steelyard extend RUN --repeat N` looks for quieter moments; where there are none,"
     " `--disturbed include` counts all trials"
@@ -151,7 +151,9 @@ def _disturbed(cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[st
         for metric in shown:
             if said := all_counted(cell.metrics[metric.name]):
                 found.setdefault(said, {})[cell.cell.key] = None
-    return [f"{DISTURBED}  {said}: {listed(list(keys))}" for said, keys in found.items()]
+    notes = [f"{DISTURBED}  {said}: {listed(list(keys))}" for said, keys in found.items()]
+    more = len(notes) - MOST_NOTES
+    return notes[:MOST_NOTES] + ([f"{DISTURBED}  … and {more} more; the report has all"] if more > 0 else [])
 
 
 def _notes(summary: RunSummary) -> list[str]:
