@@ -46,6 +46,7 @@ def _measured(
         "services": {"store": {**service, "tls": "${tls}", "on": "db"}},
         "workload": {**load, "on": "client", "to": "store"},
         "repeat": 2 if setting.quick else 5,
+        "disturbed": "include",
     }
     file = setting.fresh("encryption") / "encryption.yaml"
     file.write_text(json.dumps(experiment))

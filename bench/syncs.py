@@ -31,7 +31,8 @@ def of_a_trial(setting: Setting) -> tuple[float, str]:
 def _of_a_run(setting: Setting, trials: int, *, inside: bool) -> int:
     store = setting.fresh("syncs")
     noted = store / "syncs.txt"
-    arguments = ("run", "-q", "--store", str(store), "--repeat", str(trials), "--", TRUE)
+    counted = ("--repeat", str(trials), "--disturbed", "include")
+    arguments = ("run", "-q", "--store", str(store), *counted, "--", TRUE)
     strace = ("strace", "-f", "-qq", "-e", f"trace={','.join(CALLS)}", "-o", str(noted))
     ourselves = (sys.executable, "-m", "bench.syncs", str(noted), *arguments)
     run(

@@ -62,7 +62,8 @@ def _beside_others(setting: Setting, shares: list[float]) -> float:
 def run_of_trials(setting: Setting) -> float:
     """Seconds from the first trial's start to the last one's end, by the journal's clock, for each trial."""
     store = setting.fresh("trials")
-    arguments = ("run", "-q", "--store", str(store), "--repeat", str(setting.trials), "--", floor.TRUE)
+    counted = ("--repeat", str(setting.trials), "--disturbed", "include")
+    arguments = ("run", "-q", "--store", str(store), *counted, "--", floor.TRUE)
     run(steelyard(*arguments), cwd=setting.place, env=setting.environment)
     (journal,) = store.glob("runs/*/journal.ndjson")
     return seconds_per_trial(journal)

@@ -44,4 +44,4 @@ def test_the_planned_file_is_sound(tmp_path: Path) -> None:
     path.write_text(experiment((3, 4), 5))
     found, _ = load(path)
     design = Design(found, seed=1)
-    assert design.expected(Results()) == (60, 60)
+    assert design.expected(Results()) == (60, 120)

@@ -29,6 +29,7 @@ workload:
 # before_each: [sync, drop_caches, {{settle: 1s}}, {{warm_up: 1}}]
 repeat: 6                          # fewer give no 95 % interval; or stop when it is precise:
 # repeat: {{at_least: 6, at_most: 20, until: {{metric: wall.median, within: 5%}}, budget: 30min}}
+# disturbed: replace               # what something else disturbs is made again; or exclude, include
 order: blocked                     # blocked | random | as-written
 # timeout: 5min
 # require:
