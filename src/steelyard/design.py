@@ -60,7 +60,10 @@ class Results:
         key, repetition = result.trial.key
         done = self._by_cell[key]
         done[repetition] = result
-        (self._disturbed[key].add if result.disturbed else self._disturbed[key].discard)(repetition)
+        if result.disturbed:
+            self._disturbed[key].add(repetition)
+        elif key in self._disturbed:
+            self._disturbed[key].discard(repetition)
         while self._free[key] in done:
             self._free[key] += 1
         self._precise.pop(key, None)
@@ -82,6 +85,11 @@ class Results:
     def undisturbed(self, cell: Cell) -> int:
         """How many trials of a cell need not be made again; failures are among them."""
         return len(self.of(cell)) - len(self._disturbed.get(cell.key, ()))
+
+    def hit(self) -> Iterator[tuple[str, int, int]]:
+        """The key of each cell that was disturbed, how many trials it has, and how many of them were not."""
+        for key, disturbed in self._disturbed.items():
+            yield key, len(self._by_cell[key]), len(self._by_cell[key]) - len(disturbed)
 
     def precise(self, cell: Cell, until: Until) -> bool:
         """Whether a cell's metric is known as precisely as asked; worked out once for each new result."""
@@ -151,8 +159,8 @@ class Design:
         """How many trials the whole run has at least and at most, going by the results so far."""
         if self._searching:
             return self._expected_of_searches(results)
-        if self.repeat.until is None and not self.replaces:
-            return (len(self.cells) * self.repeat.at_least,) * 2
+        if self.repeat.until is None:
+            return self._expected_of_fixed(results)
         least = most = 0
         for cell in self.cells:
             made = len(results.of(cell))
@@ -161,6 +169,16 @@ class Design:
             least += min(made + owed, self._most)
             most += self._most if wanted else made
         return least, most
+
+    def _expected_of_fixed(self, results: Results) -> tuple[int, int]:
+        """Asked for after each trial: only cells that were disturbed are looked at."""
+        asked = self.repeat.at_least
+        planned = len(self.cells) * asked
+        if not self.replaces:
+            return planned, planned
+        ours = ((made, good) for key, made, good in results.hit() if key in self._keys)
+        least = planned + sum(min(made + max(0, asked - good), self._most) - asked for made, good in ours)
+        return least, planned * AGAIN if len(results) < least else least
 
     def _expected_of_searches(self, results: Results) -> tuple[int, int]:
         """What was made, even where the search would not go there again; and what each search may come to.
@@ -207,6 +225,7 @@ class Design:
         """Find the groups, and make a design for each, in the order in which they are measured."""
         units = tuple(one.first for one in self.searches) if self._searching else self.cells
         self.groups = groups(self.experiment, units)
+        self._keys = frozenset(cell.key for cell in self.cells)
         in_order = self.experiment.order == "as-written"
         parts = self.groups
         if self._searching and in_order:
