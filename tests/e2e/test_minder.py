@@ -18,8 +18,8 @@ experiment: tree
 workload:
   use: command
   script: |
-    setsid sleep 300 &
     if test -e {calm}; then exit 0; fi
+    setsid sleep 300 &
     sleep 300
 repeat: 2
 disturbed: include

@@ -153,7 +153,7 @@ workload:
   run: [sh, -c, "ls -ld ..; pwd; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]
   directory: scratch
 repeat: 3
-disturbed: include
+disturbed: exclude
 """
 
 
