@@ -92,9 +92,15 @@ def test_where_too_few_count_all_trials_are_shown_and_what_disturbed_them(build)
         "a=1   0  1.09 GiB/s [1.00, 1.19] *  7 disturbed: steal",
         "a=2   6  1.08 GiB/s [1.00, 1.19]    1 disturbed: steal",
         "*  all 7 trials, under steal, median 12 %: a=1",
-        "   `steelyard extend RUN --repeat N` looks for quieter moments; where there are none,"
+        f"   `steelyard extend {record.id} --repeat N` looks for quieter moments; where there are none,"
         " `--disturbed include` counts all trials",
     ]
+
+
+def test_of_the_only_cell_nobody_says_which_one_it_is(build):
+    marks = {("-", n): stolen(0.12) for n in range(1, 7)}
+    record = build(parameters={}, metrics=[RATE], figures=figures, marks=marks)
+    assert lines(record)[2] == "*  all 6 trials, under steal, median 12 %"
 
 
 def test_medians_with_and_without_disturbed_trials_stand_below_each_other(build):

@@ -20,7 +20,7 @@ NO_INTERVAL = "[–]"
 DISTURBED = "*"
 WIDEST_MARKS, WIDEST_REASON, MOST_NOTES = 44, 300, 8
 ADVICE = (
-    "   `steelyard extend RUN --repeat N` looks for quieter moments; where there are none,"
+    "   `steelyard extend {run} --repeat N` looks for quieter moments; where there are none,"
     " `--disturbed include` counts all trials"
 )
 
@@ -138,20 +138,21 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
     notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
-    notes += [*disturbed, ADVICE] if disturbed else []
+    notes += [*disturbed, ADVICE.format(run=summary.run)] if disturbed else []
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
     return notes
 
 
 def _disturbed(cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
-    """What disturbed the trials of the figures with a star, and in which cells."""
+    """What disturbed the trials of the figures with a star, and in which cells where there are several."""
     found: dict[str, dict[str, None]] = {}
     for cell in cells:
         for metric in shown:
             if said := all_counted(cell.metrics[metric.name]):
                 found.setdefault(said, {})[cell.cell.key] = None
-    notes = [f"{DISTURBED}  {said}: {listed(list(keys))}" for said, keys in found.items()]
+    where = {said: f": {listed(list(keys))}" if len(cells) > 1 else "" for said, keys in found.items()}
+    notes = [f"{DISTURBED}  {said}{which}" for said, which in where.items()]
     more = len(notes) - MOST_NOTES
     return notes[:MOST_NOTES] + ([f"{DISTURBED}  … and {more} more; the report has all"] if more > 0 else [])
 
