@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis.summary import summarise_run, too_few
+from steelyard.analysis.cell_metric import too_few
+from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.stats.sample import LARGEST
 

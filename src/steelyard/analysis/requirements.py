@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
+from steelyard.analysis.cell_metric import CellMetric, too_few
 from steelyard.analysis.damage import readable
-from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, too_few
+from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import StoreError, UsageError
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Metric, OverRepetitions

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.sides import Pair, Which
-from steelyard.analysis.summary import CellMetric, CellSummary
+from steelyard.analysis.summary import CellSummary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.comparison import Comparison, compare

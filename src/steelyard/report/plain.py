@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.derived import Derived
 from steelyard.analysis.disturbed import AllTrials
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import Judged
-from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary, Tally
+from steelyard.analysis.summary import CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.report.sections.cautions import cautions

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.requirements import Judged
-from steelyard.analysis.summary import CellMetric, CellSummary, RunSummary
+from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.printable import one_line
 from steelyard.report.columns import GAP, aligned, shortened, width

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.requirements import Judged, Ruling, Verdict
-from steelyard.analysis.summary import CellMetric, CellSummary, Tally
+from steelyard.analysis.summary import CellSummary, Tally
 from steelyard.model.trial import Cell, show_level
 
 _OPEN = (Verdict.MISSING, Verdict.UNDECIDED)

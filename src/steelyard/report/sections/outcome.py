@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from steelyard.analysis.cell_metric import CellMetric, too_few
 from steelyard.analysis.drift import drift
 from steelyard.analysis.requirements import Judged, Verdict
-from steelyard.analysis.summary import CellMetric, RunSummary, too_few
+from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steelyard.analysis.summary import CellMetric, RunSummary
+from steelyard.analysis.cell_metric import CellMetric
+from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import scale_for, show_interval
 from steelyard.report.wording import all_counted, levels_of, marks_of

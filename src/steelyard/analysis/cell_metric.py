@@ -1,0 +1,120 @@
+"""One metric in one cell: its figures over the trials that count, and over all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.analysis.disturbed import AllTrials, all_trials
+from steelyard.model.metric import Metric
+from steelyard.stats.autocorrelation import Independence, independence
+from steelyard.stats.outliers import Policy, screen
+from steelyard.stats.sample import checked, median
+from steelyard.stats.summary import Summary, summarise
+from steelyard.store.reader import TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CellMetric:
+    """One metric in one cell, from the poolable trials that have it, in the order of measurement.
+
+    `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
+    is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
+    where there are any: worth a look, but no result. `independence` tells of drift among the values. `short`
+    are how many observations each trial had that has no figure, because a quantile needs more.
+    `with_disturbed` is the metric with the disturbed trials counted in, where there are any.
+    """
+
+    metric: Metric
+    trials: tuple[int, ...]
+    values: tuple[float, ...]
+    summary: Summary | None
+    reason: str
+    independence: Independence | None
+    marked: float | None = None
+    short: tuple[int, ...] = ()
+    with_disturbed: AllTrials | None = None
+
+    @property
+    def fallen_back_on(self) -> AllTrials | None:
+        """All trials, where none counts, or too few for an interval that all of them have."""
+        everything = self.with_disturbed
+        if everything and (
+            self.summary is None or (not self.summary.interval and everything.summary.interval)
+        ):
+            return everything
+        return None
+
+    @property
+    def shown(self) -> Summary | None:
+        """The summary to show: of all trials where too few count."""
+        return self.fallen_back_on.summary if self.fallen_back_on else self.summary
+
+    @property
+    def under(self) -> str:
+        """What disturbed the trials of `shown`: `under steal, median 12 %`; empty where only such count."""
+        return self.fallen_back_on.under if self.fallen_back_on else ""
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """The numbers of the trials that the outlier policy set aside."""
+        if self.summary is None or not self.summary.dropped:
+            return ()
+        left = list(screen(self.values, self.summary.outliers).dropped)
+        numbers = []
+        for number, value in zip(self.trials, self.values, strict=True):
+            if value in left:
+                left.remove(value)
+                numbers.append(number)
+        return tuple(numbers)
+
+
+def cell_metric(
+    metric: Metric, trials: list[TrialRecord], pooled: list[TrialRecord], policy: Policy
+) -> CellMetric:
+    """The metric over all `trials` of a cell, of which those `pooled` count."""
+    found = _metric(metric, pooled, policy) if pooled else _unpooled(metric, trials, _why_nothing(trials))
+    return replace(found, with_disturbed=all_trials(metric, trials, policy))
+
+
+def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:
+    having = [trial for trial in pooled if metric.name in trial.result.metrics]
+    numbers = tuple(trial.number for trial in having)
+    values = tuple(trial.result.metrics[metric.name] for trial in having)
+    short = tuple(trial.short[metric.name] for trial in pooled if metric.name in trial.short)
+    if not values:
+        reason = too_few(metric, short) if short else f"no trial has a value of {metric.name}"
+        return CellMetric(metric, (), (), None, reason, None, short=short)
+    try:
+        summary = summarise(values, outliers=policy)
+        dependence = independence(values)
+    except (ValueError, TypeError) as error:
+        # One absurd figure must not cost the whole report.
+        return CellMetric(metric, (), (), None, f"{metric.name}: {error}", None)
+    return CellMetric(metric, numbers, values, summary, "", dependence, short=short)
+
+
+def too_few(metric: Metric, short: Sequence[int]) -> str:
+    """Why trials with so many observations have no figure of a quantile."""
+    low, high = min(short), max(short)
+    had = f"{low}" if low == high else f"{low} to {high}"
+    trials = f"{len(short)} trial{'s' if len(short) > 1 else ''}"
+    return f"{metric.name} needs {metric.samples} samples; {trials} had {had}"
+
+
+def _unpooled(metric: Metric, trials: list[TrialRecord], reason: str) -> CellMetric:
+    """A metric of a cell in which no trial counts; there may still be marked ones."""
+    found = [trial.result.metrics[metric.name] for trial in trials if metric.name in trial.result.metrics]
+    try:
+        middle = median(sorted(checked(found)))
+    except ValueError:
+        middle = None
+    return CellMetric(metric, (), (), None, reason, None, middle)
+
+
+def _why_nothing(trials: list[TrialRecord]) -> str:
+    """Why a cell has no poolable trial."""
+    failed = sum(trial.result.status == "failed" for trial in trials)
+    marked = len(trials) - failed
+    fates = [f"{count} {fate}" for count, fate in ((failed, "failed"), (marked, "marked")) if count]
+    return f"no trial counts: {', '.join(fates)}" if fates else "not measured"
