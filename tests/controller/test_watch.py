@@ -22,7 +22,8 @@ def later(seconds: float, *, step: float = 0.0, asleep: float = 0.0) -> Clocks:
 
 def ran(site: FakeSite, store: Path, **more: object) -> list[str]:
     """The reasons for which the only trial of a run on this site does not count."""
-    tree = {"experiment": "clocks", "workload": {"use": "command", "run": ["x"]}, "repeat": 1, **more}
+    tree = {"experiment": "clocks", "workload": {"use": "command", "run": ["x"]}, "repeat": 1}
+    tree |= {"disturbed": "exclude", **more}
     (trial,) = steelyard.run(tree, site=site, store=store).record.trials
     assert {mark.kind for mark in trial.marks} <= {"disturbed"}
     return [mark.reason for mark in trial.marks]
