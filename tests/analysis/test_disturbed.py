@@ -68,7 +68,7 @@ def test_fallbacks_answer_another_question(build):
 def test_causes_come_the_most_frequent_first(build):
     load = ("disturbed", "foreign CPU load 0.25 cores (stress-ng)", "foreign CPU load", 0.25, "cores")
     found = one(build, {1: load, **{n: steal(0.1) for n in range(2, 13)}})
-    assert found.under == "under steal, median 10 % and foreign CPU load, median 0.25 cores"
+    assert found.under == "under steal, median 10 % and foreign CPU load, median 0.2 cores"
 
 
 def test_an_old_record_tells_the_cause_and_no_figure(build):

@@ -23,10 +23,12 @@ class Cause:
     unit: str
 
     def __str__(self) -> str:
-        """`steal, median 12 %`."""
-        return self.what + (
-            "" if self.amount is None else f", median {show(self.amount, self.unit, digits=2)}"
-        )
+        """`steal, median 12 %`; `foreign CPU load, median 1.0 cores`, as cells alike are told in one line."""
+        if self.amount is None:
+            return self.what
+        known = self.unit in ("%", "s")
+        amount = show(self.amount, self.unit, digits=2) if known else f"{self.amount:.1f} {self.unit}"
+        return f"{self.what}, median {amount}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     if failed(judged, cast(Literal["fail", "pass"], undecided)):
         return 1
     if record.trials and not any(trial.result.poolable for trial in record.trials):
-        echo("no trial counts, so this run proves nothing: the marks say why (exit code 3)", err=True)
+        echo("the exit code is 3, as no trial counts; the marks say why", err=True)
         return 3
     return 0
 
