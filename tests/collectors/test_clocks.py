@@ -36,6 +36,8 @@ class Later:
 
 def test_a_step_marks_and_says_how_far_it_went() -> None:
     assert Later(step=3.2).reasons == ["the clock was stepped by +3.20 s during the trial"]
+    (mark,) = judge_clocks(BEFORE, Later(step=-3.2).clocks)
+    assert (mark.gist, mark.amount, mark.unit) == ("a step of the clock", pytest.approx(3.2), "s")
     assert Later(step=-0.05).reasons == ["the clock was stepped by -0.05 s during the trial"]
 
 

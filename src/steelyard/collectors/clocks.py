@@ -26,25 +26,26 @@ def judge_clocks(before: Clocks | None, after: Clocks | None) -> tuple[Mark, ...
     """How the clocks of a host disturbed what lay between two readings; nothing where it does not tell."""
     if before is None or after is None:
         return ()
-    reasons = (*_steps(before, after), *_suspends(before, after))
-    return tuple(Mark("disturbed", reason) for reason in reasons)
+    return (*_steps(before, after), *_suspends(before, after))
 
 
-def _steps(before: Clocks, after: Clocks) -> Iterator[str]:
+def _steps(before: Clocks, after: Clocks) -> Iterator[Mark]:
     lasted = after.boot - before.boot
     step = after.wall - before.wall - lasted
     if abs(step) > _doubt(before, after) + SLEW * max(lasted, 0.0):
-        yield f"the clock was stepped by {step:+.2f} s during the trial"
+        reason = f"the clock was stepped by {step:+.2f} s during the trial"
+        yield Mark("disturbed", reason, "a step of the clock", abs(step), "s")
 
 
-def _suspends(before: Clocks, after: Clocks) -> Iterator[str]:
+def _suspends(before: Clocks, after: Clocks) -> Iterator[Mark]:
     """How long is known where both clocks can be read, that it happened where the kernel counts it."""
     if before.awake is not None and after.awake is not None:
         asleep = after.boot - before.boot - (after.awake - before.awake)
         if asleep > _doubt(before, after):
-            yield f"the machine was suspended for {asleep:.2f} s during the trial"
+            reason = f"the machine was suspended for {asleep:.2f} s during the trial"
+            yield Mark("disturbed", reason, "a suspend", asleep, "s")
     elif (after.suspends or 0) > (before.suspends or 0):
-        yield "the machine was suspended during the trial"
+        yield Mark("disturbed", "the machine was suspended during the trial", "a suspend")
 
 
 def _doubt(before: Clocks, after: Clocks) -> float:

@@ -92,7 +92,7 @@ class AllWatched:
             for mark in some
         ]
         here = judge_clocks(self._clocks, own_clocks())
-        marks += [Mark(mark.kind, f"the controller's machine: {mark.reason}") for mark in here]
+        marks += [replace(mark, reason=f"the controller's machine: {mark.reason}") for mark in here]
         if not self._watch.turn.alone():
             marks.append(Mark("disturbed", "another run measured on this machine", "another run"))
         return marks
