@@ -224,3 +224,12 @@ def test_a_verdict_that_disturbed_trials_would_turn_is_undecided(build):
     (one,) = compared(build(**plan, figures=around(100, 0.01)), turned).compared
     assert one.verdict is Verdict.UNDECIDED
     assert one.judged.note == "depends on disturbed trials: better without them, worse with them"
+
+
+def test_several_runs_a_side_are_compared_by_what_the_experiment_names(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE, TIME], "figures": around(100)}
+    runs = [build(**plan, seed=n, require=["time <= 1 s"]) for n in range(4)]
+    found = compare_runs(runs[:2], runs[2:])
+    assert ([one.metric.name for one in found.compared], found.left_out) == (["time"], ("rate",))
+    unnamed = [build(**plan, seed=n) for n in range(4)]
+    assert [one.metric.name for one in compare_runs(unnamed[:2], unnamed[2:]).compared] == ["rate", "time"]

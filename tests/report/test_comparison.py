@@ -84,3 +84,11 @@ def test_what_was_not_compared_is_told(build):
 
 def test_a_hostile_record_cannot_move_the_cursor(hostile):
     assert all(line.isprintable() for line in comparison_lines(compared(hostile, hostile)))
+
+
+def test_where_hardly_any_difference_could_show_nobody_reads_a_figure(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE]}
+    a, b, c = (build(**plan, seed=n, figures=at(1e9 * (1 + n))) for n in range(3))
+    assert any(
+        "not even 16 times as much would show" in line for line in comparison_lines(compare_runs([a, b], [c]))
+    )

@@ -52,6 +52,11 @@ def test_two_runs_alone_say_nothing_of_how_runs_differ():
     assert smallest_change_of_runs([[1.0]], [[2.0]], better="lower", alpha=0.05) is None
 
 
+def test_what_not_even_sixteen_times_would_show_is_no_change_to_name():
+    for better in ("lower", "higher"):
+        assert smallest_change_of_runs([[1.0], [2.0]], [[1.5]], better=better, alpha=0.01) is None
+
+
 def test_runs_that_are_all_alike_are_told_apart_by_any_difference():
     assert compare_several([[1.0], [1.0]], [[1.0], [1.0]], better="lower").p_value == 1
     assert compare_several([[1.0], [1.0]], [[2.0], [2.0]], better="lower").p_value == 0

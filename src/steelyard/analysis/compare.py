@@ -21,7 +21,7 @@ from steelyard.store.reader import RunRecord
 
 ALPHA = 0.05
 MOST_OF_SEVERAL = 4
-"""Metrics that a comparison of several runs a side tests beyond those that the experiment names."""
+"""Metrics that a comparison of several runs a side tests where the experiments name none."""
 _FROM_BAD_TO_GOOD = (
     Verdict.WORSE,
     Verdict.DIFFERENT,
@@ -165,11 +165,11 @@ def _chosen(name: str, shared: dict[str, Metric]) -> Metric:
 def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Metric]:
     """As many metrics as Holm can judge in all cells that have trials enough, and at least one.
 
-    Several runs a side set no such bound by themselves, but each further metric makes all others harder to
-    tell, so there it is those `asked` for and a few.
+    Several runs a side set no such bound, but each further metric makes all others harder to tell, so there
+    it is those `asked` for, or else a few.
     """
     if any(len(pair.a) + len(pair.b) > 2 for pair in pairs):
-        return metrics[: max(asked, MOST_OF_SEVERAL)]
+        return metrics[: asked or MOST_OF_SEVERAL]
     sizes = [(pair.a[0].n, pair.b[0].n) for pair in pairs]
     smallest_p = [2 / math.comb(n + m, n) for n, m in sizes if min(n, m) >= SMALLEST_SAMPLE]
     if not smallest_p:

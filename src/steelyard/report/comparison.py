@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from steelyard.analysis.compare import ALPHA, ComparedCell, RunComparison
-from steelyard.analysis.gate import ALLOWABLE, Objection
+from steelyard.analysis.gate import ALLOWABLE, Kind, Objection
 from steelyard.analysis.likeness import Difference
 from steelyard.analysis.sides import Which
 from steelyard.printable import one_line
@@ -14,6 +14,7 @@ from steelyard.report.columns import aligned, shortened
 from steelyard.report.numbers import Scale, scale_for
 from steelyard.report.wording import counted, listed
 from steelyard.stats.comparison import Comparison
+from steelyard.stats.detectable import LARGEST
 from steelyard.stats.interval import Interval
 from steelyard.stats.verdict import Verdict
 
@@ -51,7 +52,11 @@ def gate_lines(against: Sequence[Objection]) -> list[str]:
     lines += [one_line(f"  {one.kind}  {one.cell.key}: {one.reason}") for one in against[:_MOST]]
     lines += [f"  and {len(against) - _MOST} more"] if len(against) > _MOST else []
     allowing = [f"--allow {kind}" for kind in ALLOWABLE if kind in {one.kind for one in against}]
-    return lines + ([f"{listed(allowing)} lets that pass"] if allowing else [])
+    lines += [f"{listed(allowing)} lets that pass"] if allowing else []
+    wide = any(one.kind is Kind.UNDECIDED for one in against)
+    return lines + (
+        ["more trials and more runs narrow an interval; --metric NAME judges fewer"] if wide else []
+    )
 
 
 def _row(one: ComparedCell) -> list[str]:
@@ -77,6 +82,8 @@ def _verdict(one: ComparedCell) -> str:
     told = one.judged.note if one.verdict in (Verdict.TOO_FEW, Verdict.UNDECIDED) else ""
     if one.detectable is not None:
         told = f"from {_signed(100 * one.detectable)[1:]} % on it would show"
+    elif one.verdict is Verdict.NO_DIFFERENCE and one.judged.comparison.ratio is not None:
+        told = f"not even {LARGEST:g} times as much would show"
     notes = "; ".join(filter(None, (told, one.under)))
     return f"{one.verdict}: {notes}" if notes else str(one.verdict)
 

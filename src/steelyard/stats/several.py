@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from steelyard.stats.comparison import Better, Comparison, why_no_ratio
+from steelyard.stats.detectable import LARGEST
 from steelyard.stats.interval import Interval
 from steelyard.stats.sample import checked, median
 
@@ -68,7 +69,7 @@ def compare_several(
 def smallest_change_of_runs(a: Runs, b: Runs, *, better: Better, alpha: float) -> float | None:
     """The least change for the worse (0.05 is 5 %) that runs as different as these would have shown.
 
-    None where there is no ratio, or nothing is known of how runs differ.
+    None where there is no ratio, or nothing is known of how runs differ, and where 16 times would not do.
     """
     medians = [[median(sorted(checked(run))) for run in side] for side in (a, b)]
     if why_no_ratio(*medians):
@@ -76,7 +77,9 @@ def smallest_change_of_runs(a: Runs, b: Runs, *, better: Better, alpha: float) -
     found = _Contrast.of(*([math.log(value) for value in side] for side in medians))
     reach = found.reach(1 - alpha)
     worse = -1 if better == "higher" else 1
-    return None if reach is None else abs(math.expm1(worse * reach))
+    if reach is None or reach > math.log(LARGEST):
+        return None
+    return abs(math.expm1(worse * reach))
 
 
 class _Contrast(NamedTuple):
