@@ -37,13 +37,15 @@ def trial_rows(summary: RunSummary, metric: str) -> list[Row]:
 
 
 def cell_rows(summary: RunSummary, metric: str) -> list[Row]:
-    """A row per cell with a median: `cell`, `levels` by parameter, `n`, `median`, `low`, `high`, `note`.
+    """A row per cell with a median: `cell`, `levels` by parameter, `n`, `median`, `low`, `high`,
+    `note`, `under`.
 
-    `low` and `high` are None where there is no interval, and then `note` says why.
+    `low` and `high` are None where there is no interval, and then `note` says why. `under` says what
+    disturbed the trials where all are shown, as too few count.
     """
     rows = []
     for cell in summary.cells:
-        one = cell.metrics[metric].summary
+        one = cell.metrics[metric].shown
         if one is None:
             continue
         rows.append(
@@ -55,6 +57,7 @@ def cell_rows(summary: RunSummary, metric: str) -> list[Row]:
                 "low": one.interval.low if one.interval else None,
                 "high": one.interval.high if one.interval else None,
                 "note": one.interval_reason,
+                "under": cell.metrics[metric].under,
             }
         )
     return rows

@@ -49,7 +49,8 @@ def cell_data(rows: Sequence[Row], scale: Scale, unit: str, axes: Sequence[Axis]
 
 def _interval(row: Row, scale: Scale) -> str:
     low, high = row["low"], row["high"]
-    return str(row["note"]) if low is None else f"{scale.text(low, 5)} to {scale.text(high, 5)}"
+    text = str(row["note"]) if low is None else f"{scale.text(low, 5)} to {scale.text(high, 5)}"
+    return f"{text}, {row['under']}" if row["under"] else text
 
 
 def _levels(row: Row, axes: Sequence[Axis]) -> Datum:
