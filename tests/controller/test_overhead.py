@@ -63,6 +63,17 @@ def test_a_lost_host_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -
     assert agents(host) == {"n1": None}
 
 
+def test_a_host_that_hangs_does_not_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hanging(patterns: object) -> dict[str, str]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    host = Agent("n1", 7)
+    monkeypatch.setattr(host, "read", hanging)
+    monkeypatch.setattr("steelyard.controller.overhead._PATIENCE", 0.05)
+    assert agents(host) == {"n1": None}
+
+
 def test_a_run_records_it_and_shows_it(measure: Callable[..., Run]) -> None:
     record = measure("true", repeat=2).record
     told = record.journal[-1]["overhead"]

@@ -13,6 +13,7 @@ from steelyard.errors import HostError
 from steelyard.remote.base import Host
 
 _TICK = 0.01  # seconds: USER_HZ, in which /proc speaks
+_PATIENCE = 2.0  # seconds: a host that hangs at the end of a run keeps nobody waiting for this figure
 
 
 class Overhead:
@@ -45,7 +46,8 @@ async def _of_agent(host: Host) -> float | None:
     """Without that of its children, which are programs of the workload."""
     pid = host.agent()
     path, files = f"/proc/{pid}/stat", dict[str, str]()
-    with suppress(HostError):
-        files = await host.read([path]) if pid else {}
+    with suppress(HostError, TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            files = await host.read([path]) if pid else {}
     fields = files.get(path, "").rpartition(")")[2].split()[11:13]
     return sum(map(int, fields)) * _TICK if len(fields) == 2 and all(map(str.isdecimal, fields)) else None
