@@ -39,13 +39,12 @@ def running(own_place: Path) -> Iterator[subprocess.Popen[str]]:
     file = own_place / "cut.yaml"
     file.write_text(EXPERIMENT.replace("PLACE", str(place)))
     argv = [sys.executable, "-m", "steelyard", "run", str(file), "--site", "netns:3"]
-    run = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        yield run
-    finally:
-        if run.poll() is None:
-            run.terminate()
-        run.communicate()
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            yield run
+        finally:
+            if run.poll() is None:
+                run.terminate()
 
 
 def devices() -> set[str]:

@@ -109,9 +109,8 @@ class Run:
         return [int(entry.name) for entry in found if token in content(entry / "environ")]
 
     def end(self) -> None:
-        if self._process.poll() is None:
+        with self._process:
             self._process.kill()
-        self._process.communicate()
         if self._stopped:
             os.kill(self._stopped, signal.SIGKILL)  # its minder ends the rest
 

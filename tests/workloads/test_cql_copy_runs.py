@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -141,10 +140,11 @@ def test_a_table_that_is_not_there_is_told(ring, tmp_path):
 
 
 @pytest.mark.full
-def test_the_example_meets_its_requirement():
+def test_the_example_meets_its_requirement(enterable_scratch):
+    """Trials that others disturbed are made again, so there may be more than the twelve."""
     installed(CqlCopy, Cassandra)
-    with tempfile.TemporaryDirectory(prefix="steelyard-test-", dir="/tmp") as store:
-        run = steelyard.run(ROOT / "examples" / "hbp" / "copy.yaml", store=store)
-        assert {row["status"] for row in run.rows()} == {"ok"}
-        assert [(row["rows"], row["lost_rows"]) for row in run.rows()] == [(100_000, 0)] * 12
-        assert all(row["ingest_rate"] > 0 for row in run.rows())
+    rows = steelyard.run(ROOT / "examples" / "hbp" / "copy.yaml").rows()
+    assert {row["status"] for row in rows} == {"ok"}
+    assert len(rows) >= 12
+    assert {(row["rows"], row["lost_rows"]) for row in rows} == {(100_000, 0)}
+    assert all(row["ingest_rate"] > 0 for row in rows)

@@ -196,6 +196,7 @@ def test_an_experiment_with_a_service_and_two_clients(kind, mix, open_place):
             "scan_length": 5,
         },
         repeat=1,
+        disturbed="include",
     )
     run = steelyard.run(experiment, site="local:3", store=open_place)
     (row,) = run.rows()
