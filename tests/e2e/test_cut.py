@@ -52,24 +52,26 @@ def devices() -> set[str]:
     return {entry["ifname"] for entry in listed}
 
 
-def cut_once_the_trial_runs(store: Path, host: int) -> str:
-    """Cut a host off, by the command that the record gives a human."""
+def cut_once_the_trial_runs(store: Path, host: int) -> tuple[str, str]:
+    """Cut a host off, by the command that the record gives a human; its name, and the device towards it."""
     begun = lambda: len(list(store.glob("runs/*/trials/1/*/run/stdout"))) == 3  # noqa: E731
     assert until(begun), "the trial did not begin"
     (environment,) = store.glob("runs/*/environment.json")
     found = json.loads(environment.read_text())["hosts"][host]
+    argv = ["ip", "-json", "route", "get", found["address"]]
+    (route,) = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
     subprocess.run(shlex.split(found["cut"]), check=True)
-    return str(found["name"])
+    return str(found["name"]), str(route["dev"])
 
 
 def test_a_cut_host_is_named_and_nothing_stays(running: subprocess.Popen[str], own_place: Path) -> None:
-    before = devices()
-    name = cut_once_the_trial_runs(Path(os.environ["STEELYARD_STORE"]), 1)
+    name, device = cut_once_the_trial_runs(Path(os.environ["STEELYARD_STORE"]), 1)
+    assert device in devices()
     said, _ = running.communicate()
     assert running.returncode == 3
     assert f"host {name} is lost" in said
     assert "steelyard resume" in said
-    assert devices() <= before
+    assert device not in devices()
     assert not list(Path(os.environ["STEELYARD_STORE"]).glob("scratch/*"))
     (own_place / "seconds").write_text("0.1")
     argv = [sys.executable, "-m", "steelyard", "resume", "last"]
