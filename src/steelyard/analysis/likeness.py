@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.analysis.damage import readable
+from steelyard.analysis.machines import fact
 from steelyard.errors import UsageError
 from steelyard.store.reader import RunRecord
 from steelyard.units import show
@@ -71,7 +72,7 @@ def check_alike(runs: Sequence[RunRecord], found: Iterable[Difference], *, acros
 
     Raises UsageError.
     """
-    uses = {run.id: measured_uses(run) for run in runs}
+    uses = {run.id: _measured_uses(run) for run in runs}
     if len(set(uses.values())) > 1:
         told = "; ".join(f"{run} measures {' and '.join(names)}" for run, names in uses.items())
         hint = "compare runs of the same workload; `steelyard list` shows all runs"
@@ -85,7 +86,7 @@ def check_alike(runs: Sequence[RunRecord], found: Iterable[Difference], *, acros
         )
 
 
-def measured_uses(run: RunRecord) -> tuple[str, ...]:
+def _measured_uses(run: RunRecord) -> tuple[str, ...]:
     """What a run measures, by the names of the catalogue."""
     with readable(run.id):
         parts = run.design.get("workload") or ()
@@ -112,10 +113,10 @@ def _asked(run: RunRecord) -> _Facts:
 
 
 def _commit(found: Mapping[str, Any]) -> _Facts:
+    if not found.get("commit"):
+        return {}
     changed = " with changes" if found.get("dirty") else ""
-    return (
-        {"commit of the experiment": f"{str(found['commit'])[:12]}{changed}"} if found.get("commit") else {}
-    )
+    return {"commit of the experiment": f"{str(found['commit'])[:12]}{changed}"}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -137,18 +138,13 @@ def _placed(run: RunRecord) -> _Facts:
             "site": run.site or "",
             "hosts": _joined(f"{host.get('name')} {host.get('type') or ''}".strip() for host in hosts),
         }
-        facts |= {what: _joined(_text(_at(each, path)) for each in machines) for what, path in PLACE.items()}
+        facts |= {
+            what: _joined(_text(fact(each, *path)) for each in machines) for what, path in PLACE.items()
+        }
         tools = [each.get("tools") or {} for each in machines]
         names = sorted({name for each in tools for name in each})
         facts |= {name: _joined(str(each.get(name, "")) for each in tools) for name in names}
         return {what: text for what, text in facts.items() if text}
-
-
-def _at(environment: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    found: Any = environment
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
 
 
 def _text(value: Any) -> str:

@@ -30,6 +30,14 @@ class HostFacts:
         return self.type or self.name
 
 
+def fact(environment: Mapping[str, Any], *path: str) -> Any:
+    """What an environment says of `cpu`, `threads`; None where it says nothing."""
+    found: Any = environment
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
 def hosts(record: RunRecord) -> dict[str, HostFacts]:
     """The recorded hosts by name; entries that cannot be understood are left out."""
     return {host.name: host for host in _hosts(record.environment)}

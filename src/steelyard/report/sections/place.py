@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from steelyard.analysis.machines import fact
 from steelyard.report.wording import counted
 from steelyard.store.reader import RunRecord
 from steelyard.units import show
@@ -49,19 +50,15 @@ def place(record: RunRecord) -> Place:
 
 def machine(record: RunRecord) -> str:
     """The machine in a few words: `AMD EPYC, 2 threads, 23.5 GiB, ext4 on /dev/vda`; may be empty."""
-    threads, memory = _at(record, "cpu", "threads"), _at(record, "memory", "total")
+    known = record.environment
+    threads, memory = fact(known, "cpu", "threads"), fact(known, "memory", "total")
     parts = [
-        str(_at(record, "cpu", "model") or ""),
+        str(fact(known, "cpu", "model") or ""),
         counted(threads, "thread") if isinstance(threads, int) else "",
         show(memory, "B") if isinstance(memory, int) else "",
-        " on ".join(str(part) for key in ("type", "device") if (part := _at(record, "scratch", key))),
+        " on ".join(str(part) for key in ("type", "device") if (part := fact(known, "scratch", key))),
     ]
     return ", ".join(part[:SHORT] for part in parts if part)
-
-
-def _at(record: RunRecord, group: str, key: str) -> Any:
-    found = record.environment.get(group)
-    return found.get(key) if isinstance(found, Mapping) else None
 
 
 def _parted(value: Any) -> tuple[Any, Any]:
