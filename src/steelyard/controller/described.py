@@ -9,6 +9,8 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import restriction
 from steelyard.model.requirement import Requirement
 from steelyard.spec.check import declared_metrics
+from steelyard.spec.load import checked_source
+from steelyard.spec.source import read
 from steelyard.store.reader import RunRecord
 
 
@@ -52,6 +54,12 @@ def as_begun(experiment: Experiment, record: RunRecord) -> Experiment:
     if "disturbed" in experiment.model_fields_set:
         return experiment
     return experiment.model_copy(update={"disturbed": record.design.get("disturbed", "exclude")})
+
+
+def experiment_of(record: RunRecord) -> Experiment:
+    """The experiment of a run, as it is gone on with. Raises SpecError, StoreError."""
+    text = read(record.experiment_text, str(record.folder.experiment))
+    return as_begun(checked_source(text), record)
 
 
 def _plain(value: Any) -> dict[str, Any]:

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from steelyard.controller.described import as_begun
+from steelyard.controller.described import experiment_of
 from steelyard.controller.jobs import JobOfRun
 from steelyard.controller.observer import Observer, Progress
 from steelyard.controller.signals import interruptible
 from steelyard.design import Design, Results
 from steelyard.errors import HostError, Interrupted
 from steelyard.sites._job import Job
-from steelyard.spec.load import checked_source
-from steelyard.spec.source import read
 from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord, trial_record
@@ -50,8 +48,7 @@ class Follower:
         self.folder, self.observer = folder, observer
         self._tail = Tail(folder.journal)
         record = RunRecord(folder)
-        written = checked_source(read(record.experiment_text, str(folder.experiment)))
-        experiment = as_begun(written, record)
+        experiment = experiment_of(record)
         self._design, self._results = Design(experiment, record.seed), Results()
         self._told, self._ended = "", False
         self._state, self._reason = "", ""

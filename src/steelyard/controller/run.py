@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.controller.choices import JOB, Choices, chosen_site, waits_for_job
 from steelyard.controller.clean import remove_scratch_of
-from steelyard.controller.described import as_begun, described
+from steelyard.controller.described import described, experiment_of
 from steelyard.controller.functions import found_again, keep, looked_up, texts
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
@@ -21,9 +21,7 @@ from steelyard.model.trial import Scalar
 from steelyard.remote.sweep import sweep
 from steelyard.remote.trust import check_is_ours
 from steelyard.spec.change import extended
-from steelyard.spec.load import checked_source
 from steelyard.spec.sites import NamedSite
-from steelyard.spec.source import read
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import PATIENCE, RunWriter
@@ -105,8 +103,7 @@ def _begun(folder: RunFolder) -> RunRecord:
 def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: Observer | None) -> NamedSite:
     folder = writer.folder
     record = _begun(folder)
-    written = checked_source(read(record.experiment_text, str(folder.experiment)))
-    experiment = found_again(as_begun(written, record), folder)
+    experiment = found_again(experiment_of(record), folder)
     sweep(run=folder.id)
     remove_scratch_of(folder)
     # A trial that failed only because its record found no room is made again.

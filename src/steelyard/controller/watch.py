@@ -91,7 +91,7 @@ class AllWatched:
             for machine, some in zip(self._watch.machines, found, strict=True)
             for mark in some
         ]
-        here = judge_clocks(self._clocks, own_clocks())
+        here = judge_clocks(self._clocks, own_clocks()) if self._clocks else ()
         marks += [replace(mark, reason=f"the controller's machine: {mark.reason}") for mark in here]
         if not self._watch.turn.alone():
             marks.append(Mark("disturbed", "another run measured on this machine", "another run"))
