@@ -168,7 +168,7 @@ def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Me
     Several runs a side set no such bound, but each further metric makes all others harder to tell, so there
     it is those `asked` for, or else a few.
     """
-    if any(len(pair.a) + len(pair.b) > 2 for pair in pairs):
+    if any(pair.of_several for pair in pairs):
         return metrics[: asked or MOST_OF_SEVERAL]
     sizes = [(pair.a[0].n, pair.b[0].n) for pair in pairs]
     smallest_p = [2 / math.comb(n + m, n) for n, m in sizes if min(n, m) >= SMALLEST_SAMPLE]

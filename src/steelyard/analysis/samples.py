@@ -38,11 +38,9 @@ class Samples:
         a, b = ([cell.metrics[metric.name] for cell in side] for side in (pair.a, pair.b))
         before, after = (sum(map(_too_much, side)) for side in (pair.a, pair.b))
         failed = (before, after) if failures and metric.better != "none" else (0, 0)
-        several = len(a) + len(b) > 2
         under = [f"a {one.under}" for one in a if one.under] + [f"b {one.under}" for one in b if one.under]
-        found = cls(
-            pair.cell, metric, _each(a, _values), _each(b, _values), failed, several, "; ".join(under)
-        )
+        values = _each(a, _values), _each(b, _values)
+        found = cls(pair.cell, metric, *values, failed, pair.of_several, "; ".join(under))
         if not any(one.with_disturbed and not one.fallen_back_on for one in (*a, *b)):
             return found
         everything = replace(found, a=_each(a, _all_values), b=_each(b, _all_values))

@@ -23,6 +23,11 @@ class Pair:
     a: tuple[CellSummary, ...]
     b: tuple[CellSummary, ...]
 
+    @property
+    def of_several(self) -> bool:
+        """Whether more than one run on a side has it."""
+        return len(self.a) + len(self.b) > 2
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:

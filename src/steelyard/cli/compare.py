@@ -107,8 +107,8 @@ def command(
 class _Gate(NamedTuple):
     """What --fail-on lets pass."""
 
-    allowed: tuple[str, ...] = ()
-    margin: float | None = None
+    allowed: tuple[str, ...]
+    margin: float | None
 
 
 def _share(margin: str) -> float:

@@ -53,17 +53,15 @@ def gate_lines(against: Sequence[Objection]) -> list[str]:
     lines += [f"  and {len(against) - _MOST} more"] if len(against) > _MOST else []
     allowing = [f"--allow {kind}" for kind in ALLOWABLE if kind in {one.kind for one in against}]
     lines += [f"{listed(allowing)} lets that pass"] if allowing else []
-    wide = any(one.kind is Kind.UNDECIDED for one in against)
-    return lines + (
-        ["more trials and more runs narrow an interval; --metric NAME judges fewer"] if wide else []
-    )
+    if any(one.kind is Kind.UNDECIDED for one in against):
+        lines.append("more trials and more runs narrow an interval; --metric NAME judges fewer")
+    return lines
 
 
 def _row(one: ComparedCell) -> list[str]:
     found = one.judged.comparison
-    scale = scale_for(
-        [value for value in (found.median_a, found.median_b) if value is not None], one.metric.unit
-    )
+    known = [value for value in (found.median_a, found.median_b) if value is not None]
+    scale = scale_for(known, one.metric.unit)
     return [
         one_line(one.cell.key),
         f"{_size(found.n_a, found.failed_a)}, {_size(found.n_b, found.failed_b)}",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.requirements import Judged, Ruling, Verdict
-from steelyard.analysis.summary import CellSummary, Tally
+from steelyard.analysis.summary import CellSummary
 from steelyard.model.trial import Cell, show_level
 
 _OPEN = (Verdict.MISSING, Verdict.UNDECIDED)
@@ -32,13 +32,8 @@ def levels_of(cell: Cell) -> list[str]:
 
 def marks_of(cell: CellSummary) -> list[str]:
     """What does not count in a cell: `1 disturbed: foreign CPU load`, `2 failed: crashed`."""
-    found = [f"{len(tally.trials)} {tally.what}: {gist(tally)}" for tally in cell.marked]
+    found = [f"{len(tally.trials)} {tally.what}: {', '.join(tally.gists)}" for tally in cell.marked]
     return found + [f"{len(tally.trials)} failed: {tally.what}" for tally in cell.failed]
-
-
-def gist(tally: Tally) -> str:
-    """The reasons without their figures, each once: `foreign CPU load`."""
-    return ", ".join(tally.gists)
 
 
 def all_counted(one: CellMetric) -> str:
