@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 UV := .tools/bin/uv
 PY := .venv/bin/python
+WORKERS ?= 2
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock format clean
 
@@ -13,14 +14,14 @@ demo: ## Install what is needed, measure this machine's disk, write a report (un
 	@scripts/demo
 
 test: .venv/.dev ## Run the test suite (a quarter of an hour on two cores that have nothing else to do)
-	$(PY) -m pytest -n 2 --dist loadgroup -m "not full" $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not full" $(ARGS)
 
 test-full: .venv/.dev ## Run everything, with the proofs by simulation and the long fault tests
-	$(PY) -m pytest -n 2 --dist loadgroup -m "not alone" $(ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not alone" $(ARGS)
 	$(PY) -m pytest -n 0 -m alone $(ARGS) || test $$? -eq 5
 
 test-loaded: .venv/.dev ## Run `make test` three times beside stress-ng, which must make no difference but in time
-	@scripts/test-loaded $(ARGS)
+	@scripts/test-loaded $(TIMES)
 
 examples: .venv/.dev ## Run every example that takes under a minute as it is
 	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py --durations=0 $(ARGS)
