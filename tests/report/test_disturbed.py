@@ -45,7 +45,6 @@ def test_json_has_both_always(record):
     assert first["metrics"]["rate"]["with_disturbed"]["interval"]["low"] == 1
 
 
-def test_the_result_in_short_says_it_too(record):
-    summary = summarise_run(record)
-    (finding,) = outcome(record, summary, ()).findings
-    assert f"worst 4.00/s [1.00, 7.00] ({UNDER}) at a=1" in finding.replace(" /s", "/s")
+def test_the_answer_says_it_too(record):
+    answer = outcome(record, summarise_run(record), ()).answer
+    assert f"worst 4.00/s [1.00, 7.00] ({UNDER}) at a=1" in answer.replace(" /s", "/s")

@@ -66,8 +66,10 @@ def test_the_section_has_every_level_and_the_answer(search):
     assert all(row[2] == "6" and row[3].startswith(("3.", "7.", "1", "2", "3")) for row in section.rows)
 
 
-def test_it_stands_first_in_the_result_in_short(search):
-    assert any(text == f"{SENTENCE}." for text in page(search()).outcome.findings)
+def test_it_is_the_answer(search):
+    content = page(search())
+    assert content.outcome.answer == f"{SENTENCE}."
+    assert content.gallery.headline_key == "derived/0"
 
 
 def test_the_terminal_says_it(search):

@@ -32,9 +32,8 @@ def test_the_report_and_its_charts_are_written_beside_each_other(rich, tmp_path)
 def test_the_sections_are_those_of_the_html_report(rich, tmp_path):
     headings = re.findall(r"^## (.*)$", markdown.write(rich, tmp_path / "a.md").read_text(), re.MULTILINE)
     assert headings == [
-        "Result in short", "What was tested", "Where it was measured", "Results", "Requirements", "Latency",
-        "Telemetry of a trial", "Disturbed and failed trials", "How the figures were made",
-        "Files and versions",
+        "Answer", "Results", "Requirements", "Latency", "Telemetry of a trial", "Disturbed and failed trials",
+        "What was tested", "Where it was measured", "How the figures were made", "Files and versions",
     ]  # fmt: skip
 
 

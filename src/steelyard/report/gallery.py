@@ -43,12 +43,18 @@ class Gallery(NamedTuple):
 
     The numbers are positions in `choices` of `metric`, `parameter`, `latency` and `trial`; that of `derived`
     is the position among what was derived. `notes` say what was left out, so that a large run stays a small
-    file.
+    file. `headline` is the kind of chart that answers the run's question, such as `against`, or nothing.
     """
 
     charts: Mapping[str, Chart]
     choices: Mapping[str, list[Choice]]
     notes: list[str]
+    headline: str = ""
+
+    @property
+    def headline_key(self) -> str:
+        """The key of the chart of that kind that is drawn first."""
+        return next((key for key in self.charts if f"{key}/".startswith(f"{self.headline}/")), "")
 
     @property
     def one_cell(self) -> bool:
@@ -75,7 +81,8 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
     latencies, damaged = _latencies(record, few)
     typical, events = shown_trials(summary, most=MOST_TRIALS), happenings(record)
     hosts, trials, unread = _hosts(record, typical, events)
-    series, timed = _over_time(record, typical, events)
+    lead = next((metric.unit for metric in summary.primary), "")
+    series, timed = _over_time(record, typical, events, lead)
     choices = {
         "metric": [Choice(str(n), metric.name) for n, metric in enumerate(summary.metrics[:shown])],
         "parameter": [Choice(str(n), axis.name) for n, axis in enumerate(varying)],
@@ -86,7 +93,14 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
     }
     curves = {f"percentiles/{n}": chart for n, chart in enumerate(latencies.values())}
     drawn = {key: chart for key, chart in charts.items() if chart} | curves | hosts | series
-    return Gallery(drawn, choices, [*notes, *damaged, *unread])
+    answers = {
+        "derived/0": bool(record.design.get("find")),
+        "over0": any(events.get(trial.number) for trial in typical),
+        "against": True,
+        "distribution": True,
+    }
+    headline = next((kind for kind, fits in answers.items() if fits and kind in {*drawn, *slots(drawn)}), "")
+    return Gallery(drawn, choices, [*notes, *damaged, *unread], headline)
 
 
 def _shown_metrics(summary: RunSummary) -> tuple[int, list[str]]:
@@ -140,7 +154,7 @@ def _hosts(
 
 
 def _over_time(
-    record: RunRecord, trials: Sequence[TrialRecord], events: Events
+    record: RunRecord, trials: Sequence[TrialRecord], events: Events, lead: str
 ) -> tuple[dict[str, Chart], list[Choice]]:
     """The time series of the shown trials; what cannot be read is left out, its figures stand elsewhere."""
     charts: dict[str, Chart] = {}
@@ -149,7 +163,7 @@ def _over_time(
         with suppress(StoreError):
             if found := over_time(record, trial.number):
                 number, happened = len(choices), events.get(trial.number, ())
-                panels = over_time_panels(number, found, dict(record.metrics), happened)
+                panels = over_time_panels(number, found, dict(record.metrics), happened, lead)
                 charts |= {f"over{position}/{number}": chart for position, chart in enumerate(panels)}
                 choices.append(Choice(str(number), _named(trial)))
     return charts, choices

@@ -47,13 +47,12 @@ def write(record: RunRecord, path: Path, *, outliers: Policy | None = None) -> P
         if drawn is None:
             continue
         write_text(folder / name, drawn)
-        kind = key.replace("/", "-") if key.startswith("derived/") else key.partition("/")[0]
-        pictures.setdefault(kind, []).append((chart.title, f"{folder.name}/{name}"))
+        pictures.setdefault(_kind(content.gallery, key), []).append((chart.title, f"{folder.name}/{name}"))
     return write_text(path, render(content, pictures))
 
 
 def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
-    """The Markdown of a report; `pictures` by kind of chart (each derived one is its own): title and path."""
+    """The Markdown of a report; `pictures` by kind of chart, see `_kind`: title and path."""
     import jinja2
 
     environment = jinja2.Environment(  # noqa: S701 - this is not HTML; `finalize` escapes for Markdown
@@ -64,9 +63,20 @@ def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"counted": counted, "ticked": ticked, "fenced": fenced, "path": _path, "raw": Raw}
-    panels = [key for panel in PANELS if (key := panel.key) in pictures]
-    text = environment.get_template("report.md.j2").render(page=content, pictures=pictures, panels=panels)
+    text = environment.get_template("report.md.j2").render(
+        page=content,
+        pictures=pictures,
+        panels=[panel.key for panel in PANELS if panel.key in pictures],
+        over_time=[kind for kind in pictures if kind.startswith("over")],
+    )
     return printable(text)
+
+
+def _kind(gallery: Gallery, key: str) -> str:
+    """Where a picture stands: the headline, each derived one on its own, the others by what they show."""
+    if key == gallery.headline_key:
+        return "headline"
+    return key.replace("/", "-") if key.startswith("derived/") else key.partition("/")[0]
 
 
 def svg(chart: Chart) -> str | None:

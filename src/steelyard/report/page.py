@@ -22,7 +22,6 @@ from steelyard.report.sections.trouble import Trouble, trouble
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
-MOST_SENTENCES = 4
 FILES = (
     ("experiment.yaml", "the experiment as it was run"),
     ("design.json", "cells, metrics, requirements, order, seed"),
@@ -62,7 +61,7 @@ def page(record: RunRecord, *, outliers: Policy | None = None) -> Page:
         return Page(
             title=summary.title,
             run=record.id,
-            outcome=_with_findings(outcome(record, summary, judged), sections),
+            outcome=outcome(record, summary, judged, sections),
             plan=plan(record, summary),
             place=place(record),
             results=results(summary),
@@ -75,12 +74,6 @@ def page(record: RunRecord, *, outliers: Policy | None = None) -> Page:
             files=FILES,
             versions=_versions(record),
         )
-
-
-def _with_findings(short: Outcome, sections: list[Section]) -> Outcome:
-    """What was derived is the answer that many runs are made for, so its first sentences stand in front."""
-    sentences = [sentence for section in sections for sentence in section.sentences]
-    return short._replace(findings=[*short.findings, *(f"{text}." for text in sentences[:MOST_SENTENCES])])
 
 
 def _versions(record: RunRecord) -> list[tuple[str, str]]:

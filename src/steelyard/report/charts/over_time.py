@@ -17,10 +17,11 @@ _TITLES = {"1/s": "Rate", "s": "Latency", "B/s": "Throughput", "1": "Counts"}
 
 
 def over_time_panels(
-    number: int, found: OverTime, metrics: dict[str, Metric], events: Sequence[Happening]
+    number: int, found: OverTime, metrics: dict[str, Metric], events: Sequence[Happening], lead: str = ""
 ) -> Iterator[Chart]:
-    """A chart for each unit that the series have; `number` tells the shown trials apart."""
-    for position, (unit, names) in enumerate(units(metrics, list(found.columns)).items()):
+    """A chart for each unit that the series have, `lead` first; `number` tells the shown trials apart."""
+    by_unit = sorted(units(metrics, list(found.columns)).items(), key=lambda pair: pair[0] != lead)
+    for position, (unit, names) in enumerate(by_unit):
         lines = {name: name for name in _shown(names, metrics)}
         panel = Panel(f"over{position}x", _TITLES.get(unit, unit), unit, lines)
         samples = HostSamples("", found.seconds, found.columns, _origin(found, events))

@@ -1,9 +1,10 @@
-"""The result in short: a verdict, facts, findings, warnings."""
+"""The result in short: the answer, the verdict on requirements, what else was found, warnings, facts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, too_few
@@ -13,6 +14,7 @@ from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
+from steelyard.report.sections.finding import Section
 from steelyard.report.sections.place import machine
 from steelyard.report.wording import all_counted, counted, listed
 from steelyard.store.reader import RunRecord
@@ -20,6 +22,7 @@ from steelyard.units import show_span
 
 Mood = Literal["good", "bad", "open", "none"]
 MOST_FINDINGS = 4
+MOST_SENTENCES = 4
 _ENDINGS = {
     "running": "The run is still going on: this is what it has measured so far.",
     "submitted": "The run waits in the queue of a batch scheduler: this is what it has measured so far.",
@@ -31,43 +34,75 @@ _ENDINGS = {
 
 
 class Outcome(NamedTuple):
-    """`mood` colours the headline. `facts` are pairs of name and text."""
+    """`answer` is what the run was made for, in a sentence, and `findings` are what else it says.
 
+    `failures` say which trials failed, or that none counts; `verdict` is on the requirements, empty without
+    any, and `mood` colours it. `facts` are pairs of name and text.
+    """
+
+    answer: str
+    failures: list[str]
     mood: Mood
-    headline: str
+    verdict: str
     facts: list[tuple[str, str]]
     findings: list[str]
     warnings: list[str]
     sequential: str
 
 
-def outcome(record: RunRecord, summary: RunSummary, judged: Sequence[Judged]) -> Outcome:
-    """What a reader with ten seconds should know."""
-    mood, headline = _verdict(summary, judged)
+def outcome(
+    record: RunRecord, summary: RunSummary, judged: Sequence[Judged], derived: Sequence[Section] = ()
+) -> Outcome:
+    """What a reader with ten seconds should know. A limit that was searched for is the answer."""
     ending = _ending(record)
-    findings = [_finding(summary, metric) for metric in summary.primary[:MOST_FINDINGS]]
+    mood, verdict = _verdict(judged)
+    found = _findings(record, summary, derived) or ["The run has no figures."]
     return Outcome(
+        found[0],
+        list(_failures(summary)),
         mood,
-        headline,
+        verdict,
         _facts(record, summary),
-        [finding for finding in findings if finding],
+        found[1:],
         [*([ending] if ending else []), *record.warnings, *cautions(summary), *doubts(summary)],
         summary.sequential,
     )
 
 
-def _verdict(summary: RunSummary, judged: Sequence[Judged]) -> tuple[Mood, str]:
-    if not any(cell.n for cell in summary.cells):
-        disturbed = any(one.under for cell in summary.cells for one in cell.metrics.values())
-        figures = " Figures are those of disturbed trials." if disturbed else ""
-        return "bad", f"No trial gave a figure that counts.{figures}"
+def _findings(record: RunRecord, summary: RunSummary, derived: Sequence[Section]) -> list[str]:
+    """Sentences, the one that answers first."""
+    asked = 1 if record.design.get("find") else 0
+    limit, others = (_sentences(part) for part in (derived[:asked], derived[asked:]))
+    figures = [_finding(summary, metric) for metric in summary.primary[:MOST_FINDINGS]]
+    return [*limit, *filter(None, figures), *others[:MOST_SENTENCES]]
+
+
+def _sentences(sections: Sequence[Section]) -> list[str]:
+    return [f"{sentence}." for section in sections for sentence in section.sentences]
+
+
+def _failures(summary: RunSummary) -> Iterator[str]:
+    """`6 of 12 trials failed: 4 crashed, 2 timed-out; in way=crash, way=hang.`; nothing where all is well."""
+    kinds: Counter[str] = Counter()
+    for cell in summary.cells:
+        kinds.update({tally.what: len(tally.trials) for tally in cell.failed})
+    if kinds:
+        listing = ", ".join(f"{count} {what}" for what, count in kinds.items())
+        cells = listed([cell.cell.key for cell in summary.cells if cell.failed])
+        where = f"; in {cells}" if len(summary.cells) > 1 else ""
+        yield f"{kinds.total()} of {counted(summary.trials, 'trial')} failed: {listing}{where}."
+    if summary.trials and not any(cell.n for cell in summary.cells):
+        yield "No trial gave a figure that counts."
+
+
+def _verdict(judged: Sequence[Judged]) -> tuple[Mood, str]:
     if not judged:
-        return "none", "The experiment sets no requirements."
+        return "none", ""
     found = [one.verdict for one in judged]
     parts = [f"{found.count(verdict)} {verdict}" for verdict in Verdict if verdict in found]
-    if set(found) == {Verdict.MET}:
-        return "good", f"{_all(len(found))} met."
-    mood: Mood = "bad" if Verdict.NOT_MET in found else "open"
+    mood: Mood = "bad" if Verdict.NOT_MET in found else "good" if set(found) == {Verdict.MET} else "open"
+    if len(set(found)) == 1:
+        return mood, f"{_all(len(found))} {found[0]}."
     return mood, f"Of {counted(len(found), 'requirement')}: {', '.join(parts)}."
 
 

@@ -89,6 +89,13 @@
   matchMedia("(max-width: 640px)").addEventListener("change", () => redraw(() => true));
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true, capture: true });
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+  // What is folded opens for who comes by its link.
+  function unfold() {
+    const folded = document.querySelector(`${location.hash || "#short"} > details`);
+    if (folded) folded.open = true;
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
   addEventListener("beforeprint", () => { for (const more of document.querySelectorAll("details")) more.open = true; });
   redraw(() => true).then(() => { document.documentElement.dataset.ready = "yes"; });
 }
