@@ -49,7 +49,8 @@ def command(file: str, site: str | None, scratch: str | None, store: str | None,
     if as_json:
         print_json(_document(found))
     else:
-        echo("\n".join(_lines(experiment, found, where, named.name)))
+        notes = [f"warning: {text}" for text in named.notes]
+        echo("\n".join([*_lines(experiment, found, where, named.name), *notes]))
     return 0
 
 

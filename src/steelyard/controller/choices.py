@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import assigned
+from steelyard.model.roles import assigned, least
 from steelyard.sites.base import Site
 from steelyard.spec.bind import event_class
 from steelyard.spec.sites import NamedSite, resolve
@@ -54,10 +54,12 @@ class Choices:
 def chosen_site(choices: Choices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
     """Where to run: the caller's word wins over `before`, where the run began, and that over the file's.
 
+    Where none is named, this machine plays as many hosts as the roles need.
+
     Raises UnknownName, and UsageError when it cannot fill the roles: before anything is started or paid for.
     """
-    chosen = (choices.site if choices else None) or before or experiment.site or "local"
-    named = _named(chosen)
+    chosen = (choices.site if choices else None) or before or experiment.site
+    named = _named(chosen) if chosen else _stand_ins(experiment)
     there = named.site.size()
     if there is not None and not splits(choices, named):
         assigned(experiment.claims, range(there))
@@ -71,6 +73,14 @@ def _named(chosen: str | Site[Any] | NamedSite) -> NamedSite:
     if isinstance(chosen, NamedSite):
         return chosen
     return NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
+
+
+def _stand_ins(experiment: Experiment) -> NamedSite:
+    count = least(experiment.claims)
+    if count == 1:
+        return resolve("local")
+    note = f"no site was named: this machine plays the {count} hosts, which share its cores, memory and disk"
+    return replace(resolve(f"local:{count}"), notes=(note,))
 
 
 def _allows_events(named: NamedSite, experiment: Experiment) -> None:

@@ -221,7 +221,8 @@ class Sitting:
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
             scope.push_async_callback(self._overhead.ask, hosts)
-            for text in (*self.site.site.warnings(), *omissions(self.experiment, self._part.cells)):
+            before = (*self.site.notes, *self.site.site.warnings())
+            for text in (*before, *omissions(self.experiment, self._part.cells)):
                 self._warn(text)
             if self.experiment.services:
                 await asyncio.gather(*map(_in_numbers, hosts))

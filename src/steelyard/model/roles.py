@@ -82,6 +82,11 @@ def needed(roles: Mapping[str, Claim]) -> int | None:
     return sum(numbers) if len(numbers) == len(own) else None
 
 
+def least(roles: Mapping[str, Claim]) -> int:
+    """The fewest hosts that fill all roles."""
+    return sum(1 if claim.hosts == "all" else claim.hosts for claim in roles.values() if claim.shares is None)
+
+
 def assigned(roles: Mapping[str, Claim], hosts: Sequence[HostT]) -> dict[str, tuple[HostT, ...]]:
     """The hosts of each role, in the site's order. Raises UsageError that names what cannot be filled."""
     found: dict[str, tuple[HostT, ...]] = {}

@@ -36,10 +36,14 @@ _TAKEN = "site '{name}' is Steelyard's own; choose another name, or set its defa
 
 @dataclass(frozen=True, slots=True)
 class NamedSite:
-    """A site as it was asked for: `name` is what was said, which records and tables call it by."""
+    """A site as it was asked for: `name` is what was said, which records and tables call it by.
+
+    `notes` are sentences on why it is this one, where nobody named it.
+    """
 
     name: str
     site: Site[Any]
+    notes: tuple[str, ...] = ()
 
 
 def resolve(text: str) -> NamedSite:

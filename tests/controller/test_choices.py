@@ -1,0 +1,45 @@
+"""Where a run goes when nobody, the file or the caller says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.controller.choices import Choices, chosen_site
+from steelyard.errors import UsageError
+from steelyard.model.experiment import Experiment
+
+
+def experiment(**more):
+    part = {
+        "use": "command",
+        "run": ["true"],
+        **({"on": next(iter(more["roles"]))} if "roles" in more else {}),
+    }
+    return Experiment(experiment="e", workload=part, **more)
+
+
+@pytest.mark.parametrize(
+    ("roles", "name"),
+    [
+        ({}, "local"),
+        ({"roles": {"only": 1}}, "local"),
+        ({"roles": {"every": "all"}}, "local"),
+        ({"roles": {"db": 1, "client": 1}}, "local:2"),
+        ({"roles": {"db": 3, "load": "all"}}, "local:4"),
+        ({"roles": {"db": 3, "load": {"hosts": 2, "shares": "db"}}}, "local:3"),
+    ],
+)
+def test_this_machine_plays_as_many_hosts_as_the_roles_need(roles, name):
+    found = chosen_site(None, experiment(**roles))
+    assert found.name == name
+    assert found.site.size() == int(name.partition(":")[2] or 1)
+    assert ("no site was named" in "".join(found.notes)) == (name != "local")
+
+
+def test_who_names_a_site_gets_that_one():
+    two = {"roles": {"db": 1, "client": 1}}
+    assert chosen_site(Choices("local:3"), experiment(**two)).name == "local:3"
+    assert chosen_site(None, experiment(**two, site="local:5")).notes == ()
+    assert chosen_site(None, experiment(**two), "local:2").notes == ()
+    with pytest.raises(UsageError, match="the site has 1"):
+        chosen_site(Choices("local"), experiment(**two))
