@@ -105,7 +105,11 @@ class Experiment(Part):
         tuple[Annotated[Step, BeforeValidator(widened_step)], ...], BeforeValidator(_listed)
     ] = ()
     repeat: Annotated[Repeat, BeforeValidator(widened_repeat)] = Field(default_factory=Repeat)
-    order: Literal["blocked", "random", "as-written"] = "blocked"
+    order: Literal["blocked", "random", "as-written"] = Field(
+        "blocked",
+        description="Every cell once in random order, then all again; or all trials shuffled; or "
+        "one cell after the other",
+    )
     seed: StrictInt | None = Field(
         None, ge=0, lt=2**63, description="Drawn and recorded when it is not given"
     )
@@ -132,7 +136,9 @@ class Experiment(Part):
         "trials; left out; or counted, which the record says",
     )
     site: str | None = Field(None, description="Where it runs by default; --site wins")
-    tags: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    tags: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="Words of yours that the record keeps"
+    )
     covers: tuple[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9.]{1,31}$")], ...] = Field(
         (), description="Ids of the requirements it covers, for example SKA1"
     )

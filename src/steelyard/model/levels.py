@@ -47,14 +47,16 @@ class Levels(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    levels: tuple[Any, ...] | None = None
+    levels: tuple[Any, ...] | None = Field(None, description="The levels as a list, or one value")
     range: tuple[Number, Number] | None = Field(None, description="First and last level")
-    step: Positive | None = None
+    step: Positive | None = Field(None, description="How far one level of a range is from the next")
     count: StrictInt | None = Field(None, ge=2, le=MOST_LEVELS, description="So many, evenly spread")
     factor: Positive | None = Field(None, description="Each is so many times the one before")
     between: tuple[Number, Number] | None = Field(None, description="Bounds for `sample`")
-    scale: Literal["linear", "log"] = "linear"
-    integer: StrictBool = False
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="How `count` or `sample` spread levels between the bounds"
+    )
+    integer: StrictBool = Field(False, description="Whether drawn levels are rounded to whole numbers")
 
     @field_validator("levels", mode="before")
     @classmethod
@@ -134,7 +136,9 @@ class Sample(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Literal["latin-hypercube", "sobol"] = "latin-hypercube"
+    method: Literal["latin-hypercube", "sobol"] = Field(
+        "latin-hypercube", description="How the points fill the space between all bounds"
+    )
     size: StrictInt = Field(ge=1, le=MOST_LEVELS, description="How many points are drawn")
 
 

@@ -19,7 +19,7 @@ class Until(Part):
 
     metric: str = Field(description="A metric, or metric.median")
     within: Share = Field(description="Half-width of the interval relative to the median, for example 5%")
-    confidence: Share = Share(0.95)
+    confidence: Share = Field(Share(0.95), description="Of the interval")
 
     @field_validator("metric")
     @classmethod
@@ -40,8 +40,12 @@ class Until(Part):
 class Repeat(Part):
     """How often each cell is measured. Without `until` and `find`, `at_most` equals `at_least`."""
 
-    at_least: StrictInt = Field(6, ge=1, le=1_000_000)
-    at_most: StrictInt = Field(6, ge=1, le=1_000_000)
+    at_least: StrictInt = Field(
+        6, ge=1, le=1_000_000, description="Repetitions of every cell; fewer than 6 give no 95 % interval"
+    )
+    at_most: StrictInt = Field(
+        6, ge=1, le=1_000_000, description="Repetitions of a cell that `until` or `find` leaves undecided"
+    )
     until: Until | None = None
     budget: Duration | None = Field(None, description="Wall time after which no further trial starts")
 
@@ -77,8 +81,10 @@ def widened_repeat(value: object) -> object:
 class Step(Part):
     """One step of `before_each`; exactly one of its keys is given."""
 
-    sync: StrictBool | None = None
-    drop_caches: StrictBool | None = None
+    sync: StrictBool | None = Field(None, description="Write all dirty pages to disk")
+    drop_caches: StrictBool | None = Field(
+        None, description="Empty the page cache; where that is refused, trials are marked"
+    )
     settle: Duration | None = Field(None, description="Wait this long, for example 2s")
     warm_up: StrictInt | None = Field(
         None, ge=1, le=1000, description="Unmeasured executions before the measured one"
@@ -117,8 +123,8 @@ def sound(condition: str | None) -> str | None:
 class Require(Part):
     """A requirement on a metric, for every cell or for those that `where` picks."""
 
-    that: str
-    where: str | None = None
+    that: str = Field(description="METRIC.median, a comparison and a value, such as wall.median <= 2 s")
+    where: str | None = Field(None, description="Only cells for which this is true")
 
     @field_validator("that")
     @classmethod
@@ -138,14 +144,16 @@ class Require(Part):
 class Retry(Part):
     """How often a failed trial is tried again, and after which failures."""
 
-    times: StrictInt = Field(1, ge=1, le=100)
-    on: tuple[FailureCategory, ...] = ("crashed", "timed-out", "host-failed")
+    times: StrictInt = Field(1, ge=1, le=100, description="How often at most a trial is made again")
+    on: tuple[FailureCategory, ...] = Field(
+        ("crashed", "timed-out", "host-failed"), description="The failures after which it is made again"
+    )
 
 
 class Telemetry(Part):
-    """How often the host is sampled; None switches it off."""
+    """How often the hosts are sampled."""
 
-    every: Duration | None = Duration(1.0)
+    every: Duration | None = Field(Duration(1.0), description="How often; `telemetry: off` samples nothing")
 
     @field_validator("every")
     @classmethod

@@ -1,0 +1,141 @@
+"""What each key of an experiment file means, for people: `repeat`, `repeat.until`, `ska1.outstanding`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UnknownName
+from steelyard.model.experiment import Experiment
+from steelyard.plugins import names
+from steelyard.spec.bind import event_class, service_class, workload_class
+from steelyard.spec.change import dump
+from steelyard.spec.source import read
+
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "keys and values",
+}
+_CLASSES: Mapping[str, Callable[[str], type[Any]]] = {
+    "workloads": workload_class,
+    "services": service_class,
+    "events": event_class,
+}
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """`takes` says what may stand there, `default` what holds without it: None where it is required, and
+    empty for a catalogue entry, which has none.
+
+    `example` is YAML; `inside` are the keys below it, each with what it means.
+    """
+
+    path: str
+    about: str
+    takes: str
+    default: str | None
+    example: str
+    inside: Mapping[str, str]
+
+
+def key_of(path: str) -> Key:
+    """Explain a key by its path: of the file, or an option below the name of a catalogue entry.
+
+    Raises UnknownName with what there is instead.
+    """
+    first, *rest = path.split(".")
+    root = Experiment.model_json_schema()
+    if first in root["properties"]:
+        return _walk(root, root, [first, *rest], path, examples().get(first, ""))
+    for kind, class_of in _CLASSES.items():
+        if first in names(kind):
+            entry = class_of(first)
+            options = entry.options.model_json_schema()
+            own = {"do" if kind == "events" else "use": first}
+            example = dump({**own, **entry.examples[0]}).rstrip() if entry.examples else ""
+            about = {"description": (entry.__doc__ or "").strip().partition("\n")[0]}
+            return _walk(options, {**options, **about}, rest, path, example)
+    raise _unknown(path, first, key_names())
+
+
+def key_names() -> list[str]:
+    """All that a path may begin with."""
+    entries = {name for kind in _CLASSES for name in names(kind)}
+    return [*Experiment.model_json_schema()["properties"], *sorted(entries)]
+
+
+def examples() -> dict[str, str]:
+    """A piece of YAML for each key of the file."""
+    path = Path(__file__).with_name("examples.yaml")
+    return {key: str(text).rstrip() for key, text in read(path.read_text(), path.name).value.items()}
+
+
+def _walk(root: Schema, schema: Schema, steps: list[str], path: str, example: str) -> Key:
+    required = True
+    for step in steps:
+        parent = {name: entry for part in _parts(root, schema) for name, entry in _properties(part)}
+        if step not in parent:
+            raise _unknown(path, step, list(parent))
+        required = any(step in part.get("required", ()) for part in _parts(root, schema))
+        schema = parent[step]
+    inside = {name: _about(root, entry) for part in _parts(root, schema) for name, entry in _properties(part)}
+    default = "" if not steps else None if required else _default(schema, inside)
+    return Key(path, _about(root, schema), " or ".join(_takes(root, schema)), default, example, inside)
+
+
+def _parts(root: Schema, schema: Schema) -> Iterator[Schema]:
+    """A schema with all that it refers to: alternatives, items of its lists, values of its names."""
+    yield schema
+    if "$ref" in schema:
+        yield from _parts(root, root["$defs"][schema["$ref"].rpartition("/")[2]])
+    below = [*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
+    for part in (*below, *schema.get("patternProperties", {}).values()):
+        if isinstance(part, Mapping):
+            yield from _parts(root, part)
+
+
+def _properties(part: Schema) -> Iterator[tuple[str, Schema]]:
+    """Those of plug-ins, `options`, stand beside the others in a file."""
+    yield from ((name, entry) for name, entry in part.get("properties", {}).items() if name != "options")
+
+
+def _about(root: Schema, schema: Schema) -> str:
+    """Its own description, or that of what it is made of."""
+    found = (str(part["description"]) for part in _parts(root, schema) if "description" in part)
+    return " ".join(next(found, "").partition("\n\n")[0].split())
+
+
+def _takes(root: Schema, schema: Schema) -> Iterator[str]:
+    if "$ref" in schema:
+        yield from _takes(root, root["$defs"][schema["$ref"].rpartition("/")[2]])
+    elif "anyOf" in schema:
+        found = [text for part in schema["anyOf"] for text in _takes(root, part)]
+        yield from dict.fromkeys(found)
+    elif "enum" in schema or "const" in schema:
+        yield " | ".join(map(str, schema.get("enum", [schema.get("const")])))
+    elif schema.get("type") == "array":
+        yield f"a list of {' or '.join(_takes(root, schema.get('items', {}))) or 'anything'}"
+    elif "examples" in schema:
+        yield f"a value such as {schema['examples'][0]}"
+    elif schema.get("type") in _TYPES:
+        yield _TYPES[schema["type"]]
+
+
+def _default(schema: Schema, inside: Mapping[str, str]) -> str:
+    default = schema.get("default")
+    if default in (None, "", [], {}, ()):
+        return "those of the keys inside" if inside and "$ref" in schema else "nothing"
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _unknown(path: str, step: str, there: list[str]) -> UnknownName:
+    place = path.rpartition(f".{step}")[0]
+    hint = f"`steelyard schema {place}` lists the keys of {place}" if place else ""
+    return UnknownName("key", step, there, hint=hint)

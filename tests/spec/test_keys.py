@@ -1,0 +1,87 @@
+"""Every key of an experiment file is explained, with an example that is sound."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.cli.app import run
+from steelyard.errors import UnknownName
+from steelyard.model.experiment import Experiment
+from steelyard.plugins import own_names
+from steelyard.spec.change import dump
+from steelyard.spec.keys import examples, key_of
+from steelyard.spec.load import checked_source
+from steelyard.spec.source import read
+
+TOP = list(Experiment.model_json_schema()["properties"])
+ENTRIES = [name for kind in ("workloads", "services", "events") for name in sorted(own_names(kind))]
+
+
+def below(path, depth=3):
+    yield path
+    if depth:
+        for name in key_of(path).inside:
+            yield from below(f"{path}.{name}", depth - 1)
+
+
+@pytest.mark.parametrize("key", TOP)
+def test_it_has_a_meaning_at_every_depth_and_an_example(key):
+    assert [path for path in below(key) if not key_of(path).about] == []
+    assert key_of(key).example.startswith((f"{key}:", "roles:", "parameters:"))
+
+
+@pytest.mark.parametrize(("key", "text"), examples().items())
+def test_its_example_is_sound(key, text):
+    tree = dict(read(text, key).value)
+    assert key in tree
+    tree.setdefault("experiment", "example")
+    if "workload" not in tree:
+        role = {"on": next(iter(tree["roles"]))} if "roles" in tree else {}
+        tree["workload"] = {"use": "command", "run": ["true"], **role}
+    checked_source(read(dump(tree), key))
+
+
+def test_there_is_an_example_of_every_key_and_of_no_other():
+    assert set(examples()) == set(TOP)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_catalogue_entries_are_explained_with_their_options(name):
+    found = key_of(name)
+    assert found.about
+    assert (found.default, found.path) == ("", name)
+    for option in list(found.inside)[:5]:
+        assert key_of(f"{name}.{option}").takes
+
+
+def test_what_it_takes_and_its_default_are_told():
+    assert key_of("order").takes == "blocked | random | as-written"
+    assert (key_of("order").default, key_of("disturbed").default) == ("blocked", "replace")
+    assert key_of("repeat").default == "those of the keys inside"
+    assert key_of("repeat.until.within").default is None
+    assert "such as 5s" in key_of("timeout").takes
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("repea", "did you mean 'repeat'"),
+        ("repeat.untill", "did you mean 'until'"),
+        ("ska1.outstandin", "did you mean 'outstanding'"),
+        ("repeat.", "unknown key ''"),
+        ("order.random", "unknown key 'random'"),
+    ],
+)
+def test_an_unknown_key_is_told_with_what_there_is(path, says):
+    with pytest.raises(UnknownName, match=says):
+        key_of(path)
+
+
+def test_the_terminal_shows_it(capsys):
+    assert run(("schema", "repeat")) == 0
+    shown = capsys.readouterr().out
+    assert "at_least: 6" in shown
+    assert "keys inside" in shown
+    assert run(("schema", "repeat", "--json")) == 0
+    assert '"path": "repeat"' in capsys.readouterr().out
+    assert run(("schema", "nothing")) == 2
