@@ -354,7 +354,7 @@ def test_completion_prints_a_script(steelyard, shell):
 
 def test_install_knows_what_is_needed(steelyard):
     assert steelyard("install", "--dry-run", "fio").code in (0, 3)
-    assert "unknown tool 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
+    assert "unknown tool, workload or service 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
 
 
 def test_what_no_registry_has_is_not_promised(steelyard, monkeypatch, tmp_path):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.install import _known
 from steelyard.model.tool import Tool
+from steelyard.spec.needs import all_tools
 from steelyard.tools.find import environment, environment_commands
 
 CARGO = r"""#!/bin/sh
@@ -91,7 +91,7 @@ def test_without_cargo_it_is_told(cargo):
 
 
 def test_every_crate_is_pinned():
-    crates = [tool for tool in _known().values() if tool.cargo]
+    crates = [tool for tool in all_tools() if tool.cargo]
     assert crates
     for tool in crates:
         assert "@" in tool.cargo

@@ -9,13 +9,13 @@ import zipfile
 
 import pytest
 
-from steelyard.cli.install import _known
 from steelyard.errors import PlugInError
 from steelyard.model.tool import Tool
+from steelyard.spec.needs import all_tools
 from steelyard.tools import pypi
 from steelyard.tools.find import environment, environment_commands
 
-FROM_PYPI = [tool for tool in _known().values() if tool.pip]
+FROM_PYPI = [tool for tool in all_tools() if tool.pip]
 NAMES = [tool.name for tool in FROM_PYPI]
 
 
@@ -76,7 +76,7 @@ def test_what_is_as_pinned_is_installed_and_nothing_else(wheels):
 
 @pytest.mark.parametrize("tool", FROM_PYPI, ids=NAMES)
 def test_a_lock_pins_the_tool_and_all_that_it_needs(tool):
-    text = pypi.lock(tool).read_text()
+    text = pypi.source(tool).read_text()
     pinned = re.findall(
         r"^([a-z0-9-]+)==\S+ \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
     )
@@ -88,7 +88,7 @@ def test_a_lock_pins_the_tool_and_all_that_it_needs(tool):
 @pytest.mark.parametrize("tool", FROM_PYPI, ids=NAMES)
 def test_only_wheels_with_hashes_are_installed(tool):
     _, _, fetch, _ = environment_commands(tool)
-    assert {"--require-hashes", "--only-binary", ":all:", str(pypi.lock(tool))} <= set(fetch)
+    assert {"--require-hashes", "--only-binary", ":all:", str(pypi.source(tool))} <= set(fetch)
 
 
 def test_a_tool_that_nobody_pinned_is_not_installed():

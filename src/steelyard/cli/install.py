@@ -6,40 +6,70 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.options import ToolName, site_option
 from steelyard.cli.terminal import confirm, echo
-from steelyard.errors import SteelyardError, UnknownName
+from steelyard.errors import SteelyardError
 from steelyard.model.tool import Tool
+
+if TYPE_CHECKING:
+    from steelyard.spec.sites import NamedSite
 
 
 @click.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, metavar="[TOOL | WORKLOAD | SERVICE | FILE]...", type=ToolName())
+@site_option("Install on the hosts of this site, too: as root, or where `sudo` asks for no password")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask")
-@click.option("--dry-run", is_flag=True, help="Only print the command")
-def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
-    """Install the tools NAMES, or all that the catalogue needs, with apt, dnf, pip, cargo or Maven.
+@click.option("--dry-run", is_flag=True, help="Only print the commands")
+def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) -> int:
+    """Install tools, or what a workload, a service or an experiment file needs; without names, everything.
 
     \b
     steelyard install fio
+    steelyard install examples/fermilab/gensim.yaml
+    steelyard install redis redis_benchmark --site ssh:alice@node1,alice@node2
     steelyard install --dry-run
+
+    They come from apt or dnf, PyPI, cargo or Maven. What is not a package needs no root: it goes to
+    ~/.cache/steelyard, and is compared with the hash that Steelyard knows before anything of it runs.
     """
+    from steelyard.spec.needs import all_tools, tools_named
+
+    tools = [tool for name in names for tool in tools_named(name)] if names else all_tools()
+    if names and (lost := dict.fromkeys(tool.name for tool in tools if not tool.obtainable)):
+        hint = "it is in no registry; its maker's manual tells how to get it, then it is found on PATH"
+        raise SteelyardError(f"nothing here brings {', '.join(lost)}", hint=hint)
+    wanted = [tool for tool in dict.fromkeys(tools) if tool.obtainable]
+    if site and (named := _elsewhere(site)):
+        from steelyard.controller.installing import install_on_hosts
+        from steelyard.controller.loop import complete
+
+        complete(install_on_hosts(named, wanted, echo, dry_run=dry_run))
+    else:
+        _install_here(wanted, ask=not yes and os.geteuid() != 0, dry_run=dry_run)
+    return 0
+
+
+def _elsewhere(site: str) -> NamedSite | None:
+    """The site, unless its hosts are this machine."""
+    from steelyard.spec.sites import resolve
+
+    named = resolve(site)
+    return None if named.site.installs == "here" else named
+
+
+def _install_here(tools: Sequence[Tool], *, ask: bool, dry_run: bool) -> None:
     from steelyard.tools.find import environment_commands, install_command, missing
     from steelyard.tools.maven import BUILDERS
 
-    known = _known()
-    for name in names:
-        if name not in known:
-            raise UnknownName("tool", name, known)
-    wanted = missing(known[name] for name in (names or known))
-    if names and (unobtainable := [tool.name for tool in wanted if not tool.obtainable]):
-        hint = "it is in no registry; its maker's manual tells how to get it, then it is found on PATH"
-        raise SteelyardError(f"nothing here brings {', '.join(unobtainable)}", hint=hint)
-    wanted = [tool for tool in wanted if tool.obtainable]
+    wanted = missing(tools)
     if not wanted:
         echo("everything is there")
-        return 0
+        return
     builders = missing(BUILDERS) if any(tool.maven for tool in wanted) else []
     packaged = builders + [tool for tool in wanted if not tool.in_place_of_its_own]
     argv = install_command(packaged)
@@ -47,11 +77,10 @@ def command(names: tuple[str, ...], yes: bool, dry_run: bool) -> int:
         listed = ", ".join(tool.name for tool in packaged)
         raise SteelyardError(f"no package manager here that knows {listed}", hint="install it by hand")
     if argv:
-        _carry_out(_as_root(argv), ask=not yes and os.geteuid() != 0, dry_run=dry_run)
+        _carry_out(_as_root(argv), ask=ask, dry_run=dry_run)
     for tool in wanted:
         for step in environment_commands(tool) if tool.in_place_of_its_own else ():
             _carry_out(step, ask=False, dry_run=dry_run)
-    return 0
 
 
 def _as_root(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,12 +98,3 @@ def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
         raise SteelyardError(f"{argv[0]} is not here", hint=f"install {argv[0]} first, then try again")
     if subprocess.run(argv, check=False).returncode != 0:
         raise SteelyardError(f"{argv[0]} failed", hint="its own message stands above")
-
-
-def _known() -> dict[str, Tool]:
-    from steelyard.plugins import names
-    from steelyard.spec.bind import service_class, workload_class
-
-    workloads = [workload_class(name).needs for name in sorted(names("workloads"))]
-    services = [service_class(name).needs for name in sorted(names("services"))]
-    return {tool.name: tool for needs in (*workloads, *services) for tool in needs}

@@ -82,6 +82,21 @@ class SiteName(click.ParamType[str]):
         return completing(incomplete, names)
 
 
+class ToolName(click.ParamType[str]):
+    """A tool, a workload, a service or a file. Completes the first three from the catalogue."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so; without any, files."""
+        from steelyard.spec.needs import installable_names
+
+        found = completing(incomplete, installable_names())
+        return found or [CompletionItem(incomplete, type="file")]
+
+
 def site_option(text: str) -> Callable[[Function], Function]:
     """`--site NAME`."""
     return click.option("--site", metavar="NAME[:ARG]", type=SiteName(), help=text)

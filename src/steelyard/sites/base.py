@@ -38,12 +38,15 @@ class Site(ABC, Generic[OptionsT]):
 
     It sets `options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
     machine. `by_job` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`);
-    `count_option` is the option that `NAME:4` sets. `chosen` are the validated options.
+    `count_option` is what `NAME:4` sets. `installs` says where tools are installed: `here`, as its hosts are
+    this machine; on the `hosts`, which stay as they are; or `never`, as they come and go with a run. `chosen`
+    are the validated options.
     """
 
     options: ClassVar[type[SiteOptions]] = SiteOptions
     needs: ClassVar[tuple[str, ...]] = ()
     by_job: ClassVar[bool] = False
+    installs: ClassVar[Literal["here", "hosts", "never"]] = "never"
     count_option: ClassVar[str] = "hosts"
 
     def __init__(self, chosen: OptionsT) -> None:

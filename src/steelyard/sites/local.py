@@ -33,6 +33,7 @@ class Local(Site[LocalOptions]):
     """
 
     options = LocalOptions
+    installs = "here"
 
     def size(self) -> int:
         """As many as were asked for."""

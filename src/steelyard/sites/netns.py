@@ -46,6 +46,7 @@ class Netns(Site[NetnsOptions]):
     """
 
     options = NetnsOptions
+    installs = "here"
     needs = NEEDS
 
     @classmethod

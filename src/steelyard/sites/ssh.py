@@ -118,6 +118,7 @@ class Ssh(Site[SshOptions]):
     """
 
     options = SshOptions
+    installs = "hosts"
 
     @classmethod
     def shorthand(cls, argument: str) -> Mapping[str, Any]:

@@ -6,11 +6,9 @@ then compared, and built from what was compared, whose `Cargo.lock` holds the ha
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from steelyard.model.tool import Tool
-
-_BUILD = Path(__file__).with_name("build-crate")
 
 
 def digest(tool: Tool) -> str:
@@ -18,7 +16,12 @@ def digest(tool: Tool) -> str:
     return tool.sha256
 
 
-def build_commands(tool: Tool, place: Path) -> tuple[tuple[str, ...], ...]:
-    """What would build a crate into a place of its own."""
+def source(_: Tool) -> Path:
+    """The script that builds it."""
+    return Path(__file__).with_name("build-crate")
+
+
+def build_commands(tool: Tool, place: PurePath, source: PurePath, _: str = "") -> tuple[tuple[str, ...], ...]:
+    """What would build a crate into a place of its own; `source` is where the script lies there."""
     name, _, version = tool.cargo.partition("@")
-    return (("sh", str(_BUILD), str(place), name, version, tool.sha256),)
+    return (("sh", str(source), str(place), name, version, tool.sha256),)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from collections.abc import Iterable
-from pathlib import Path
+import sys
+from collections.abc import Container, Iterable
+from pathlib import Path, PurePath
 from types import ModuleType
 
 from steelyard.model.tool import Tool
 from steelyard.tools import crates, maven, pypi
 
-_MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
-# Written last into the place of a tool: what it was made from. Made from anything else, it is made again.
-_COMPLETE = "complete"
+MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
+COMPLETE = "complete"
+"""Written last into the place of a tool: what it was made from. Made from anything else, it is made again."""
 _MARK = 'printf %s "$1" > "$0"'
 
 
@@ -29,12 +30,16 @@ def environment(tool: Tool) -> Path:
     return Path(cache) / "steelyard" / "tools" / tool.name
 
 
-def install_command(tools: Iterable[Tool]) -> tuple[str, ...] | None:
-    """What would install them with this machine's package manager; None when it has none that knows them."""
+def install_command(tools: Iterable[Tool], managers: Container[str] | None = None) -> tuple[str, ...] | None:
+    """What would install them with a package manager of `managers`, by default this machine's.
+
+    None when none of them knows them all.
+    """
     wanted = list(tools)
-    for program, attribute, argv in _MANAGERS:
+    for program, attribute, argv in MANAGERS:
         packages = [getattr(tool, attribute) for tool in wanted]
-        if shutil.which(program) and packages and all(packages):
+        there = shutil.which(program) if managers is None else program in managers
+        if there and packages and all(packages):
             return (*argv, *sorted(set(packages)))
     return None
 
@@ -44,17 +49,34 @@ def environment_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
 
     Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """
-    place = environment(tool)
+    return far_commands(tool, environment(tool), source(tool), sys.executable)
+
+
+def far_commands(
+    tool: Tool, place: PurePath, source: PurePath, python: str = "python3"
+) -> tuple[tuple[str, ...], ...]:
+    """The same for any host: into `place` there, from what it is built from, which lies at `source` there."""
     kind = _brought_by(tool)
     return (
         ("rm", "-rf", str(place)),
-        *kind.build_commands(tool, place),
-        ("sh", "-c", _MARK, str(place / _COMPLETE), kind.digest(tool)),
+        *kind.build_commands(tool, place, source, python),
+        ("sh", "-c", _MARK, str(place / COMPLETE), digest(tool)),
     )
 
 
+def source(tool: Tool) -> Path:
+    """What a tool from PyPI, crates.io or Maven is built from: a file or a folder of ours."""
+    found: Path = _brought_by(tool).source(tool)
+    return found
+
+
+def digest(tool: Tool) -> str:
+    """Of all that is pinned of it; what was made from anything else is made again."""
+    return str(_brought_by(tool).digest(tool))
+
+
 def _brought_by(tool: Tool) -> ModuleType:
-    """Each has `build_commands`, into a place that is not there yet, and `digest`, of all that is pinned."""
+    """Each has `source`, `build_commands`, into a place that is not there yet, and `digest`."""
     return maven if tool.maven else crates if tool.cargo else pypi
 
 
@@ -70,5 +92,5 @@ def _places(tool: Tool) -> list[str]:
 
 
 def _is_complete(tool: Tool) -> bool:
-    mark = environment(tool) / _COMPLETE
-    return mark.is_file() and mark.read_text() == _brought_by(tool).digest(tool)
+    mark = environment(tool) / COMPLETE
+    return mark.is_file() and mark.read_text() == digest(tool)

@@ -8,7 +8,7 @@ Ours begin with `steelyard-`. Where Maven fetches from is its own affair: its de
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from steelyard.model.tool import Tool
 
@@ -26,19 +26,25 @@ def project(name: str) -> Path:
     return Path(__file__).parent / "java" / name
 
 
+def source(tool: Tool) -> Path:
+    """The same, of the tool itself."""
+    return project(tool.name)
+
+
 def digest(tool: Tool) -> str:
     """Of all sources: a tool that was built from others is to be built again."""
-    name, found = tool.name, hashlib.sha256()
-    for path in sorted(path for path in project(name).rglob("*") if path.is_file()):
+    sources, found = source(tool), hashlib.sha256()
+    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
         content = path.read_bytes()
-        found.update(f"{path.relative_to(project(name))}\0{len(content)}\0".encode() + content)
+        found.update(f"{path.relative_to(sources)}\0{len(content)}\0".encode() + content)
     return found.hexdigest()
 
 
-def build_commands(tool: Tool, place: Path) -> tuple[tuple[str, ...], ...]:
+def build_commands(
+    tool: Tool, place: PurePath, sources: PurePath, _: str = ""
+) -> tuple[tuple[str, ...], ...]:
     """What would build a tool into a place of its own: fetch, compile, compare the jars."""
-    sources = project(tool.name)
-    programs = sorted(str(path) for path in (sources / "bin").glob("*"))
+    programs = sorted(str(sources / "bin" / path.name) for path in (source(tool) / "bin").iterdir())
     pom = ("--file", str(sources / "pom.xml"), f"-Dout={place}", "package")
     return (
         ("mvn", "--batch-mode", "--quiet", "--strict-checksums", *pom),

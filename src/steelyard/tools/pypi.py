@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from steelyard.errors import PlugInError
 from steelyard.model.tool import Tool
@@ -15,7 +15,7 @@ from steelyard.model.tool import Tool
 LOCKS = Path(__file__).parent / "locks"
 
 
-def lock(tool: Tool) -> Path:
+def source(tool: Tool) -> Path:
     """The file of requirements with their hashes; that of a plug-in's tool may lie anywhere."""
     return LOCKS / tool.pip
 
@@ -23,15 +23,17 @@ def lock(tool: Tool) -> Path:
 def digest(tool: Tool) -> str:
     """Of the lock: a tool that was made from another is to be made again. Raises PlugInError."""
     try:
-        return hashlib.sha256(lock(tool).read_bytes()).hexdigest()
+        return hashlib.sha256(source(tool).read_bytes()).hexdigest()
     except OSError as error:
         hint = "`pip` of a tool is the path of a requirements file with hashes; `uv pip compile` writes one"
-        why = f"its lock {lock(tool)} cannot be read: {error.strerror}"
+        why = f"its lock {source(tool)} cannot be read: {error.strerror}"
         raise PlugInError(f"{tool.name} cannot be installed: {why}", hint=hint) from error
 
 
-def build_commands(tool: Tool, place: Path) -> tuple[tuple[str, ...], ...]:
-    """What would put a tool into a virtual environment of its own."""
+def build_commands(
+    _: Tool, place: PurePath, source: PurePath, python: str = sys.executable
+) -> tuple[tuple[str, ...], ...]:
+    """What would put a tool into a virtual environment of its own; `source` is where its lock lies there."""
     pip = (str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    pinned = ("--require-hashes", "--only-binary", ":all:", "--requirement", str(lock(tool)))
-    return ((sys.executable, "-m", "venv", str(place)), (*pip, *pinned))
+    pinned = ("--require-hashes", "--only-binary", ":all:", "--requirement", str(source))
+    return ((python, "-m", "venv", str(place)), (*pip, *pinned))
