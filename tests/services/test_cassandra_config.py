@@ -86,6 +86,18 @@ def test_a_node_listens_on_its_own_address_only_and_asks_for_passwords():
     }
 
 
+def test_clients_that_cannot_log_in_are_let_in_when_the_file_says_so():
+    asking, open_ = (json.loads(cassandra_yaml(replace(NODE, asks=asks))) for asks in (True, False))
+    assert (asking["authenticator"], open_["authenticator"]) == (
+        "PasswordAuthenticator",
+        "AllowAllAuthenticator",
+    )
+    assert open_["authorizer"] == "AllowAllAuthorizer"
+    assert asking["server_encryption_options"] == open_["server_encryption_options"], (
+        "nodes prove who they are"
+    )
+
+
 def test_nodes_always_prove_to_each_other_who_they_are():
     for encrypted in (False, True):
         found = json.loads(cassandra_yaml(replace(NODE, encrypted=encrypted)))

@@ -47,6 +47,11 @@ class CassandraNodes(RingService[CassandraOptions]):
         await asyncio.gather(self._prepare_watch(), *(self._prepare(host) for host in hosts))
         await asyncio.gather(*(self._prepare_mirror(host) for host in self._mirrored()))
 
+    @property
+    def asks(self) -> bool:
+        """Whether clients must log in."""
+        return self.chosen.authentication == "password"
+
     async def _homes(self, hosts: Sequence[Host]) -> dict[str, Home]:
         """By host. Those that share the controller's files have the same, so one of them is looked at."""
         places = {host.name: "" if host.shares_files else host.name for host in hosts}
@@ -126,6 +131,7 @@ class CassandraNodes(RingService[CassandraOptions]):
             bootstrap=bootstrap,
             cluster=self.cluster,
             encrypted=self.encrypted,
+            asks=self.asks,
             commitlog_sync=self.chosen.commitlog_sync,
             settings=self.chosen.settings,
         )

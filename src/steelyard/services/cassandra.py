@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
@@ -26,7 +27,8 @@ _USER = "steelyard"
 class Cassandra(MirroredNodes):
     """A ring of Apache Cassandra 5.0: a node on each host. All start at once, each with its own tokens.
 
-    **Who may use it**: the role `steelyard` with the run's password, over the native protocol. Every node
+    **Who may use it**: the role `steelyard` with the run's password, over the native protocol; or, with
+    `authentication: none`, whoever reaches it, for clients such as Hecuba that cannot log in. Every node
     listens on its host's own address only. Clients are let in when every node sees every node; the role whose
     password is well known is never made. Clients use TLS unless all hosts have loopback addresses (`tls`).
     Nodes always do, and let in only who has a certificate of the ring's own authority; so does management
@@ -57,12 +59,17 @@ class Cassandra(MirroredNodes):
         Listener("other nodes", asks="a certificate of the ring", encrypted="yes"),
         Listener("management (JMX)", asks="a certificate of the ring and a password", encrypted="yes"),
     )
-    examples = ({},)
+    examples = ({}, {"authentication": "none"})
 
     @classmethod
     def least_hosts(cls, chosen: CassandraOptions) -> int:
         """One more than its mirror has."""
         return 1 + (chosen.mirror.nodes if chosen.mirror else 0)
+
+    def listeners(self) -> tuple[Listener, ...]:
+        """With `authentication: none` clients show nothing."""
+        clients, *others = self.access
+        return (clients if self.asks else replace(clients, asks=""), *others)
 
     async def ready(self) -> None:
         """Every node sees every node, and lets clients in; the jars are compared meanwhile."""
@@ -128,7 +135,6 @@ class Cassandra(MirroredNodes):
         port = str(self.ports.native)
         facts = {
             "protocol": "cql",
-            "user": _USER,
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.chosen.datacenter,
             "replication": str(self.replication),
@@ -138,7 +144,9 @@ class Cassandra(MirroredNodes):
             "NODE_PORT": port,
             **(self.mirror.facts() if self.mirror else {}),
         }
-        return Endpoint(addresses[0], self.ports.native, facts, self.context.password, self.shown_authority)
+        password = self.context.password if self.asks else None
+        login = {"user": _USER} if password else {}
+        return Endpoint(addresses[0], self.ports.native, facts | login, password, self.shown_authority)
 
     async def _join(self, host: Host) -> None:
         owned = [self.tokens[other.name] for other in self.ring]
