@@ -53,8 +53,8 @@ class CassandraOptions(RingOptions):
 
     authentication: Literal["password", "none"] = Field(
         "password",
-        description="What clients must show. `none` is for those that cannot log in: whoever reaches the ring "
-        "may then do everything, so it needs hosts of nobody else's, or `open: true`.",
+        description="What clients must show. `none` is for those that cannot log in: whoever reaches the "
+        "ring may then do everything, so it needs hosts of nobody else's, or `open: true`.",
     )
     keyspaces: tuple[str, ...] = Field((), description="Keyspaces that are there when the ring is ready.")
     heap: Size | None = Field(
