@@ -1,4 +1,4 @@
-"""The page about Python: its code runs, its table is what is recorded. Run as a program, this file writes it."""
+"""The page about Python: its code runs, its table is what is recorded. As a program this file writes it."""
 
 from __future__ import annotations
 
