@@ -103,6 +103,8 @@ def test_shown_figures_are_within_their_digits(value, unit):
         (0.031, "%", "3.10 %"),
         (0, "s", "0 s"),
         (1234, "1/s", "1.23 k/s"),
+        (12345.6, "req/s", "12346 req/s"),
+        (0.5, "GFLOP/s", "0.500 GFLOP/s"),
     ],
 )
 def test_shows_figures_as_people_read_them(value, unit, text):
@@ -111,3 +113,13 @@ def test_shows_figures_as_people_read_them(value, unit, text):
 
 def test_shows_spans_as_a_clock_does():
     assert [show_span(x) for x in (0, 5, 291, 3723)] == ["0:00", "0:05", "4:51", "1:02:03"]
+
+
+def test_a_rate_of_things_may_be_bare_as_it_can_mean_but_one_thing():
+    assert Frequency.parse(500) == Frequency.parse("500/s") == 500
+    assert str(Frequency.parse(500)) == "500/s"
+    for wrong in (True, math.inf, "500 req/s", -1):
+        with pytest.raises(UnitError):
+            Frequency.parse(wrong)
+    with pytest.raises(UnitError, match="has no unit"):
+        Rate.parse(500)  # bits or bytes?

@@ -4,6 +4,8 @@ Inside the program every figure is in base units: bytes, seconds, per second, by
 ratio. `Size`, `Duration`, `Rate` and `Frequency` are those numbers with a name; pydantic reads them from
 strings. Decimal prefixes count in thousands (kB, MB, GB), binary ones in 1024s (KiB, MiB, GiB), as IEC
 80000-13 has it; the bare `1G` of many tools means either and is refused.
+
+Metrics may be in other words, too, such as `GFLOP/s` or `W` (`model.unit`).
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from steelyard.errors import UnitError
 _DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _PREFIX = {"": 1, **_DECIMAL, **_BINARY}
+_PREFIXED = {"B": _BINARY, "B/s": _BINARY, "1/s": _DECIMAL}
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+KNOWN = frozenset({*_TIME, *(f"{p}{w}{s}" for p in _PREFIX for w in ("B", "bit") for s in ("", "/s"))})
+"""The words for bytes, times and bytes a second; no number stands before them."""
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)\s*([^\s\d].*?)?\s*")
 
 
 class Quantity(NamedTuple):
-    """A number in base units and its unit: `B`, `s`, `B/s`, `1/s` or `1`."""
+    """A number in base units and its unit: `B`, `s`, `B/s`, `1/s` or `1`; or a word, where any is read."""
 
     value: float
     unit: str
@@ -30,15 +35,21 @@ class Quantity(NamedTuple):
 
 def parse_quantity(text: str) -> Quantity:
     """Read `200 MiB/s`, `50ms`, `5 %`, `2000/s`, `3 Gbit/s` or `7`. Raises UnitError."""
-    match = _QUANTITY.fullmatch(text) if len(text) <= 60 else None
-    if not match:
-        raise UnitError(f"'{text[:40]}' is not a number with a unit; for example '200 MiB/s' or '50 ms'")
-    digits, unit = match[1].replace("_", ""), match[2] or ""
-    value = int(digits) if digits.lstrip("+-").isdigit() else float(digits)  # large sizes stay exact
+    value, unit = split_quantity(text)
     factor, base = _unit(unit, text)
     if not math.isfinite(value * factor):
         raise UnitError(f"'{text}' is too large")
     return Quantity(value * factor, base)
+
+
+def split_quantity(text: str) -> Quantity:
+    """The number and the word behind it, as they stand; the word may be empty. Raises UnitError."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= 60 else None
+    if not match:
+        raise UnitError(f"'{text[:40]}' is not a number with a unit; for example '200 MiB/s' or '50 ms'")
+    digits = match[1].replace("_", "")
+    value = int(digits) if digits.lstrip("+-").isdigit() else float(digits)  # large sizes stay exact
+    return Quantity(value, match[2] or "")
 
 
 def _unit(unit: str, text: str) -> tuple[float, str]:
@@ -79,17 +90,23 @@ def _advice(unit: str) -> str:
 
 
 class _Measure:
-    """What `Size`, `Duration` and `Rate` share: reading from a string, a JSON Schema of their own."""
+    """What `Size`, `Duration` and `Rate` share: reading from a string, a JSON Schema of their own.
+
+    `bare` is the unit of a plain number, where that can mean but one thing.
+    """
 
     unit: ClassVar[tuple[str, ...]]
     example: ClassVar[str]
     word: ClassVar[str]
+    bare: ClassVar[str | None] = None
 
     @classmethod
     def parse(cls, text: object) -> Self:
         """Read a string with a unit (or an instance). Raises UnitError naming an example."""
         if isinstance(text, cls):
             return text
+        if cls.bare is not None and isinstance(text, int | float) and not isinstance(text, bool):
+            text = f"{text!r}{cls.bare}"
         if isinstance(text, bool) or not isinstance(text, str):
             raise UnitError(f"{text!r} has no unit; write a {cls.word} such as '{cls.example}'")
         quantity = parse_quantity(text)
@@ -109,7 +126,8 @@ class _Measure:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
-        return {"type": "string", "title": cls.__name__, "examples": [cls.example]}
+        kind: Any = "string" if cls.bare is None else ["string", "number"]
+        return {"type": kind, "title": cls.__name__, "examples": [cls.example]}
 
 
 class Size(_Measure, int):
@@ -144,9 +162,9 @@ class Rate(_Measure, float):
 
 
 class Frequency(_Measure, float):
-    """Things per second, from `2000/s`."""
+    """Things per second, from `2000/s` or 2000."""
 
-    unit, example, word = ("1/s",), "2000/s", "rate"
+    unit, example, word, bare = ("1/s",), "2000/s", "rate", "/s"
 
     def __str__(self) -> str:
         return f"{float(self):.15g}/s"
@@ -155,13 +173,7 @@ class Frequency(_Measure, float):
 class Share(_Measure, float):
     """A ratio, from `5%` or 0.05."""
 
-    unit, example, word = ("1",), "5%", "share"
-
-    @classmethod
-    def parse(cls, text: object) -> Self:
-        """Read `5%`; a plain number is taken as the ratio itself."""
-        plain = isinstance(text, int | float) and not isinstance(text, bool)
-        return super().parse(f"{text!r}" if plain and not isinstance(text, cls) else text)
+    unit, example, word, bare = ("1",), "5%", "share", ""
 
     def __str__(self) -> str:
         return f"{float(self) * 100:.12g}%"
@@ -173,13 +185,11 @@ def show(value: float, unit: str, *, digits: int = 3) -> str:
         return "–"
     if unit == "s":
         return _show_time(value, digits)
-    if unit in ("B", "B/s"):
-        return _prefixed(value, _BINARY, unit, digits)
+    if unit in _PREFIXED:
+        return _prefixed(value, _PREFIXED[unit], unit, digits)
     if unit == "%":
         return f"{_round(value * 100, digits)} %"
-    if unit == "1":
-        return _round(value, digits)
-    return _prefixed(value, _DECIMAL, unit, digits)
+    return _round(value, digits) + (f" {unit}" if unit != "1" else "")
 
 
 def show_span(seconds: float) -> str:

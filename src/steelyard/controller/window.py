@@ -97,7 +97,7 @@ class Window:
 
 def is_shared(metric: Metric) -> bool:
     """Whether it is a rate of which that of all copies is the sum."""
-    return metric.kind == "scalar" and metric.over_copies == "sum" and metric.unit in ("1/s", "B/s")
+    return metric.kind == "scalar" and metric.over_copies == "sum" and metric.unit.endswith("/s")
 
 
 def _span(series: Sequence[Sample]) -> Span:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Unit = Literal["s", "B", "B/s", "1/s", "%", "1"]
+Unit = str
+"""`s`, `B`, `B/s`, `1/s`, `%` or `1`, which are printed scaled; or another word, printed as it is."""
 Better = Literal["higher", "lower", "none"]
 Kind = Literal["scalar", "histogram"]
 OverCopies = Literal["sum", "median", "mean", "min", "max"]

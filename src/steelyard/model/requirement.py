@@ -8,7 +8,8 @@ from typing import Literal, cast, get_args
 
 from steelyard.errors import UnitError, UsageError
 from steelyard.model.metric import OverCopies, OverRepetitions
-from steelyard.units import Quantity, parse_quantity
+from steelyard.model.unit import read_quantity
+from steelyard.units import Quantity
 
 Operator = Literal[">=", "<=", "==", "!=", ">", "<"]
 _FORM = re.compile(r"\s*([A-Za-z]\w*(?:\.\w+)*)\s*(>=|<=|==|!=|>|<)?\s*(.*?)\s*", re.ASCII)
@@ -38,7 +39,7 @@ class Requirement:
         if not value:
             raise UsageError(f"'{text:.60}' lacks a value after '{operator}'; {EXAMPLE}")
         try:
-            bound = parse_quantity(value)
+            bound = read_quantity(value)
         except UnitError as error:
             raise UsageError(error.message) from None
         metric, copies, repetitions = _path(path)

@@ -265,7 +265,8 @@ def _unit_fault(path: Path, key: str, requirement: Requirement, metric: Metric) 
     unit = "1" if metric.unit == "%" else metric.unit
     bound = requirement.bound
     if bound.unit != unit and bound.value != 0:
-        message = f"'{requirement.text}': {metric.name} is in {metric.unit}, the bound is in {bound.unit}"
+        its = "has no unit" if bound.unit == "1" else f"is in {bound.unit}"
+        message = f"'{requirement.text}': {metric.name} is in {metric.unit}, the bound {its}"
         yield Fault(path, f"{key}: {message}")
 
 

@@ -128,7 +128,7 @@ def _from(chosen: CqlCopyOptions) -> str:
 
 def _options(chosen: CqlCopyOptions) -> Iterator[tuple[str, object]]:
     if chosen.ingest_rate != "default":
-        yield "INGESTRATE", chosen.ingest_rate
+        yield "INGESTRATE", round(chosen.ingest_rate)
     if chosen.processes is not None:
         yield "NUMPROCESSES", chosen.processes
     if chosen.header:

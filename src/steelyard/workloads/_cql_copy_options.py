@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from steelyard.units import Frequency
 from steelyard.workloads._server import ClientOptions
 
 _NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
@@ -58,7 +59,7 @@ class CqlCopyOptions(ClientOptions):
         description="Copies of each row, where the keyspace is made. Default: as the service says, or 1.",
     )
     truncate: bool = Field(True, description="Empty the table before.")
-    ingest_rate: Literal["default"] | int = Field(
+    ingest_rate: Literal["default"] | Frequency = Field(
         "default", description="Rows per second that cqlsh sends at most. Its own default is 100,000."
     )
     processes: int | None = Field(
@@ -78,9 +79,9 @@ class CqlCopyOptions(ClientOptions):
 
     @field_validator("ingest_rate")
     @classmethod
-    def _a_rate(cls, value: Literal["default"] | int) -> Literal["default"] | int:
-        if value != "default" and not 1 <= value <= 10**9:
-            raise ValueError(f"{value} is not a number of rows per second from 1 to 1,000,000,000")
+    def _a_rate(cls, value: Literal["default"] | Frequency) -> Literal["default"] | Frequency:
+        if value != "default" and (value % 1 or not 1 <= value <= 10**9):
+            raise ValueError(f"{value} is not a whole number of rows per second from 1 to 1,000,000,000")
         return value
 
     @field_validator("columns")

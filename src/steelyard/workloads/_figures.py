@@ -6,39 +6,52 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from steelyard.errors import ParseFailure, UnitError
 from steelyard.model.command import Output
-from steelyard.model.metric import Unit
-from steelyard.units import parse_quantity
+from steelyard.model.unit import base_unit, converted
 
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+|'[^']*')\]")
 
 
 class Source(NamedTuple):
-    """Where the figure `name` is: in stdout, stderr or a raw file, and how to find it there."""
+    """Where the figure `name` is: in stdout, stderr or a raw file, how to find it there, and its unit."""
 
     name: str
     where: str
     json_path: str | None
     regex: str | None
+    unit: str
 
 
 def figure(source: Source, output: Output) -> float:
-    """The number. Raises ParseFailure that quotes what was found instead."""
+    """The number, in the base unit of the metric. Raises ParseFailure that quotes what was found instead.
+
+    A number without a unit is in that of the metric; one with a unit (`43.99ms`) is converted.
+    """
     text = _text(source, output)
     found = _by_regex(source, text) if source.regex is not None else _by_json(source, text)
     try:
-        number = math.nan if isinstance(found, bool) else float(found)
-    except (ValueError, TypeError, OverflowError):
+        number = _number(found, source.unit)
+    except (TypeError, OverflowError):
         number = math.nan
+    except UnitError as error:
+        raise ParseFailure(f"metric {source.name}: {error.message}") from None
     if not math.isfinite(number):
         raise ParseFailure(
             f"metric {source.name}: found {_excerpt(str(found))}, which is not a finite number"
         )
     return number
+
+
+def _number(found: Any, unit: str) -> float:
+    if isinstance(found, bool):
+        return math.nan
+    try:
+        return float(found) * base_unit(unit).value
+    except ValueError:
+        return converted(found, unit)
 
 
 def steps(path: str) -> Iterator[str | int]:
@@ -53,20 +66,6 @@ def steps(path: str) -> Iterator[str | int]:
         end = match.end()
     if end != len(path) or not path:
         raise ValueError(f"'{path}' is not a path; for example results[0].rate")
-
-
-@lru_cache(maxsize=64)
-def scale(unit: str) -> tuple[float, Unit]:
-    """How many base units one of it is, and which. Raises UnitError."""
-    if unit == "%":
-        return 0.01, "%"
-    try:
-        quantity = parse_quantity(unit if unit.startswith("1") else f"1 {unit}")
-    except UnitError as error:
-        raise UnitError(error.message.removeprefix(f"'1 {unit}': ")) from None
-    if quantity.unit not in ("s", "B", "B/s", "1/s", "1"):
-        raise UnitError(f"'{unit}' is not a unit of a metric")
-    return quantity.value, cast(Unit, quantity.unit)
 
 
 def _text(source: Source, output: Output) -> str:

@@ -12,7 +12,8 @@ from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import Absolute, ScratchOrAbsolute
 from steelyard.model.trial import Scalar
-from steelyard.workloads._figures import Source, figure, scale, steps
+from steelyard.model.unit import base_unit
+from steelyard.workloads._figures import Source, figure, steps
 from steelyard.workloads._service_env import pointed
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
@@ -29,10 +30,15 @@ class Figure(Options):
 
     json_path: str | None = Field(None, alias="json", description="A path such as results[0].rate")
     regex: str | None = Field(
-        None, description="A pattern whose one group is the number; the last match counts"
+        None,
+        description="A pattern whose one group is the number, or it and its unit; the last match counts",
     )
     source: str = Field("stdout", alias="from", description="stdout, stderr, or a file written to $RAW")
-    unit: str = Field("1", description="What one of it is: s, ms, B, MiB, MiB/s, 1/s, %; or 1")
+    unit: str = Field(
+        "1",
+        description="What a bare number is in: s, ms, B, MiB/s, 1/s, %, 1, or any word such as GFLOP/s. "
+        "A unit in the output (`43.99ms`) is converted",
+    )
     better: Literal["higher", "lower", "none"] = "none"
 
     @model_validator(mode="after")
@@ -69,7 +75,7 @@ class Figure(Options):
     @field_validator("unit")
     @classmethod
     def _known(cls, value: str) -> str:
-        scale(value)
+        base_unit(value)
         return value
 
 
@@ -141,7 +147,7 @@ class CommandWorkload(Workload[CommandOptions]):
     def metrics(self) -> tuple[Metric, ...]:
         """Our own four, then those of the file."""
         found = self.chosen.metrics.items()
-        return (*_OWN, *(Metric(name, scale(entry.unit)[1], entry.better) for name, entry in found))
+        return (*_OWN, *(Metric(name, base_unit(entry.unit).unit, entry.better) for name, entry in found))
 
     def command(self, place: Place) -> Command:
         """The program, with RAW and (for a script) the parameters in its environment."""
@@ -159,8 +165,8 @@ class CommandWorkload(Workload[CommandOptions]):
         own = {"wall": ended.wall, "user": ended.user, "system": ended.system}
         values = {**own} if ended.peak_memory is None else {**own, "peak_memory": float(ended.peak_memory)}
         for name, entry in self.chosen.metrics.items():
-            source = Source(name, entry.source, entry.json_path, entry.regex)
-            values[name] = figure(source, output) * scale(entry.unit)[0]
+            source = Source(name, entry.source, entry.json_path, entry.regex, entry.unit)
+            values[name] = figure(source, output)
         return Reading(values)
 
     def directory(self) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from steelyard.model.command import Command, Endpoint, Output, Phase, Place
 from steelyard.model.metric import Metric, Reading, Sample
 from steelyard.model.tool import Tool
-from steelyard.units import Duration
+from steelyard.units import Duration, Frequency
 from steelyard.workloads import _pgbench_output as result
 from steelyard.workloads._server import AUTHORITY, BELIEVE, ClientOptions, believes, endpoint, no_server
 from steelyard.workloads.base import Workload
@@ -53,8 +53,8 @@ class PgbenchOptions(ClientOptions):
     clients: int = Field(1, ge=1, le=10_000, description="Connections at the same time.")
     threads: int = Field(1, ge=1, le=1000, description="Threads of the client, at most as many as clients.")
     duration: Duration = Field(Duration(10), description="How long to measure, in whole seconds.")
-    rate: float | None = Field(
-        None, gt=0, le=1e9, description="Transactions per second to aim at. Default: as fast as it can."
+    rate: Annotated[Frequency, Field(gt=0, le=1e9)] | None = Field(
+        None, description="Transactions per second to aim at. Default: as fast as it can."
     )
     protocol: Literal["simple", "extended", "prepared"] = Field(
         "simple", description="How queries are sent: simple, extended or prepared."

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading, latency_metrics
 from steelyard.model.tool import Tool
-from steelyard.units import Duration, Size
+from steelyard.units import Duration, Frequency, Size
 from steelyard.workloads import _sockperf_output as result
 from steelyard.workloads._server import ClientOptions, endpoint, no_server
 from steelyard.workloads.base import Workload
@@ -51,10 +51,8 @@ class SockperfOptions(ClientOptions):
     protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp or udp.")
     message: Size = Field(Size(64), description="Bytes of a message, and of its answer; at least 14.")
     duration: Duration = Field(Duration(5), description="How long to measure, in whole seconds.")
-    rate: int | None = Field(
-        None,
-        ge=1,
-        description="Messages per second to send. Default: 10000 under load, else as fast as it can.",
+    rate: Frequency | None = Field(
+        None, description="Messages per second to send. Default: 10000 under load, else as fast as it can."
     )
     reply_every: int = Field(
         100, ge=2, le=10**6, description="Under load: one in so many messages is answered."
@@ -70,6 +68,8 @@ class SockperfOptions(ClientOptions):
             raise ValueError(f"duration: {self.duration} is not a whole number of seconds from 1 to 86400")
         if not _SMALLEST <= self.message <= _LARGEST:
             raise ValueError(f"message: sockperf sends {_SMALLEST} to {_LARGEST} bytes")
+        if self.rate is not None and (self.rate % 1 or self.rate < 1):
+            raise ValueError(f"rate: {self.rate} is not a whole number of messages per second")
         return self
 
 
@@ -151,7 +151,7 @@ class Sockperf(Workload[SockperfOptions]):
         chosen = self.chosen
         argv = ["--tcp"] if chosen.protocol == "tcp" else []
         argv += ["--msg-size", str(int(chosen.message)), "--time", str(int(chosen.duration))]
-        argv += ["--mps", str(chosen.rate)] if chosen.rate else []
+        argv += ["--mps", f"{chosen.rate:.0f}"] if chosen.rate else []
         argv += ["--burst", str(chosen.burst)] if chosen.burst > 1 else []
         argv += ["--buffer-size", str(int(chosen.buffer))] if chosen.buffer else []
         return argv + (["--reply-every", str(chosen.reply_every)] if chosen.mode == "under-load" else [])
