@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from steelyard.analysis.requirements import judge
 from steelyard.api import Run
 
 if TYPE_CHECKING:
@@ -208,3 +209,31 @@ def test_the_minder_has_nothing_to_complain_about(measure: Measure) -> None:
     run = measure("true", repeat=3)
     assert run.record.folder.minder_log.read_text() == ""
     assert not re.search("Traceback", "".join(run.record.warnings))
+
+
+# Computed metrics
+
+
+def test_computed_metrics_are_recorded_judged_and_stop_repetitions(measure: Measure) -> None:
+    run = measure(
+        "echo $n",
+        parameters={"n": [1, 4]},
+        options={"metrics": {"size": {"regex": "(.+)", "unit": "KiB"}}},
+        metrics={"each": {"is": "size / n", "unit": "B"}, "left": "size / (n - 1)"},
+        require=["each.median == 1 KiB", {"that": "left.median >= 1", "where": "n > 1"}],
+        repeat={"at_least": 6, "at_most": 9, "until": {"metric": "each", "within": "1%"}},
+        disturbed="include",
+    )
+    ended = [(line["parameters"]["n"], line["metrics"]) for line in lines(run, "trial-ended")]
+    assert {figures["each"] for _, figures in ended} == {1024.0}
+    assert all(("left" in figures) == (n == 4) for n, figures in ended)
+    assert {line["facts"].get("not_computed", {}).get("left") for line in lines(run, "trial-ended")} == {
+        None,
+        "division by zero in 'size / (n - 1)'",
+    }
+    told = [line["text"] for line in lines(run, "warning") if "left" in line["text"]]
+    assert told == ["in some trials left has no value: division by zero in 'size / (n - 1)'"]
+    assert [str(one.verdict) for one in judge(run.record, run.summary)] == ["met", "met"]
+    stored = json.loads((run.record.folder.trial(1) / "metrics.json").read_text())
+    assert stored["values"]["each"] == 1024.0
+    assert [metric.name for metric in run.summary.primary][:3] == ["each", "left", "size"]

@@ -10,8 +10,8 @@ import pytest
 
 from steelyard.analysis.published import published, published_ids
 from steelyard.model.space import cells
-from steelyard.spec.check import declared_metrics
 from steelyard.spec.load import load
+from steelyard.spec.metrics import declared_metrics
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT / "examples" / "published" / name for name in ("c4s-2018", "mikelangelo-2016")]

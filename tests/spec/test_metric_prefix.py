@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.space import cells
-from steelyard.spec.check import declared_metrics
+from steelyard.spec.metrics import declared_metrics
 
 
 def declared(*phases):

@@ -12,13 +12,14 @@ TELLING_QUANTILES = (0.5, 0.99)
 
 def named(design: Mapping[str, Any]) -> list[str]:
     """The metrics that the experiment itself asks about: in its search, its requirements, its stop rule; then
-    those that it declares, which its workload would not have by itself.
+    those that it computes or declares, which its workload would not have by itself.
     """
     required = [str(design["find"].get("metric", ""))] if design.get("find") else []
     required += [str(entry.get("metric", "")) for entry in design.get("require", ())]
     until = (design.get("repeat") or {}).get("until") or {}
     declared = (name for part in design.get("workload") or () for name in _declared(part))
-    return list(dict.fromkeys(name for name in (*required, str(until.get("metric", "")), *declared) if name))
+    asked = (*required, str(until.get("metric", "")), *(design.get("computed") or ()), *declared)
+    return list(dict.fromkeys(name for name in asked if name))
 
 
 def _declared(part: Mapping[str, Any]) -> Iterator[str]:

@@ -16,7 +16,17 @@ from steelyard.errors import UsageError
 from steelyard.store.reader import RunRecord
 from steelyard.units import show
 
-ASKED = ("experiment", "services", "timeline", "before_each", "order", "roles", "outliers", "tags")
+ASKED = (
+    "experiment",
+    "computed",
+    "services",
+    "timeline",
+    "before_each",
+    "order",
+    "roles",
+    "outliers",
+    "tags",
+)
 PLACE = {
     "CPU": ("cpu", "model"),
     "CPU threads": ("cpu", "threads"),

@@ -8,7 +8,9 @@ from typing import Any
 
 from steelyard.controller.phases import PhaseEnded
 from steelyard.errors import TrialFailure
+from steelyard.model.computed import Computed, compute
 from steelyard.model.metric import Mark
+from steelyard.model.trial import Scalar
 from steelyard.model.uses import Start
 
 
@@ -41,6 +43,16 @@ class Account:
     def user_time(self, hosts: frozenset[str]) -> float:
         """CPU seconds in user mode of all that ran on these hosts."""
         return sum(phase.user_time(hosts) for phase in self.ended)
+
+    def compute(self, wanted: Mapping[str, Computed], levels: Mapping[str, Scalar]) -> None:
+        """Add the figures that the experiment computes of those so far; say of which it cannot, and why."""
+        found = compute(wanted, self.metrics, levels)
+        self.metrics |= found.values
+        if found.failed:
+            self.facts["not_computed"] = found.failed
+            self.warnings += [
+                f"in some trials {name} has no value: {why}" for name, why in found.failed.items()
+            ]
 
     def take(self, ended: PhaseEnded, prefix: str, start: Start) -> None:
         """Add what a phase said, and how its copies began."""

@@ -8,8 +8,8 @@ from steelyard.design import Design
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import restriction
 from steelyard.model.requirement import Requirement
-from steelyard.spec.check import declared_metrics
 from steelyard.spec.load import checked_source
+from steelyard.spec.metrics import declared_metrics
 from steelyard.spec.source import read
 from steelyard.store.reader import RunRecord
 
@@ -36,6 +36,7 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "disturbed": experiment.disturbed,
         "covers": list(experiment.covers),
         "tags": dict(experiment.tags),
+        "computed": {name: entry.formula for name, entry in experiment.metrics.items()},
         "metrics": [_plain(metric) for metric in metrics],
         "require": required,
         "find": design.sought.record() if design.sought else None,

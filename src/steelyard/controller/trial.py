@@ -130,6 +130,7 @@ class TrialRunner:
             await timeline.beside(course.measure())
             account.marks += timeline.marks()
             account.metrics |= timeline.figures
+            account.compute(self.experiment.metrics, trial.cell.parameters)
             self._judge(account, await watched.marks(account.user_time))
 
     def _runner(self, trial: Trial, number: int) -> PhaseRunner:

@@ -18,6 +18,7 @@ from pydantic import (
     field_validator,
 )
 
+from steelyard.model.computed import Computed
 from steelyard.model.derive import Derive
 from steelyard.model.find import Find
 from steelyard.model.levels import Levels, Sample
@@ -91,6 +92,12 @@ class Experiment(Part):
     )
     start: Start = Field(default_factory=Start)
     prices: Prices | None = None
+    metrics: dict[
+        Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")], Annotated[Computed, _widened("is")]
+    ] = Field(
+        default_factory=dict,
+        description="Figures computed of each trial's other figures, as {ratio: out_size / in_size}",
+    )
     derive: Annotated[tuple[Derive, ...], BeforeValidator(_listed)] = Field(
         (), description="What the report derives: efficiency_loss, speedup, knee, cost, ranking, failure_rate"
     )
@@ -189,6 +196,11 @@ class Experiment(Part):
         if "parameters" in tree:
             tree["parameters"] = {
                 name: entry.get("levels", entry) for name, entry in tree["parameters"].items()
+            }
+        if self.metrics:
+            tree["metrics"] = {
+                name: entry.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+                for name, entry in self.metrics.items()
             }
         if self.find:
             tree["find"] = self.find.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
@@ -14,32 +13,37 @@ from steelyard.errors import PlugInError, SpecError, UnknownName, did_you_mean
 from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, names_in
-from steelyard.model.metric import Metric, launch_metrics
+from steelyard.model.metric import Metric
 from steelyard.model.requirement import Requirement
-from steelyard.model.timeline import event_prefix
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import bound, bound_options, event_class, workload_class
+from steelyard.spec.bind import bound_options, workload_class
+from steelyard.spec.computed import computed_faults
 from steelyard.spec.find import repeat_faults, search_faults
 from steelyard.spec.keeping import keeping_faults
+from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_metrics
 from steelyard.spec.placing import PlacingChecker
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.spec.timeline import TimelineChecker
-
-MOST_CELLS_TRIED = 1000
 
 
 class Checker:
     """Looks for faults in an experiment.
 
-    `broken` names the top-level keys that are known to be wrong, `guessed` the parameters whose levels are.
+    `broken` names the top-level keys that are known to be wrong, `guessed` the parameters whose levels are,
+    `lost` the computed metrics that could not be read.
     What depends on them is not looked at, so that one mistake gives one message.
     """
 
     def __init__(
-        self, experiment: Experiment, *, broken: Set[str] = frozenset(), guessed: Set[str] = frozenset()
+        self,
+        experiment: Experiment,
+        *,
+        broken: Set[str] = frozenset(),
+        guessed: Set[str] = frozenset(),
+        lost: Set[str] = frozenset(),
     ) -> None:
-        self.experiment, self.broken, self.guessed = experiment, broken, guessed
+        self.experiment, self.broken, self.guessed, self.lost = experiment, broken, guessed, lost
         self.named = "parameters" not in broken
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
@@ -68,7 +72,7 @@ class Checker:
             return
         wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
         yield from wrong
-        if self.named and not wrong:
+        if self.named and not wrong and "metrics" not in self.broken:
             yield from self._metrics()
 
     def _space(self) -> Iterator[Fault]:
@@ -221,9 +225,11 @@ class Checker:
 
     def _metrics(self) -> Iterator[Fault]:
         try:
-            declared = declared_metrics(self.experiment, self.cells or (self._any_cell(),))
+            own = measured_metrics(self.experiment, self.cells or (self._any_cell(),))
         except (ExpressionError, SpecError):
             return  # the options fit in no cell that could be told; that has been said
+        yield from computed_faults(self.experiment, own, self.lost)
+        declared = own | computed_metrics(self.experiment)
         until = self.experiment.repeat.until
         if until and "repeat" not in self.broken:
             yield from self._metric(("repeat", "until", "metric"), "metric", until.metric, declared)
@@ -241,12 +247,14 @@ class Checker:
     def _requirement(
         self, path: Path, key: str, found: Requirement, declared: dict[str, Metric]
     ) -> Iterator[Fault]:
+        if found.metric in self.lost:
+            return
         wrong = list(self._metric(path, key, found.metric, declared))
         yield from wrong or _unit_fault(path, key, found, declared[found.metric])
 
     def _metric(self, path: Path, key: str, name: str, declared: dict[str, Metric]) -> Iterator[Fault]:
         scalars = [metric for metric in declared.values() if metric.kind == "scalar"]
-        if name not in (metric.name for metric in scalars):
+        if name not in self.lost and name not in (metric.name for metric in scalars):
             hint = did_you_mean(name, [metric.name for metric in scalars])
             listed = hint or f"; it has {', '.join(itertools.islice(declared, 12))}"
             yield Fault(path, f"{key}: the workload has no metric '{name}'{listed}")
@@ -268,45 +276,6 @@ def _unit_fault(path: Path, key: str, requirement: Requirement, metric: Metric) 
         its = "has no unit" if bound.unit == "1" else f"is in {bound.unit}"
         message = f"'{requirement.text}': {metric.name} is in {metric.unit}, the bound {its}"
         yield Fault(path, f"{key}: {message}")
-
-
-def declared_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Metric]:
-    """The metrics that any cell of the experiment may have, by name."""
-    found: dict[str, Metric] = {}
-    for cell in cells[:MOST_CELLS_TRIED]:
-        for use in experiment.workload:
-            if use.measured:
-                prefix = experiment.metric_prefix(use)
-                found |= {
-                    prefix + metric.name: _prefixed(metric, prefix) for metric in bound(use, cell).metrics()
-                }
-    for name, service in experiment.services.items():
-        if service.keep == "trial":
-            found |= {metric.name: metric for metric in launch_metrics(name)}
-    return found | _of_events(experiment)
-
-
-def _of_events(experiment: Experiment) -> dict[str, Metric]:
-    found: dict[str, Metric] = {}
-    for index, entry in enumerate(experiment.timeline):
-        if prefix := event_prefix(experiment.timeline, index):
-            took = Metric("time", "s", "lower", f"how long the event {entry.do} took")
-            metrics = (took, *_event_metrics(entry.do))
-            found |= {prefix + metric.name: _prefixed(metric, prefix) for metric in metrics}
-    return found
-
-
-def _event_metrics(name: str) -> tuple[Metric, ...]:
-    try:
-        return event_class(name).metrics
-    except (UnknownName, PlugInError):
-        return ()  # that has been said of its entry
-
-
-def _prefixed(metric: Metric, prefix: str) -> Metric:
-    """The metric as a trial of several measured phases records it."""
-    histogram = metric.histogram and prefix + metric.histogram
-    return dataclasses.replace(metric, name=prefix + metric.name, histogram=histogram)
 
 
 def _templated(use: WorkloadUse, path: Path) -> bool:

@@ -46,7 +46,9 @@ def checked(tree: Any) -> tuple[Experiment | None, list[Fault]]:
     salvaged = Salvage.of(tree)
     if salvaged.experiment is None:
         return None, salvaged.faults
-    checker = Checker(salvaged.experiment, broken=salvaged.broken, guessed=salvaged.guessed)
+    checker = Checker(
+        salvaged.experiment, broken=salvaged.broken, guessed=salvaged.guessed, lost=salvaged.lost
+    )
     beyond = [salvaged.in_file(fault) for fault in checker.faults()]
     return salvaged.experiment, [*salvaged.faults, *beyond]
 

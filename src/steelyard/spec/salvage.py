@@ -27,13 +27,14 @@ class Salvage:
     """What could be read. `experiment` is None when nothing could; `faults` are all mistakes so far.
 
     `broken` are top-level keys whose value is not the file's. `guessed` are parameters whose levels are
-    stand-ins.
+    stand-ins, `lost` the computed metrics that are missing.
     """
 
     experiment: Experiment | None = None
     faults: list[Fault] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     guessed: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
     _kept: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -69,6 +70,9 @@ class Salvage:
         if key == "parameters" and len(path) > 1 and path[1] in sound[key]:
             sound[key][path[1]] = [1]
             self.guessed.add(str(path[1]))
+        elif key == "metrics" and len(path) > 1 and path[1] in sound[key]:
+            del sound[key][path[1]]
+            self.lost.add(str(path[1]))
         elif key in self._kept and len(path) > 1 and isinstance(path[1], int):
             del sound[key][path[1]], self._kept[key][path[1]]
         else:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from steelyard.model.expression.error import ExpressionError
 from steelyard.model.expression.evaluate import Evaluate, Names, compiled
-from steelyard.model.expression.nodes import Node
+from steelyard.model.expression.nodes import Comparison, Logic, Node, Not
 from steelyard.model.expression.parser import Parser, Quantity
 
 MAX_LENGTH = 1_000
@@ -40,6 +40,11 @@ class Expression:
             raise ExpressionError(message, 1 + offset)
         parser = Parser(text, quantity, offset, dotted=dotted)
         return cls(text, parser.parse(), frozenset(parser.names))
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether its value can only be true or false."""
+        return isinstance(self.root, Comparison | Logic | Not)
 
     def value(self, names: Names) -> Value:
         """The value for these parameters.

@@ -1,0 +1,117 @@
+"""Metrics that an experiment computes of each trial's other figures: the entries of `metrics`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field, field_validator
+
+from steelyard.errors import UnitError
+from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.metric import Metric
+from steelyard.model.part import Part
+from steelyard.model.trial import Scalar
+from steelyard.model.unit import base_unit
+from steelyard.units import parse_quantity
+
+
+class Computed(Part):
+    """One figure a trial: `{is: out_size / in_size, unit: '1', better: lower}`.
+
+    Operands are in base units (bytes, seconds, a word of their own), and so is the result.
+    """
+
+    formula: str = Field(
+        alias="is",
+        description="Arithmetic over other metrics of the trial and over parameters, in base units: bytes, "
+        "seconds, per second; for example out_size / in_size",
+    )
+    unit: str = Field(
+        "1", description="What the result is in: s, B, B/s, 1/s, %, 1, or any word such as J/op"
+    )
+    better: Literal["higher", "lower", "none"] = "none"
+    about: str = Field("", description="A few words for the report")
+
+    @field_validator("formula")
+    @classmethod
+    def _reckons(cls, value: str) -> str:
+        try:
+            expression = Expression.parse(value)
+        except ExpressionError as error:
+            raise ValueError(error.message) from None
+        if expression.is_condition:
+            raise ValueError(f"'{value:.60}' is true or false; a metric is a number")
+        if not expression.names:
+            raise ValueError(f"'{value:.60}' names no metric, so it is the same in every trial")
+        return value
+
+    @field_validator("unit")
+    @classmethod
+    def _base(cls, value: str) -> str:
+        one = base_unit(value)
+        if value not in (one.unit, "%"):
+            raise ValueError(f"'{value}': what is computed of base units is in base units; write {one.unit}")
+        return value
+
+    @property
+    def expression(self) -> Expression:
+        """The formula, parsed."""
+        return Expression.parse(self.formula)
+
+    def metric(self, name: str) -> Metric:
+        """What a trial records it as."""
+        return Metric(name, self.unit, self.better, self.about or f"computed: {self.formula}")
+
+
+class Figures(NamedTuple):
+    """What was computed; and of what could not be, why."""
+
+    values: dict[str, float]
+    failed: dict[str, str]
+
+
+def in_order(computed: Mapping[str, Computed]) -> tuple[str, ...]:
+    """The names, each behind those that it is computed of. Raises graphlib.CycleError."""
+    operands = {name: entry.expression.names & computed.keys() for name, entry in computed.items()}
+    return tuple(TopologicalSorter(operands).static_order())
+
+
+def compute(
+    computed: Mapping[str, Computed], measured: Mapping[str, float], levels: Mapping[str, Scalar]
+) -> Figures:
+    """The computed figures of a trial. One that lacks an operand is missing, as its operand is."""
+    names: dict[str, Any] = {**{name: _number(level) for name, level in levels.items()}, **measured}
+    found = Figures({}, {})
+    for name in in_order(computed):
+        expression = computed[name].expression
+        if not expression.names <= names.keys():
+            continue
+        try:
+            names[name] = found.values[name] = _finite(expression.value(names))
+        except (ExpressionError, ValueError) as error:
+            found.failed[name] = f"{error} in '{expression.text}'"
+    return found
+
+
+def is_number(level: Scalar) -> bool:
+    """Whether a level can be reckoned with, as 4 and '4MiB' can."""
+    return isinstance(_number(level), int | float) and not isinstance(level, bool)
+
+
+def _number(level: Scalar) -> Scalar:
+    """A level in base units; what is no number stays as it is, and no operator takes it."""
+    if not isinstance(level, str):
+        return level
+    try:
+        return parse_quantity(level).value
+    except UnitError:
+        return level
+
+
+def _finite(value: Scalar) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
