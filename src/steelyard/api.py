@@ -65,10 +65,11 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Medians with their intervals, one row per cell."""
-        names = [metric.name for metric in self.record.metrics.values() if metric.kind == "scalar"]
+        summary = self.summary
+        names = [metric.name for metric in summary.metrics]
         head = "".join(f"<th>{html.escape(name)}</th>" for name in ("cell", "n", *names))
         rows = []
-        for cell in self.summary.cells:
+        for cell in summary.cells:
             figures = (self._figure(cell.metrics.get(name)) for name in names)
             texts = (cell.cell.key, str(cell.n), *figures)
             rows.append("".join(f"<td>{html.escape(text)}</td>" for text in texts))

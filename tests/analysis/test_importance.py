@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from steelyard.analysis.importance import by_importance, named, primary
+import pytest
+
+from steelyard.analysis.importance import by_importance, leading, matching, named, primary
+from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric, latency_metrics
 
 DEPTH = Metric("depth", "1", "none")
@@ -55,3 +58,19 @@ def test_what_the_experiment_declares_comes_after_what_it_asks_and_before_what_a
     alone, load = Metric("lat", "s", "lower"), Metric("load_lat", "1", "none")
     assert names(primary([*METRICS, alone], named(design)))[:2] == ["rate", "lat"]
     assert names(primary([*METRICS, load], named(design)))[:2] == ["rate", "load_lat"]
+
+
+def test_what_an_experiment_names_leads_however_much_it_is_and_else_the_first_few():
+    many = [Metric(f"m{n}", "1", "higher") for n in range(9)]
+    assert names(leading(many)) == ["m0", "m1", "m2", "m3"]
+    assert names(leading(many, ["m8"])) == ["m8", "m0", "m1", "m2"]
+    asked = ["m8", "m7", "m6", "m5", "m4", "unheard_of"]
+    assert names(leading(many, asked)) == asked[:5]
+
+
+def test_metrics_are_chosen_by_name_or_pattern_in_the_order_of_asking():
+    assert names(matching(METRICS, ["rate", "latency_p9*", "rate"])) == [
+        "rate", "latency_p95", "latency_p99", "latency_p999",
+    ]  # fmt: skip
+    with pytest.raises(UnknownName, match="did you mean 'depth'"):
+        matching(METRICS, ["rate", "dept"])

@@ -352,6 +352,54 @@ def test_completion_prints_a_script(steelyard, shell):
     assert "_STEELYARD_COMPLETE" in steelyard("completion", shell).out
 
 
+SIX = """
+experiment: six
+workload:
+  use: command
+  run: [echo, "in 100 MiB out 25 MiB took 43.99ms at 12.3k drew 300 mW reached 3.5 GFLOP/s"]
+  metrics:
+    reached: {regex: "reached (.*)", unit: GFLOP/s, better: higher}
+    drew: {regex: "drew (.*) reached", unit: W, better: lower}
+    took: {regex: "took (.*) at", unit: ms, better: lower}
+    answered: {regex: "at (.*) drew", unit: req/s, better: higher}
+    in_size: {regex: "in (.*) out", unit: B}
+    out_size: {regex: "out (.*) took", unit: B}
+metrics: {ratio: {is: out_size / in_size, unit: '1', better: lower}}
+require: [reached.median >= 2 GFLOP/s, ratio.median <= 0.3]
+disturbed: include
+"""
+
+
+def test_all_metrics_of_a_users_own_lead_and_none_is_cut_in_a_pipe(steelyard, tmp_path):
+    (tmp_path / "six.yaml").write_text(SIX)
+    said = steelyard("run", "-q", "six.yaml")
+    assert said.code == 0, said.err
+    head, row = said.out.splitlines()[1:3]
+    names = [name for name in head.split() if name not in ("cell", "n", "median", "[95", "%]")]
+    assert names[:7] == ["reached", "ratio", "drew", "took", "answered", "in_size", "out_size"]
+    figures = ("3.50 GFLOP/s", "0.250", "0.300 W", "44.0 ms", "12300 req/s", "100 MiB", "25.0 MiB")
+    assert all(figure in row for figure in figures)
+    assert "more metric" not in said.out
+
+
+def test_show_and_report_give_the_metrics_that_were_asked_for(steelyard, tmp_path):
+    (tmp_path / "six.yaml").write_text(SIX)
+    steelyard("run", "-q", "six.yaml")
+    shown = steelyard("show", "last", "-m", "ratio", "--metric", "*_size")
+    head = shown.out.splitlines()[1]
+    assert re.findall(r"(\w+)  median", head) == ["ratio", "in_size", "out_size"]
+    told = steelyard("show", "last", "--json", "-m", "ratio").document
+    assert [metric["name"] for metric in told["metrics"]] == list(told["cells"][0]["metrics"]) == ["ratio"]
+    assert "did you mean 'ratio'" in steelyard("show", "last", "-m", "rato").err
+    path = steelyard("report", "last", "--as", "markdown", "-m", "ratio").out.strip()
+    text = Path(path).read_text()
+    assert "| cell | n | ratio |" in text
+    assert "10 more metrics measured and not chosen for this report" in text
+    whole = Path(steelyard("report", "last", "--as", "markdown").out.strip()).read_text()
+    assert "4 more metrics in the tables: wall, user, system, peak_memory." in whole
+    assert "Charts of 4 more metrics, wall, user, system, peak_memory:" in whole
+
+
 def test_install_knows_what_is_needed(steelyard):
     assert steelyard("install", "--dry-run", "fio").code in (0, 3)
     assert "unknown tool, workload or service 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
@@ -380,13 +428,14 @@ def test_what_no_registry_has_is_not_promised(steelyard, monkeypatch, tmp_path):
         ("show l", "plain,last"),
         ("catalog red", "plain,redis\nplain,redis_benchmark"),
         ("catalog pau", "pause"),
+        ("show last --metric us", "plain,user"),
     ],
 )
 def test_completion_completes_names(steelyard, monkeypatch, capsys, typed, completed):
     steelyard(*SLEEPS)
     monkeypatch.setenv("_STEELYARD_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", f"steelyard {typed}")
-    monkeypatch.setenv("COMP_CWORD", "2")
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
     with pytest.raises(SystemExit):
         run([])
     assert completed in capsys.readouterr().out

@@ -4,6 +4,7 @@ import pytest
 
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
+from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.report.columns import width
 from steelyard.report.table import result_lines, table_lines
@@ -48,6 +49,39 @@ def test_a_narrow_terminal_shows_fewer_metrics_but_one(build):
     assert "time" in table_lines(summary, columns=80)[0]
     assert "rate" in table_lines(summary, columns=10)[0]
     assert all(width(line) <= 80 for line in table_lines(summary, columns=80))
+
+
+def test_what_does_not_fit_is_named_and_how_to_see_it(build):
+    record = build(parameters={"a": [1]}, metrics=[RATE, TIME], figures=figures)
+    narrow = f"1 more metric: time; `steelyard show {record.id} --metric NAME`"
+    assert narrow in table_lines(summarise_run(record), columns=50)
+    assert not any("more metric" in line for line in table_lines(summarise_run(record), columns=80))
+
+
+def test_without_a_terminal_nothing_is_cut(build):
+    many = [Metric(f"m{n}", "req/s", "higher") for n in range(20)]
+    reason = "foreign CPU load 0.3 cores (stress-ng), and much more to say of what happened in this trial"
+    record = build(
+        parameters={"a": [1]},
+        metrics=many,
+        figures=lambda *_: {metric.name: 7.0 for metric in many},
+        repetitions=7,
+        marks={("a=1", 1): ("disturbed", reason, reason)},
+    )
+    head, row, *rest = table_lines(summarise_run(record), columns=None)
+    assert all(f"{metric.name}  median" in head for metric in many)
+    assert reason in row
+    assert not any("more metric" in line for line in rest)
+
+
+def test_metrics_that_a_reader_chose_are_all_shown_however_narrow_it_is(build):
+    record = build(parameters={"a": [1]}, metrics=[RATE, TIME], figures=figures)
+    chosen = summarise_run(record).only(["t*", "rate"])
+    found = table_lines(chosen, columns=50)
+    assert [line.split()[2] for line in found if line.startswith("cell")] == ["time", "rate"]
+    assert len(found) == 4
+    with pytest.raises(UnknownName, match="did you mean 'rate'"):
+        summarise_run(record).only(["rat"])
 
 
 def test_few_trials_have_a_footnote_instead_of_an_interval(build):

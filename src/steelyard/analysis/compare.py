@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.analysis.importance import named, primary
+from steelyard.analysis.importance import FEWEST_LEADING, matching, named, primary
 from steelyard.analysis.likeness import Difference, check_alike, differences
 from steelyard.analysis.samples import Samples
 from steelyard.analysis.sides import Gap, Pair, Which, check_agreement, common_metrics, match
 from steelyard.analysis.summary import CellSummary, summarise_run
-from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE
@@ -20,8 +19,6 @@ from steelyard.stats.verdict import Judged, Verdict, verdicts
 from steelyard.store.reader import RunRecord
 
 ALPHA = 0.05
-MOST_OF_SEVERAL = 4
-"""Metrics that a comparison of several runs a side tests where the experiments name none."""
 _FROM_BAD_TO_GOOD = (
     Verdict.WORSE,
     Verdict.DIFFERENT,
@@ -140,7 +137,7 @@ def compare_runs(
     shared = common_metrics([*before, *after])
     pairs, gaps = match(before, after)
     asked = [name for record in (*b, *a) for name in named(record.design)]
-    wanted = [_chosen(name, shared) for name in dict.fromkeys(metrics or ())]
+    wanted = matching(shared.values(), metrics or ())
     wanted = wanted or _affordable(primary(shared.values(), asked), pairs, len(set(asked) & set(shared)))
     check_agreement([*before, *after], wanted)
     compared, missing = _compared(wanted, pairs, failures=failures)
@@ -156,12 +153,6 @@ def compare_runs(
     )
 
 
-def _chosen(name: str, shared: dict[str, Metric]) -> Metric:
-    if name not in shared:
-        raise UnknownName("metric", name, shared, hint=f"all runs have: {', '.join(shared) or 'none'}")
-    return shared[name]
-
-
 def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Metric]:
     """As many metrics as Holm can judge in all cells that have trials enough, and at least one.
 
@@ -169,7 +160,7 @@ def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Me
     it is those `asked` for, or else a few.
     """
     if any(pair.of_several for pair in pairs):
-        return metrics[: asked or MOST_OF_SEVERAL]
+        return metrics[: asked or FEWEST_LEADING]
     sizes = [(pair.a[0].n, pair.b[0].n) for pair in pairs]
     smallest_p = [2 / math.comb(n + m, n) for n, m in sizes if min(n, m) >= SMALLEST_SAMPLE]
     if not smallest_p:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
+from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric
 
 TELLING_QUANTILES = (0.5, 0.99)
+FEWEST_LEADING = 4
+"""Metrics that sentences and printed charts are about, where the experiment does not name more."""
 
 
 def named(design: Mapping[str, Any]) -> list[str]:
@@ -40,6 +44,24 @@ def primary(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[Metric
     chosen = [scalars[name] for name in dict.fromkeys(first) if name in scalars]
     directed = [metric for metric in scalars.values() if _telling(metric) and metric not in chosen]
     return chosen + directed or list(scalars.values())
+
+
+def leading(metrics: Iterable[Metric], first: Collection[str] = ()) -> list[Metric]:
+    """The primary ones that sentences speak of: all that are `named`, and some more where these are few."""
+    chosen = primary(metrics, first)
+    return chosen[: max(FEWEST_LEADING, sum(metric.name in first for metric in chosen))]
+
+
+def matching(metrics: Iterable[Metric], patterns: Iterable[str]) -> list[Metric]:
+    """The metrics of these names, which may be patterns such as `latency_*`. Raises UnknownName."""
+    known = {metric.name: metric for metric in metrics}
+    found: dict[str, Metric] = {}
+    for pattern in patterns:
+        fitting = {n: metric for n, metric in known.items() if n == pattern or fnmatchcase(n, pattern)}
+        if not fitting:
+            raise UnknownName("metric", pattern, known, hint=f"there are {', '.join(known) or 'none'}")
+        found |= fitting
+    return list(found.values())
 
 
 def by_importance(metrics: Iterable[Metric], first: Iterable[str] = ()) -> list[Metric]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from steelyard.analysis.cell_metric import CellMetric, cell_metric
 from steelyard.analysis.damage import readable
 from steelyard.analysis.early import stopped_early
-from steelyard.analysis.importance import by_importance, named, primary
+from steelyard.analysis.importance import by_importance, leading, matching, named, primary
 from steelyard.analysis.overhead import Overhead, overhead
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
@@ -58,7 +58,8 @@ class CellSummary:
 class RunSummary:
     """A run's cells in the order of the design, unmeasured ones included.
 
-    `metrics` are the scalars, the most important first, of which `primary` are the first. `sequential`
+    `metrics` are the scalars, the most important first. The first of them are `primary`, worth a column, and
+    the first of these `leading`, worth a sentence. `chosen` says that a reader picked them. `sequential`
     is a sentence when a stop rule decided the number of repetitions, and empty otherwise. `overhead` is None
     where it was not recorded.
     """
@@ -71,6 +72,20 @@ class RunSummary:
     cells: tuple[CellSummary, ...]
     sequential: str
     overhead: Overhead | None = None
+    leading: tuple[Metric, ...] = ()
+    chosen: bool = False
+
+    def only(self, patterns: Sequence[str]) -> RunSummary:
+        """The same with the metrics of these names alone, if there are any. Raises UnknownName."""
+        if not patterns:
+            return self
+        found = tuple(matching(self.metrics, patterns))
+        return replace(self, metrics=found, primary=found, leading=found, chosen=True)
+
+    def unmentioned(self, mentioned: Collection[Metric]) -> list[str]:
+        """The names of all other metrics that have a figure in some cell."""
+        names = dict.fromkeys(name for cell in self.cells for name, one in cell.metrics.items() if one.shown)
+        return [name for name in names if name not in {metric.name for metric in mentioned}]
 
     @property
     def trials(self) -> int:
@@ -109,6 +124,7 @@ def _summary(record: RunRecord, outliers: Policy | None) -> RunSummary:
         ),
         sequential=_sequential(design.get("repeat") or {}),
         overhead=overhead(record.journal),
+        leading=tuple(leading(record.metrics.values(), asked)),
     )
 
 

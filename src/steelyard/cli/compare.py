@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from steelyard.cli.options import found_run, json_option, print_json, run_argument, store_option
+from steelyard.cli.options import (
+    found_run,
+    json_option,
+    metric_option,
+    print_json,
+    run_argument,
+    store_option,
+)
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 from steelyard.units import Share
@@ -20,9 +27,7 @@ if TYPE_CHECKING:
 @click.command()
 @run_argument("before")
 @run_argument("after", required=False)
-@click.option(
-    "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; repeatable"
-)
+@metric_option("Compare this metric; repeatable, and may be a pattern such as 'latency_*'")
 @click.option(
     "--across", is_flag=True, help="Compare runs of different machines, sites or tool versions, too"
 )

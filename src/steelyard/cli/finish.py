@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from steelyard.analysis.derived import derive
@@ -47,20 +49,24 @@ def print_results(
     *,
     as_json: bool,
     both: bool = False,
+    metrics: Sequence[str] = (),
 ) -> None:
-    """Where it was measured and the table, as wide as the terminal; or everything, for machines.
+    """Where it was measured and the table, or everything, for machines.
 
+    It is as wide as the terminal; where there is none, as it needs. `metrics` are the names of those to show.
     `both` shows each cell also with its disturbed trials counted in, as everything for machines always does.
+    Raises UnknownName.
     """
+    shown, derived = summary.only(metrics), derive(record, summary)
     if as_json:
-        everything = plain_run(summary, judged) | {"derived": plain_derived(derive(record, summary))}
+        everything = plain_run(shown, judged) | {"derived": plain_derived(derived)}
         print_json({**everything, "site": record.site})
         return
     if where := place(record):
         echo(where)
-    columns = shutil.get_terminal_size((110, 24)).columns
-    lines = result_lines(summary, judged, columns=columns, most=MOST_CELLS, both=both)
-    echo("\n".join([*lines, *finding_lines(derive(record, summary))]))
+    columns, most = (shutil.get_terminal_size().columns, MOST_CELLS) if sys.stdout.isatty() else (None, None)
+    lines = result_lines(shown, judged, columns=columns, most=most, both=both)
+    echo("\n".join([*lines, *finding_lines(derived)]))
 
 
 def _report(record: RunRecord) -> Any:

@@ -50,6 +50,25 @@ class RunName(click.ParamType[str]):
         return completing(incomplete, ("last", *ids))
 
 
+class MetricName(click.ParamType[str]):
+    """A metric, or a pattern. Completes from the run that is named before it."""
+
+    name = "metric"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so, in the order of the run."""
+        from steelyard.store.reader import RunRecord
+
+        run = ctx.params.get("run") or ctx.params.get("after") or ctx.params.get("before") or "last"
+        found: list[str] = []
+        with suppress(SteelyardError):
+            metrics = RunRecord(chosen_store(ctx.params.get("store")).find(run)).metrics
+            found = [name for name, metric in metrics.items() if metric.kind == "scalar"]
+        return completing(incomplete, found)
+
+
 class EntryName(click.ParamType[str]):
     """A workload, service or event. Completes from the catalogue."""
 
@@ -100,6 +119,13 @@ class ToolName(click.ParamType[str]):
 def site_option(text: str) -> Callable[[Function], Function]:
     """`--site NAME`."""
     return click.option("--site", metavar="NAME[:ARG]", type=SiteName(), help=text)
+
+
+def metric_option(text: str) -> Callable[[Function], Function]:
+    """`-m NAME`, `--metric NAME`, as often as wanted."""
+    return click.option(
+        "-m", "--metric", "metrics", multiple=True, metavar="NAME", type=MetricName(), help=text
+    )
 
 
 def job_options(function: Function) -> Function:

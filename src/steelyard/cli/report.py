@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, run_argument, store_option
+from steelyard.cli.options import found_run, metric_option, run_argument, store_option
 from steelyard.cli.terminal import echo
 
 
@@ -19,13 +19,22 @@ from steelyard.cli.terminal import echo
     type=click.Choice(["none", "tukey", "mad", "extremes"]),
     help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
 )
+@metric_option("Report this metric alone; repeatable, and may be a pattern such as 'latency_*'")
 @store_option
-def command(run: str, form: str, output: str | None, outliers: str | None, store: str | None) -> int:
+def command(
+    run: str,
+    form: str,
+    output: str | None,
+    outliers: str | None,
+    metrics: tuple[str, ...],
+    store: str | None,
+) -> int:
     """Write the report of RUN and print its path.
 
     \b
     steelyard report last
     steelyard report last --as markdown -o result.md
+    steelyard report last --metric ratio --metric wall
 
     The HTML is one file that needs no network; Markdown comes with its charts as SVG beside it.
     """
@@ -36,5 +45,5 @@ def command(run: str, form: str, output: str | None, outliers: str | None, store
     name = "report.html" if form == "html" else "report.md"
     path = Path(output) if output else record.folder.derived_file(name)
     writer = html if form == "html" else markdown
-    echo(writer.write(record, path, outliers=outliers))
+    echo(writer.write(record, path, outliers=outliers, metrics=metrics))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from steelyard.cli.options import found_run, json_option, run_argument, store_option
+from steelyard.cli.options import found_run, json_option, metric_option, run_argument, store_option
 
 
 @click.command()
@@ -17,6 +17,7 @@ from steelyard.cli.options import found_run, json_option, run_argument, store_op
     type=click.Choice(["none", "tukey", "mad", "extremes"]),
     help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
 )
+@metric_option("Show this metric alone; repeatable, and may be a pattern such as 'latency_*'")
 @click.option("--with-disturbed", is_flag=True, help="Each cell also with its disturbed trials counted in")
 @store_option
 @json_option
@@ -24,6 +25,7 @@ def command(
     run: str,
     trial: int | None,
     outliers: str | None,
+    metrics: tuple[str, ...],
     with_disturbed: bool,
     store: str | None,
     as_json: bool,
@@ -33,6 +35,7 @@ def command(
     \b
     steelyard show last
     steelyard show last --trial 7
+    steelyard show last --metric ratio --metric 'latency_*'
     steelyard show last --outliers mad
     steelyard show last --with-disturbed
     """
@@ -47,5 +50,6 @@ def command(
         print_json(record.trial_page(trial))
         return 0
     summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
-    print_results(record, summary, judge(record, summary), as_json=as_json, both=with_disturbed)
+    judged = judge(record, summary)
+    print_results(record, summary, judged, as_json=as_json, both=with_disturbed, metrics=metrics)
     return 0

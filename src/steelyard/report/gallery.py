@@ -43,18 +43,25 @@ class Gallery(NamedTuple):
 
     The numbers are positions in `choices` of `metric`, `parameter`, `latency` and `trial`; that of `derived`
     is the position among what was derived. `notes` say what was left out, so that a large run stays a small
-    file. `headline` is the kind of chart that answers the run's question, such as `against`, or nothing.
+    file. `headline` is the kind of chart that answers the run's question, such as `against`, or nothing. So
+    many metrics, the first ones, are `leading`.
     """
 
     charts: Mapping[str, Chart]
     choices: Mapping[str, list[Choice]]
     notes: list[str]
     headline: str = ""
+    leading: int = 0
 
     @property
     def headline_key(self) -> str:
         """The key of the chart of that kind that is drawn first."""
         return next((key for key in self.charts if f"{key}/".startswith(f"{self.headline}/")), "")
+
+    @property
+    def unprinted(self) -> list[str]:
+        """The metrics whose charts are only where a reader can choose among them."""
+        return [choice.label for choice in self.choices["metric"][self.leading :]]
 
     @property
     def one_cell(self) -> bool:
@@ -100,7 +107,7 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
         "distribution": True,
     }
     headline = next((kind for kind, fits in answers.items() if fits and kind in {*drawn, *slots(drawn)}), "")
-    return Gallery(drawn, choices, [*notes, *damaged, *unread], headline)
+    return Gallery(drawn, choices, [*notes, *damaged, *unread], headline, len(summary.leading))
 
 
 def _shown_metrics(summary: RunSummary) -> tuple[int, list[str]]:

@@ -12,7 +12,7 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,14 @@ TEMPLATES = Path(__file__).parent / "templates"
 _UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def write(record: RunRecord, path: Path, *, outliers: Policy | None = None) -> Path:
-    """Write the report of a run. Raises StoreError when the record is damaged or the file not writable."""
-    return write_text(path, render(page(record, outliers=outliers)))
+def write(
+    record: RunRecord, path: Path, *, outliers: Policy | None = None, metrics: Sequence[str] = ()
+) -> Path:
+    """Write the report of a run, of these `metrics` alone where any are given.
+
+    Raises StoreError when the record is damaged or the file not writable, UnknownName.
+    """
+    return write_text(path, render(page(record, outliers=outliers, metrics=metrics)))
 
 
 def render(content: Page) -> str:

@@ -7,7 +7,7 @@ prints is escaped, unless it was made `Raw` here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from steelyard.printable import printable, printable_data
@@ -17,13 +17,13 @@ from steelyard.report.charts.theme import LIGHT, config
 from steelyard.report.files import write_text
 from steelyard.report.gallery import Gallery
 from steelyard.report.page import Page, page
-from steelyard.report.wording import counted
+from steelyard.report.wording import counted, listed
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
 TEMPLATES = Path(__file__).parent / "templates"
 WIDTH = 760
-MOST_METRICS = 4
+MOST_LATENCIES = 4
 MOST_DERIVED = 24
 _SPECIAL = re.compile(r"[\\`*\[\]#|~{}$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
@@ -36,9 +36,11 @@ class Raw(str):
     __slots__ = ()
 
 
-def write(record: RunRecord, path: Path, *, outliers: Policy | None = None) -> Path:
-    """Write the report and its charts (in `<name>-charts`). Raises StoreError as `html.write`."""
-    content = page(record, outliers=outliers)
+def write(
+    record: RunRecord, path: Path, *, outliers: Policy | None = None, metrics: Sequence[str] = ()
+) -> Path:
+    """Write the report and its charts (in `<name>-charts`). Raises as `html.write`."""
+    content = page(record, outliers=outliers, metrics=metrics)
     folder = path.with_name(f"{path.stem}-charts")
     pictures: dict[str, list[tuple[str, str]]] = {}
     for key, chart in _printed(content.gallery):
@@ -62,7 +64,14 @@ def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"counted": counted, "ticked": ticked, "fenced": fenced, "path": _path, "raw": Raw}
+    environment.filters |= {
+        "counted": counted,
+        "ticked": ticked,
+        "fenced": fenced,
+        "listed": listed,
+        "path": _path,
+        "raw": Raw,
+    }
     text = environment.get_template("report.md.j2").render(
         page=content,
         pictures=pictures,
@@ -128,13 +137,13 @@ def _path(text: str) -> Raw:
 
 
 def _printed(gallery: Gallery) -> Iterator[tuple[str, Chart]]:
-    """The charts worth printing: the first metrics, each parameter for them, all latencies, one trial."""
+    """The charts worth printing: the leading metrics, each parameter for them, all latencies, one trial."""
     for key, chart in gallery.charts.items():
         kind, number, *_ = key.split("/")
         if int(number) < {
-            "distribution": MOST_METRICS,
-            "against": MOST_METRICS,
-            "percentiles": MOST_METRICS,
+            "distribution": gallery.leading,
+            "against": gallery.leading,
+            "percentiles": MOST_LATENCIES,
             "derived": MOST_DERIVED,
         }.get(kind, 1):
             yield key, chart

@@ -69,7 +69,7 @@ def show_interval(median: float, interval: Interval | None, unit: str) -> tuple[
     fewest = _decimals(figures[0] or max(map(abs, figures)), 3)
     for decimals in range(fewest, fewest + MORE_DECIMALS + 1):
         middle, low, high = (f"{value:.{decimals}f}" for value in figures)
-        if low != high or interval.low == interval.high:
+        if low != high or math.isclose(interval.low, interval.high):
             break
     return f"{middle} {scale.label}".rstrip(), f"[{low}, {high}]"
 

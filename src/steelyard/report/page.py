@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard import __version__
@@ -51,21 +52,24 @@ class Page(NamedTuple):
     versions: list[tuple[str, str]]
 
 
-def page(record: RunRecord, *, outliers: Policy | None = None) -> Page:
-    """Gather the report of a run. Raises StoreError when its record is damaged."""
+def page(record: RunRecord, *, outliers: Policy | None = None, metrics: Sequence[str] = ()) -> Page:
+    """Gather the report of a run, of these `metrics` alone where any are given.
+
+    Raises StoreError when its record is damaged, UnknownName.
+    """
     summary = summarise_run(record, outliers=outliers)
     judged = judge(record, summary)
-    derived = derive(record, summary)
+    derived, shown = derive(record, summary), summary.only(metrics)
     with readable(record.id):
         sections = derived_sections(derived)
         return Page(
             title=summary.title,
             run=record.id,
-            outcome=outcome(record, summary, judged, sections),
+            outcome=outcome(record, shown, judged, sections),
             plan=plan(record, summary),
             place=place(record),
-            results=results(summary),
-            gallery=gallery(record, summary, derived),
+            results=results(shown),
+            gallery=gallery(record, shown, derived),
             derived=sections,
             underived=derived.notes,
             needs=needs(judged),

@@ -35,7 +35,7 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
         "cautions": cautions(summary),
         "overhead": _overhead(summary.overhead),
         "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
-        "cells": [_cell(cell) for cell in summary.cells],
+        "cells": [_cell(cell, summary.metrics) for cell in summary.cells],
         "requirements": [_requirement(one) for one in judged],
     }
 
@@ -112,13 +112,13 @@ def _overhead(found: Overhead | None) -> dict[str, Any] | None:
     return {**dataclasses.asdict(found), "of_a_core": shares}
 
 
-def _cell(cell: CellSummary) -> dict[str, Any]:
+def _cell(cell: CellSummary, metrics: Sequence[Metric]) -> dict[str, Any]:
     return {
         "cell": cell.cell.key,
         "parameters": dict(cell.cell.parameters),
         "n": cell.n,
         "stopped_early": cell.stopped_early,
-        "metrics": {name: _metric(one) for name, one in cell.metrics.items()},
+        "metrics": {metric.name: _metric(cell.metrics[metric.name]) for metric in metrics},
         "failed": [_tally(tally) for tally in cell.failed],
         "marked": [_tally(tally) for tally in cell.marked],
     }

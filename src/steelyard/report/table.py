@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from steelyard.analysis.cell_metric import CellMetric
@@ -19,7 +20,8 @@ from steelyard.stats.summary import Summary
 
 NO_INTERVAL = "[–]"
 DISTURBED = "*"
-WIDEST_MARKS, WIDEST_REASON, MOST_NOTES = 44, 300, 8
+WIDEST_MARKS, WIDEST_REASON, MOST_NOTES, MOST_NAMES = 44, 300, 8, 6
+MORE = "`steelyard show {run} --metric NAME`"
 ADVICE = (
     "   `steelyard extend {run} --repeat N` looks for quieter moments; where there are none,"
     " `--disturbed include` counts all trials"
@@ -30,13 +32,15 @@ def result_lines(
     summary: RunSummary,
     judged: Sequence[Judged],
     *,
-    columns: int = 100,
+    columns: int | None = 100,
     most: int | None = None,
     both: bool = False,
 ) -> list[str]:
     """The table of cells, the requirements, what failed, and what to doubt.
 
-    As many of the primary metrics are shown as fit into `columns`, at least one; `most` limits the cells.
+    As many of the primary metrics are shown as fit into `columns`, at least one; None is as wide as they
+    need. Those that a reader chose are all shown, in further tables where one is too wide. `most` limits the
+    cells.
     With `both`, a cell that has disturbed trials gets a second row, in which they count.
     """
     lines = table_lines(summary, columns=columns, most=most, both=both)
@@ -45,21 +49,29 @@ def result_lines(
 
 
 def table_lines(
-    summary: RunSummary, *, columns: int = 100, most: int | None = None, both: bool = False
+    summary: RunSummary, *, columns: int | None = 100, most: int | None = None, both: bool = False
 ) -> list[str]:
     """The table alone, with its footnotes."""
     cells = summary.cells[:most]
-    names = _names(cells)
-    marks = [shortened(one_line("; ".join(marks_of(cell))), WIDEST_MARKS) for cell in cells]
-    room = columns - width(names[0]) - max(map(width, marks), default=0) - 3 * len(GAP) - 4
-    shown = _fitting(cells, summary.primary, room)
+    widest = WIDEST_MARKS if columns else sys.maxsize
+    marks = [shortened(one_line("; ".join(marks_of(cell))), widest) for cell in cells]
+    beside = width(_names(cells)[0]) + max(map(width, marks), default=0) + 3 * len(GAP) + 4
+    fitting = _fitting(cells, summary.primary, columns - beside if columns else sys.maxsize)
+    shown = fitting if summary.chosen else fitting[:1]
+    tables = [line for part in shown for line in _table(cells, part, marks, both=both)]
+    return [*tables, *_footnotes(summary, cells, [metric for part in shown for metric in part])]
+
+
+def _table(
+    cells: Sequence[CellSummary], shown: Sequence[Metric], marks: Sequence[str], *, both: bool
+) -> list[str]:
     head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
     rows: list[list[str]] = []
-    for name, cell, mark in zip(names, cells, marks, strict=True):
+    for name, cell, mark in zip(_names(cells), cells, marks, strict=True):
         measured = [cell.metrics[metric.name] for metric in shown]
         rows.append([name, str(cell.n), *map(_text, measured), mark])
         rows += [_with_disturbed(measured)] if both and any(one.with_disturbed for one in measured) else []
-    return [*aligned([head, *rows], right={1}), *_footnotes(summary, cells, shown)]
+    return aligned([head, *rows], right={1})
 
 
 def requirement_lines(judged: Sequence[Judged]) -> list[str]:
@@ -92,15 +104,19 @@ def _names(cells: Sequence[CellSummary]) -> list[str]:
     return aligned(rows) if len({len(row) for row in rows}) == 1 else [GAP.join(row) for row in rows] or [""]
 
 
-def _fitting(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int) -> list[Metric]:
-    shown: list[Metric] = []
+def _fitting(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int) -> list[list[Metric]]:
+    """The metrics in as many tables as are needed, each with as many of them as have room."""
+    parts: list[list[Metric]] = [[]]
+    left = room
     for metric in metrics:
         texts = [_head(metric), *(_text(cell.metrics[metric.name]) for cell in cells)]
-        room -= max(map(width, texts)) + len(GAP)
-        if shown and room < 0:
-            break
-        shown.append(metric)
-    return shown
+        needs = max(map(width, texts)) + len(GAP)
+        if parts[-1] and needs > left:
+            parts.append([])
+            left = room
+        parts[-1].append(metric)
+        left -= needs
+    return parts
 
 
 def _head(metric: Metric) -> str:
@@ -140,6 +156,9 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
     notes += [*disturbed, ADVICE.format(run=summary.run)] if disturbed else []
+    if not summary.chosen and (more := summary.unmentioned(shown)):
+        which = listed([one_line(name) for name in more], MOST_NAMES)
+        notes.append(f"{counted(len(more), 'more metric')}: {which}; {MORE.format(run=summary.run)}")
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
     return notes

@@ -21,7 +21,6 @@ from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
 
 Mood = Literal["good", "bad", "open", "none"]
-MOST_FINDINGS = 4
 MOST_SENTENCES = 4
 _ENDINGS = {
     "running": "The run is still going on: this is what it has measured so far.",
@@ -73,8 +72,8 @@ def _findings(record: RunRecord, summary: RunSummary, derived: Sequence[Section]
     """Sentences, the one that answers first."""
     asked = 1 if record.design.get("find") else 0
     limit, others = (_sentences(part) for part in (derived[:asked], derived[asked:]))
-    figures = [_finding(summary, metric) for metric in summary.primary[:MOST_FINDINGS]]
-    return [*limit, *filter(None, figures), *others[:MOST_SENTENCES]]
+    figures = [_finding(summary, metric) for metric in summary.leading]
+    return [*limit, *filter(None, [*figures, _others(summary)]), *others[:MOST_SENTENCES]]
 
 
 def _sentences(sections: Sequence[Section]) -> list[str]:
@@ -158,6 +157,13 @@ def _finding(summary: RunSummary, metric: Metric) -> str:
     return f"{metric.name}: best {_said(best[1])} at {best[0]}, worst {_said(worst[1])} at {worst[0]}."
 
 
+def _others(summary: RunSummary) -> str:
+    """Which metrics no sentence is about; empty if there are none."""
+    names = summary.unmentioned(summary.leading)
+    where = "measured and not chosen for this report" if summary.chosen else "in the tables"
+    return f"{counted(len(names), 'more metric')} {where}: {listed(names, 6)}." if names else ""
+
+
 def _median(one: CellMetric) -> float:
     return one.shown.median if one.shown else 0.0
 
@@ -172,7 +178,7 @@ def _said(one: CellMetric) -> str:
 def doubts(summary: RunSummary) -> list[str]:
     """What makes the intervals less sure than they look."""
     texts = []
-    for metric in summary.primary[:MOST_FINDINGS]:
+    for metric in summary.leading:
         whole = drift(summary, metric) if len(summary.cells) > 1 else None
         if whole and whole.warning:
             texts.append(f"{metric.name}, all cells together: {whole.warning}.")
