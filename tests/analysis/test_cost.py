@@ -32,6 +32,15 @@ def test_work_for_money_is_rate_times_an_hour_over_its_price(build, plans):
     assert table.unit == "1"
 
 
+def test_a_rate_in_a_word_of_its_own_is_work_too(build):
+    costed_by = {"design": {"prices": {"per_hour": {"n0": 0.5}}}, "on": lambda cell: ["n0"]}
+    metric = Metric("answered", "req/s", "higher")
+    figures = {"metrics": [metric], "figures": lambda cell, repetition, rng: {"answered": rng.gauss(100, 1)}}
+    table = costed(build(parameters={"a": [1, 2]}, **figures, **costed_by))
+    assert table.unit == "1"
+    assert table.costs[0].work.median == pytest.approx(table.costs[0].figure.median * 3600 / 0.5)
+
+
 def test_all_hosts_of_a_cell_are_paid_for(build, plans):
     prices = {"per_hour": {f"n{n}": 0.25 for n in range(4)}}
     table = costed(build(**plans.growing(design={"prices": prices})))

@@ -87,6 +87,8 @@ def test_copies_that_never_worked_at_once_have_no_rate_together():
 def test_only_rates_that_add_up_are_of_a_window():
     assert is_shared(RATE)
     assert is_shared(Metric("bandwidth", "B/s", "higher"))
+    assert is_shared(Metric("requests", "req/s", "higher"))
+    assert not is_shared(Metric("power", "W", "lower"))
     assert not is_shared(PEAK)
     assert not is_shared(Metric("retransmits", "1", "lower"))
     assert not any(map(is_shared, latency_metrics("latency", "time")))

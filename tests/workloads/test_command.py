@@ -75,7 +75,7 @@ def test_figures_are_found_and_put_into_base_units(figure, stdout, value):
             "but W does not convert to its unit, GFLOP/s",
         ),
         ({"regex": r"took (\S+)", "unit": "B"}, "took 4k", "'4k'.*unit"),
-        ({"regex": r"took (\S+)", "unit": "B"}, "took 4KB", "write 'KiB' for 1024s"),
+        ({"regex": r"took (\S+)", "unit": "B"}, "took 4KB", "or find the number alone, and say its unit"),
         ({"regex": r"rate: (\S+)"}, "rate: nan", "not a finite number"),
         ({"json": "a"}, "{", "not JSON"),
         ({"json": "a.b"}, '{"a": {}}', "no 'b' of 'a.b'"),

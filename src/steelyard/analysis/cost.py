@@ -55,7 +55,9 @@ class CostTable:
     @property
     def unit(self) -> str:
         """The unit of `work`: `1` for counts, `B` for bytes, `score h` for scores times hours."""
-        return {"1/s": "1", "B/s": "B"}.get(self.metric.unit, "score h")
+        if not self.metric.is_rate:
+            return "score h"
+        return "B" if self.metric.unit == "B/s" else "1"
 
     @property
     def note(self) -> str:
@@ -83,7 +85,7 @@ def price_table(record: RunRecord) -> PriceTable | None:
 
 def costly(metric: Metric) -> bool:
     """Whether a metric is work or a rate of it: higher is better, and it is no quantile and no percentage."""
-    return metric.better == "higher" and metric.quantile is None and metric.unit in ("1/s", "B/s", "1")
+    return metric.better == "higher" and metric.quantile is None and (metric.is_rate or metric.unit == "1")
 
 
 def costs(record: RunRecord, summary: RunSummary, *, metric: str | None = None) -> CostTable:
@@ -108,7 +110,7 @@ def _cost(
     price = _price(cell, prices, known)
     if not values or price is None or min(values) <= 0:
         return None
-    seconds = HOUR if metric.unit in ("1/s", "B/s") else 1.0
+    seconds = HOUR if metric.is_rate else 1.0
     work = [value * seconds / price for value in values]
     machine = machine_of(cell, known) or ""
     unit_prices = summarise([1 / one for one in work])

@@ -97,7 +97,7 @@ class Window:
 
 def is_shared(metric: Metric) -> bool:
     """Whether it is a rate of which that of all copies is the sum."""
-    return metric.kind == "scalar" and metric.over_copies == "sum" and metric.unit.endswith("/s")
+    return metric.kind == "scalar" and metric.over_copies == "sum" and metric.is_rate
 
 
 def _span(series: Sequence[Sample]) -> Span:

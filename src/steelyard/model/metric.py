@@ -42,6 +42,11 @@ class Metric:
     secondary: bool = False
 
     @property
+    def is_rate(self) -> bool:
+        """Whether it is something a second, whatever the word for it."""
+        return self.unit.endswith("/s")
+
+    @property
     def samples(self) -> int:
         """Observations from which on it is a figure: a quantile q needs 1 / (1 - q), as 100 for p99."""
         if self.quantile is None or self.quantile >= 1:

@@ -48,7 +48,10 @@ def converted(text: str, unit: str) -> float:
         return value * one.value
     if word in _COUNTED and one.unit not in ("B", "B/s"):
         return value * _PREFIXES[word] * one.value
-    found = read_quantity(text)
+    try:
+        found = read_quantity(text)
+    except UnitError as error:
+        raise UnitError(f"{error.message}; or find the number alone, and say its unit") from None
     if found.unit == one.unit or (found.unit, one.unit) == ("1", "%"):
         return found.value
     factor = _factor(found.unit, one.unit)

@@ -151,6 +151,8 @@ def _finding(summary: RunSummary, metric: Metric) -> str:
     low, high = (pick(pairs, key=lambda pair: _median(pair[1])) for pick in (min, max))
     if len(pairs) == 1:
         return f"{metric.name}: {_said(low[1])}."
+    if _median(low[1]) == _median(high[1]):
+        return f"{metric.name}: {_said(low[1])} in all {len(pairs)} cells."
     if metric.better == "none":
         return f"{metric.name}: from {_said(low[1])} at {low[0]} to {_said(high[1])} at {high[0]}."
     best, worst = (high, low) if metric.better == "higher" else (low, high)
