@@ -74,6 +74,7 @@ def test_levels_of_another_type_are_other_levels(build):
     ("other", "told"),
     [
         (Metric("rate", "B/s", "higher"), "its unit is 1/s in"),
+        (Metric("rate", "1/s", "higher", formula="a / b"), "its formula is measured in .*, a / b in"),
         (Metric("rate", "1/s", "lower"), "direction is"),
     ],
 )

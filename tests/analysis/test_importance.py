@@ -54,7 +54,12 @@ def test_what_the_experiment_declares_comes_after_what_it_asks_and_before_what_a
     part = {"phase": "load", "use": "command", "options": {"run": ["true"], "metrics": {"lat": lat}}}
     design = {"workload": [part, {"use": "fio", "options": {}}], "require": [{"metric": "rate"}]}
     assert named(design) == ["rate", "lat", "load_lat"]
-    assert named({**design, "computed": {"ratio": "a / b"}}) == ["rate", "ratio", "lat", "load_lat"]
+    assert named({**design, "metrics": [{"name": "lat"}, {"name": "ratio", "formula": "a / b"}]}) == [
+        "rate",
+        "ratio",
+        "lat",
+        "load_lat",
+    ]
     alone, load = Metric("lat", "s", "lower"), Metric("load_lat", "1", "none")
     assert names(primary([*METRICS, alone], named(design)))[:2] == ["rate", "lat"]
     assert names(primary([*METRICS, load], named(design)))[:2] == ["rate", "load_lat"]

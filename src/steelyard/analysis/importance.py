@@ -22,7 +22,8 @@ def named(design: Mapping[str, Any]) -> list[str]:
     required += [str(entry.get("metric", "")) for entry in design.get("require", ())]
     until = (design.get("repeat") or {}).get("until") or {}
     declared = (name for part in design.get("workload") or () for name in _declared(part))
-    asked = (*required, str(until.get("metric", "")), *(design.get("computed") or ()), *declared)
+    computed = (str(each["name"]) for each in design.get("metrics") or () if each.get("formula"))
+    asked = (*required, str(until.get("metric", "")), *computed, *declared)
     return list(dict.fromkeys(name for name in asked if name))
 
 

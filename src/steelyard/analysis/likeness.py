@@ -16,17 +16,7 @@ from steelyard.errors import UsageError
 from steelyard.store.reader import RunRecord
 from steelyard.units import show
 
-ASKED = (
-    "experiment",
-    "computed",
-    "services",
-    "timeline",
-    "before_each",
-    "order",
-    "roles",
-    "outliers",
-    "tags",
-)
+ASKED = ("experiment", "services", "timeline", "before_each", "order", "roles", "outliers", "tags")
 PLACE = {
     "CPU": ("cpu", "model"),
     "CPU threads": ("cpu", "threads"),

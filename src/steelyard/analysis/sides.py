@@ -63,7 +63,10 @@ def common_metrics(runs: Sequence[RunSummary]) -> dict[str, Metric]:
 
 
 def check_agreement(runs: Sequence[RunSummary], metrics: Sequence[Metric]) -> None:
-    """Refuse to compare metrics that runs declare with other units or directions. Raises UsageError."""
+    """Refuse to compare metrics that runs declare in other units or directions, or compute otherwise.
+
+    Raises UsageError.
+    """
     told = [line for metric in metrics for line in _disagreements(runs, metric)]
     if told:
         hint = "name the metrics to compare with --metric, or measure both sides with the same declaration"
@@ -75,6 +78,7 @@ def _disagreements(runs: Sequence[RunSummary], metric: Metric) -> Iterator[str]:
     for what, said in (
         ("unit", {run: each.unit for run, each in declared.items()}),
         ("better direction", {run: each.better for run, each in declared.items()}),
+        ("formula", {run: each.formula or "measured" for run, each in declared.items()}),
     ):
         if len(set(said.values())) > 1:
             yield f"{metric.name}: its {what} is " + ", ".join(

@@ -36,7 +36,6 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "disturbed": experiment.disturbed,
         "covers": list(experiment.covers),
         "tags": dict(experiment.tags),
-        "computed": {name: entry.formula for name, entry in experiment.metrics.items()},
         "metrics": [_plain(metric) for metric in metrics],
         "require": required,
         "find": design.sought.record() if design.sought else None,

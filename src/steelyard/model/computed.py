@@ -63,7 +63,8 @@ class Computed(Part):
 
     def metric(self, name: str) -> Metric:
         """What a trial records it as."""
-        return Metric(name, self.unit, self.better, self.about or f"computed: {self.formula}")
+        about = self.about or f"computed: {self.formula}"
+        return Metric(name, self.unit, self.better, about, formula=self.formula)
 
 
 class Figures(NamedTuple):

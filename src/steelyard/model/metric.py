@@ -27,7 +27,8 @@ class Metric:
     ratio (0.05) that is shown as 5 %. `over_copies` says how simultaneous copies become one value. A scalar
     that is a quantile of a histogram names both, so that copies merge their histograms first and never
     average percentiles. A `secondary` one says what another of the workload's says better, as a latency from
-    when a request was sent where it had been due earlier: it leads no table and no comparison.
+    when a request was sent where it had been due earlier: it leads no table and no comparison. One that the
+    experiment computes of others has a `formula`.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Metric:
     histogram: str | None = None
     quantile: float | None = None
     secondary: bool = False
+    formula: str = ""
 
     @property
     def is_rate(self) -> bool:
