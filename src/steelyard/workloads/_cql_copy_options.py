@@ -60,7 +60,8 @@ class CqlCopyOptions(ClientOptions):
     )
     truncate: bool = Field(True, description="Empty the table before.")
     ingest_rate: Literal["default"] | Frequency = Field(
-        "default", description="Rows per second that cqlsh sends at most. Its own default is 100,000."
+        "default",
+        description="Rows per second that cqlsh sends at most (`500/s` or 500). Its own default is 100,000.",
     )
     processes: int | None = Field(
         None,

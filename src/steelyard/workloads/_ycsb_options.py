@@ -76,7 +76,8 @@ class YcsbOptions(Options):
         description="Leave out what happens in the first seconds of it; they warm the clients up.",
     )
     rate: Frequency | None = Field(
-        None, description="Operations per second that are wanted (`2000/s`). Default: as fast as it goes."
+        None,
+        description="Operations per second that are wanted (`500/s` or 500). Default: as fast as it goes.",
     )
     threads: int = Field(8, ge=1, le=4096, description="Client threads of each copy.")
     fields: int = Field(10, ge=1, le=1000, description="Fields of a record.")

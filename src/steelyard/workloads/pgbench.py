@@ -54,7 +54,7 @@ class PgbenchOptions(ClientOptions):
     threads: int = Field(1, ge=1, le=1000, description="Threads of the client, at most as many as clients.")
     duration: Duration = Field(Duration(10), description="How long to measure, in whole seconds.")
     rate: Annotated[Frequency, Field(gt=0, le=1e9)] | None = Field(
-        None, description="Transactions per second to aim at. Default: as fast as it can."
+        None, description="Transactions per second to aim at (`500/s` or 500). Default: as fast as it can."
     )
     protocol: Literal["simple", "extended", "prepared"] = Field(
         "simple", description="How queries are sent: simple, extended or prepared."

@@ -52,7 +52,9 @@ class SockperfOptions(ClientOptions):
     message: Size = Field(Size(64), description="Bytes of a message, and of its answer; at least 14.")
     duration: Duration = Field(Duration(5), description="How long to measure, in whole seconds.")
     rate: Frequency | None = Field(
-        None, description="Messages per second to send. Default: 10000 under load, else as fast as it can."
+        None,
+        description="Messages per second to send (`500/s` or 500). Default: 10000 under load, else as fast "
+        "as it can.",
     )
     reply_every: int = Field(
         100, ge=2, le=10**6, description="Under load: one in so many messages is answered."
