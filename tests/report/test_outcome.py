@@ -19,7 +19,8 @@ def findings(build, *patterns, **design):
         ),
         design=design,
     )
-    return outcome(record, summarise_run(record).only(patterns), ()).findings
+    found = outcome(record, summarise_run(record).only(patterns), ())
+    return [found.answer, *found.findings]
 
 
 def test_all_that_an_experiment_declares_has_a_sentence_and_the_rest_is_named(build):

@@ -32,7 +32,7 @@ class Computed(Part):
     unit: str = Field(
         "1", description="What the result is in: s, B, B/s, 1/s, %, 1, or any word such as J/op"
     )
-    better: Literal["higher", "lower", "none"] = "none"
+    better: Literal["higher", "lower", "none"] = Field("none", description="Which direction is better")
     about: str = Field("", description="A few words for the report")
 
     @field_validator("formula")
