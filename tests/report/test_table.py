@@ -35,9 +35,9 @@ def test_the_table_looks_as_the_design_has_it(build):
     )
     mark = "1 disturbed: foreign CPU load"
     assert lines(record, columns=140) == [
-        "cell                     n  rate  median [95 %]      time  median [95 %]   marks",
-        "outstanding=1   files=1  7  1.09 GiB/s [1.00, 1.19]  2.70 ms [2.40, 3.00]",
-        f"outstanding=64  files=1  6  1.08 GiB/s [1.00, 1.19]  2.65 ms [2.40, 3.00]  {mark}",
+        "cell                     n  rate  median [95 %]                    time  median [95 %]   marks",
+        "outstanding=1   files=1  7  1.09 GiB/s [1.00, 1.19]  ████████████  2.70 ms [2.40, 3.00]",
+        f"outstanding=64  files=1  6  1.08 GiB/s [1.00, 1.19]  ███████████▉  2.65 ms [2.40, 3.00]  {mark}",
         "require  rate.median >= 200 MiB/s  met in 2 of 2 cells",
     ]
 
@@ -89,7 +89,7 @@ def test_few_trials_have_a_footnote_instead_of_an_interval(build):
     assert lines(record) == [
         "cell  n  rate  median [95 %]",
         "a=1   3  1.09 GiB/s [–]",
-        "[–]  no 95 % interval, n=3",
+        f"[–]  no 95 % interval, n=3; 6 repetitions give one: `steelyard extend {record.id} --repeat 6`",
     ]
 
 
@@ -123,8 +123,8 @@ def test_where_too_few_count_all_trials_are_shown_and_what_disturbed_them(build)
         marks={("a=1", n): stolen(0.12) for n in range(1, 8)} | {("a=2", 1): stolen(0.5)},
     )
     assert lines(record)[1:] == [
-        "a=1   0  1.09 GiB/s [1.00, 1.19] *  7 disturbed: steal",
-        "a=2   6  1.08 GiB/s [1.00, 1.19]    1 disturbed: steal",
+        "a=1   0  1.09 GiB/s [1.00, 1.19] *  ████████████  7 disturbed: steal",
+        "a=2   6  1.08 GiB/s [1.00, 1.19]    ███████████▉  1 disturbed: steal",
         "*  all 7 trials, under steal, median 12 %: a=1",
         f"   `steelyard extend {record.id} --repeat N` looks for quieter moments; where there are none,"
         " `--disturbed include` counts all trials",
@@ -146,10 +146,18 @@ def test_medians_with_and_without_disturbed_trials_stand_below_each_other(build)
         marks={("a=2", 1): stolen(0.5)},
     )
     assert lines(record, both=True)[1:4] == [
-        "a=1                      7  1.09 GiB/s [1.00, 1.19]",
-        "a=2                      6  1.08 GiB/s [1.00, 1.19]  1 disturbed: steal",
-        "  with disturbed trials  7  1.09 GiB/s [1.00, 1.19]  under steal, median 50 %",
+        "a=1                      7  1.09 GiB/s [1.00, 1.19]  ████████████",
+        "a=2                      6  1.08 GiB/s [1.00, 1.19]  ███████████▉  1 disturbed: steal",
+        "  with disturbed trials  7  1.09 GiB/s [1.00, 1.19]                under steal, median 50 %",
     ]
+
+
+def test_bars_are_for_eyes_and_for_what_can_be_told_apart(build):
+    several = build(parameters={"a": [1, 2]}, metrics=[RATE], figures=figures)
+    assert sum("█" in line for line in lines(several)) == 2
+    assert not any("█" in line for line in lines(several, columns=None))
+    one = build(parameters={"a": [1]}, metrics=[RATE], figures=figures)
+    assert not any("█" in line for line in lines(one))
 
 
 def test_marked_trials_alone_are_shown_in_brackets_and_are_no_result(build):

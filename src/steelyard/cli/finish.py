@@ -13,9 +13,11 @@ from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.cli.options import print_json
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
-from steelyard.report.findings import finding_lines
+from steelyard.printable import one_line
+from steelyard.report.findings import finding_lines, sections
 from steelyard.report.heading import place
 from steelyard.report.plain import plain_derived, plain_run
+from steelyard.report.sections.outcome import outcome
 from steelyard.report.table import result_lines
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
@@ -66,7 +68,9 @@ def print_results(
         echo(where)
     columns, most = (shutil.get_terminal_size().columns, MOST_CELLS) if sys.stdout.isatty() else (None, None)
     lines = result_lines(shown, judged, columns=columns, most=most, both=both)
-    echo("\n".join([*lines, *finding_lines(derived)]))
+    short = outcome(record, summary, judged, sections(derived))
+    answer = [one_line(text) for text in (short.answer, *short.failures)]
+    echo("\n".join([*lines, *finding_lines(derived), "", *answer]))
 
 
 def _report(record: RunRecord) -> Any:

@@ -10,17 +10,21 @@ from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.printable import one_line
+from steelyard.report.bars import WIDTH, bars
 from steelyard.report.columns import GAP, aligned, shortened, width
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.outcome import doubts
 from steelyard.report.sections.results import figure
 from steelyard.report.wording import all_counted, counted, in_short, levels_of, listed, marks_of
+from steelyard.stats.interval import smallest_n
 from steelyard.stats.summary import Summary
 
 NO_INTERVAL = "[–]"
 DISTURBED = "*"
+WITH_DISTURBED = "  with disturbed trials"
 WIDEST_MARKS, WIDEST_REASON, MOST_NOTES, MOST_NAMES = 44, 300, 8, 6
+TOO_FEW = "{least} repetitions give one: `steelyard extend {run} --repeat {least}`"
 MORE = "`steelyard show {run} --metric NAME`"
 ADVICE = (
     "   `steelyard extend {run} --repeat N` looks for quieter moments; where there are none,"
@@ -38,9 +42,9 @@ def result_lines(
 ) -> list[str]:
     """The table of cells, the requirements, what failed, and what to doubt.
 
-    As many of the primary metrics are shown as fit into `columns`, at least one; None is as wide as they
-    need. Those that a reader chose are all shown, in further tables where one is too wide. `most` limits the
-    cells.
+    As many of the primary metrics are shown as fit into `columns`, at least one, the first of them with a bar
+    in each cell; None is as wide as they need, without bars. Those that a reader chose are all shown, in
+    further tables where one is too wide. `most` limits the cells.
     With `both`, a cell that has disturbed trials gets a second row, in which they count.
     """
     lines = table_lines(summary, columns=columns, most=most, both=both)
@@ -55,15 +59,23 @@ def table_lines(
     cells = summary.cells[:most]
     widest = WIDEST_MARKS if columns else sys.maxsize
     marks = [shortened(one_line("; ".join(marks_of(cell))), widest) for cell in cells]
+    figures = [one.shown for metric in summary.primary[:1] for one in _of(cells, metric) if one.shown]
+    drawn = bool(columns) and len(figures) > 1
     beside = width(_names(cells)[0]) + max(map(width, marks), default=0) + 3 * len(GAP) + 4
+    beside += WIDTH + len(GAP) if drawn else 0
     fitting = _fitting(cells, summary.primary, columns - beside if columns else sys.maxsize)
     shown = fitting if summary.chosen else fitting[:1]
-    tables = [line for part in shown for line in _table(cells, part, marks, both=both)]
+    tables = [line for part in shown for line in _table(cells, part, marks, both=both, drawn=drawn)]
     return [*tables, *_footnotes(summary, cells, [metric for part in shown for metric in part])]
 
 
 def _table(
-    cells: Sequence[CellSummary], shown: Sequence[Metric], marks: Sequence[str], *, both: bool
+    cells: Sequence[CellSummary],
+    shown: Sequence[Metric],
+    marks: Sequence[str],
+    *,
+    both: bool,
+    drawn: bool,
 ) -> list[str]:
     head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
     rows: list[list[str]] = []
@@ -71,7 +83,15 @@ def _table(
         measured = [cell.metrics[metric.name] for metric in shown]
         rows.append([name, str(cell.n), *map(_text, measured), mark])
         rows += [_with_disturbed(measured)] if both and any(one.with_disturbed for one in measured) else []
+    if drawn and shown:
+        first = iter(bars([one.shown and one.shown.median for one in _of(cells, shown[0])]))
+        rows = [[*row[:3], "" if row[0] == WITH_DISTURBED else next(first), *row[3:]] for row in rows]
+        head.insert(3, "")
     return aligned([head, *rows], right={1})
+
+
+def _of(cells: Sequence[CellSummary], metric: Metric) -> list[CellMetric]:
+    return [cell.metrics[metric.name] for cell in cells]
 
 
 def requirement_lines(judged: Sequence[Judged]) -> list[str]:
@@ -138,7 +158,7 @@ def _with_disturbed(measured: Sequence[CellMetric]) -> list[str]:
         _median(each.summary, one.metric) if each else "–" for one, each in zip(measured, found, strict=True)
     ]
     first = next(filter(None, found))
-    return ["  with disturbed trials", str(first.summary.n_total), *texts, first.under]
+    return [WITH_DISTURBED, str(first.summary.n_total), *texts, first.under]
 
 
 def _median(summary: Summary, metric: Metric) -> str:
@@ -152,7 +172,8 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     nothing = [one.reason for one in found if one.shown is None and one.marked is None]
     marked = [one.reason for one in found if one.shown is None and one.marked is not None]
     disturbed = _disturbed(cells, shown)
-    notes = [f"{NO_INTERVAL}  {reason}" for reason in dict.fromkeys(without)]
+    enough = TOO_FEW.format(run=summary.run, least=smallest_n(trimmed=int(summary.outliers == "extremes")))
+    notes = [f"{NO_INTERVAL}  {one_line(reason)}; {enough}" for reason in dict.fromkeys(without)]
     notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
     notes += [*disturbed, ADVICE.format(run=summary.run)] if disturbed else []

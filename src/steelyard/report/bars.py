@@ -1,0 +1,20 @@
+"""Figures as bars of text, for a glance at a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WIDTH = 12
+_EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+
+
+def bars(values: Sequence[float | None]) -> list[str]:
+    """A bar for each value, from zero, the largest as long as `WIDTH`; empty for none and below zero."""
+    most = max((value for value in values if value), default=0.0)
+    return [_bar(value / most) if value and value > 0 else "" for value in values]
+
+
+def _bar(share: float) -> str:
+    """At least a sliver, so that what is there is seen."""
+    eighths = max(1, round(share * WIDTH * 8))
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]

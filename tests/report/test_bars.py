@@ -1,0 +1,25 @@
+"""Bars of text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.report.bars import WIDTH, bars
+
+
+def test_the_largest_is_as_long_as_they_get_and_others_in_proportion():
+    assert bars([2.0, 1.0, 0.5]) == ["█" * 12, "█" * 6, "█" * 3]
+    assert bars([16.0, 1.0]) == ["█" * 12, "▊"]
+
+
+def test_what_is_there_is_seen_and_what_is_not_is_not():
+    assert bars([1e9, 1.0, 0.0, None, -3.0]) == ["█" * 12, "▏", "", "", ""]
+    assert bars([]) == []
+    assert bars([None, 0.0, -1.0]) == ["", "", ""]
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False)))
+def test_none_is_too_long(values):
+    assert all(len(bar) <= WIDTH for bar in bars(values))
+    assert len(bars(values)) == len(values)
