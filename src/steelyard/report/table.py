@@ -84,7 +84,8 @@ def _table(
         rows.append([name, str(cell.n), *map(_text, measured), mark])
         rows += [_with_disturbed(measured)] if both and any(one.with_disturbed for one in measured) else []
     if drawn and shown:
-        first = iter(bars([one.shown and one.shown.median for one in _of(cells, shown[0])]))
+        figures = [one.shown.median if one.shown else None for one in _of(cells, shown[0])]
+        first = iter(bars(figures))
         rows = [[*row[:3], "" if row[0] == WITH_DISTURBED else next(first), *row[3:]] for row in rows]
         head.insert(3, "")
     return aligned([head, *rows], right={1})
