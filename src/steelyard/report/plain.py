@@ -15,6 +15,7 @@ from steelyard.analysis.summary import CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.report.sections.cautions import cautions
+from steelyard.report.sections.outcome import doubts
 
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
     from steelyard.analysis.beside import SetBeside
@@ -33,6 +34,7 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
         "outliers": summary.outliers,
         "sequential": summary.sequential,
         "cautions": cautions(summary),
+        "doubts": doubts(summary),
         "overhead": _overhead(summary.overhead),
         "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
         "cells": [_cell(cell, summary.metrics) for cell in summary.cells],
@@ -128,13 +130,11 @@ def _metric(one: CellMetric) -> dict[str, Any]:
     disturbed = {"with_disturbed": _with_disturbed(one.with_disturbed)}
     if one.summary is None:
         return {"reason": one.reason, "median_of_marked": one.marked, **disturbed}
-    warning = one.independence.warning if one.independence else ""
     return {
         **dataclasses.asdict(one.summary),
         "trials": list(one.trials),
         "values": list(one.values),
         "set_aside": list(one.dropped),
-        "warning": warning,
         **disturbed,
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, too_few
-from steelyard.analysis.drift import drift
+from steelyard.analysis.drift import Drift, drifts
 from steelyard.analysis.requirements import Judged, Verdict
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
@@ -179,18 +179,19 @@ def _said(one: CellMetric) -> str:
 
 def doubts(summary: RunSummary) -> list[str]:
     """What makes the intervals less sure than they look."""
+    metrics = summary.leading
+    found = drifts(summary, metrics)
     texts = []
-    for metric in summary.leading:
-        whole = drift(summary, metric) if len(summary.cells) > 1 else None
-        if whole and whole.warning:
-            texts.append(f"{metric.name}, all cells together: {whole.warning}.")
+    for metric in metrics:
+        texts += _drifting([drift for drift in found if drift.metric == metric])
         if short := [count for cell in summary.cells for count in cell.metrics[metric.name].short]:
             texts.append(f"{too_few(metric, short)}: let them run longer.")
-        cells = [
-            cell.cell.key
-            for cell in summary.cells
-            if (found := cell.metrics[metric.name].independence) and found.warning
-        ]
-        if cells:
-            texts.append(f"{metric.name}: repetitions are not independent in {listed(cells)}.")
     return texts
+
+
+def _drifting(found: Sequence[Drift]) -> list[str]:
+    """All cells together first; then those that drift by themselves, each alarm with its size."""
+    whole = [f"{one.metric.name}, all cells together: {one}" for one in found if one.cell is None]
+    cells = [f"in {one.cell.key} {one}" for one in found if one.cell]
+    texts = whole + ([f"{found[0].metric.name}: {listed(cells)}"] if cells else [])
+    return [f"{text}, which makes intervals too narrow." for text in texts]
