@@ -41,6 +41,34 @@ class Objection:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What lets a comparison pass: kinds of objections that are allowed, and a margin (0.05 is 5 %)."""
+
+    allowed: tuple[str, ...] = ()
+    margin: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A comparison and what its gate says of it, which is nothing where there is no gate."""
+
+    comparison: RunComparison
+    gate: Gate | None = None
+
+    @property
+    def objections(self) -> tuple[Objection, ...]:
+        """What is not allowed."""
+        if self.gate is None:
+            return ()
+        return objections(self.comparison, self.gate.allowed, margin=self.gate.margin)
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing speaks against it; where nothing could be compared, nothing speaks for it."""
+        return self.gate is None or bool(self.comparison.compared and not self.objections)
+
+
 def objections(
     comparison: RunComparison, allowed: Container[str] = (), *, margin: float | None = None
 ) -> tuple[Objection, ...]:
@@ -101,7 +129,8 @@ def stays_within(found: Comparison, margin: float) -> bool:
 
 
 def _gaps(comparison: RunComparison) -> Iterator[Objection]:
-    yield from (Objection(Kind.MISSING, gap.cell, _missing(gap)) for gap in comparison.gaps)
+    of_levels = f"no cell with {' '.join(comparison.a)} is like it" if comparison.parameter else ""
+    yield from (Objection(Kind.MISSING, gap.cell, of_levels or _missing(gap)) for gap in comparison.gaps)
     yield from (Objection(Kind.FAILED, cell.cell, _failed(cell)) for cell in comparison.failing)
     crashed = {cell.cell.key for cell in comparison.failing if cell.failures == len(cell.trials)}
     for one in comparison.valueless:

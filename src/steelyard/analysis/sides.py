@@ -17,11 +17,15 @@ _Levels = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A cell that both sides have; `a` and `b` are its summaries, one for each run that has it."""
+    """A cell that both sides have; `a` and `b` are its summaries, one for each run that has it.
+
+    `in_one_run`: both are cells of the same run, so their trials may have been made side by side.
+    """
 
     cell: Cell
     a: tuple[CellSummary, ...]
     b: tuple[CellSummary, ...]
+    in_one_run: bool = False
 
     @property
     def of_several(self) -> bool:
