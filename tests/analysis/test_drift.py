@@ -18,10 +18,9 @@ def test_cells_of_different_size_show_a_common_drift(build):
         return {"rate": cell.parameters["a"] * (100 - next(moment) / 10) * rng.gauss(1, 0.01)}
 
     plan = {"parameters": {"a": [1, 50, 900]}, "metrics": [RATE], "repetitions": 12}
-    (whole, *cells) = drifts(summarise_run(build(**plan, figures=slowing)), [RATE])
+    (whole, *_) = drifts(summarise_run(build(**plan, figures=slowing)), [RATE])
     assert whole.cell is None
     assert str(whole) == "the figures fell by 2.8 % over the run"
-    assert all(one.alarm.size < 0 for one in cells)
     assert drifts(summarise_run(build(**plan, figures=steady)), [RATE]) == ()
 
 
