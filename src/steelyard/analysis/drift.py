@@ -25,16 +25,19 @@ class Drift:
     alarm: Alarm
 
     def __str__(self) -> str:
-        """`the figures fell by 4.2 % over the run`; a phrase without its end."""
+        """`the figures fell by 4.2 % over the run, which makes intervals too narrow`; without its end."""
         size = self.alarm.size
         if self.alarm.kind == "neighbours":
-            wider = "" if size is None else f"; intervals should be about {1 + size:.1f} times as wide"
-            return f"trials that follow each other are alike{wider}"
-        if size is None:
-            return "the figures drift over the run"
-        return (
-            f"the figures {'rose' if size > 0 else 'fell'} by {show(abs(size), '%', digits=2)} over the run"
+            wider = (
+                "too narrow" if size is None else f"too narrow: they should be {1 + size:.1f} times as wide"
+            )
+            return f"trials that follow each other are alike, which makes intervals {wider}"
+        moved = (
+            "drift"
+            if size is None
+            else f"{'rose' if size > 0 else 'fell'} by {show(abs(size), '%', digits=2)}"
         )
+        return f"the figures {moved} over the run, which makes intervals too narrow"
 
 
 def drifts(summary: RunSummary, metrics: Sequence[Metric]) -> tuple[Drift, ...]:

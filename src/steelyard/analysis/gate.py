@@ -34,11 +34,12 @@ ALLOWABLE = (Kind.FAILED, Kind.MISSING, Kind.FEW)
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a gate does not pass, in one cell. `reason` is a sentence without its end."""
+    """Why a gate does not pass, in one cell. `reason` is a sentence without its end, of a `metric` if any."""
 
     kind: Kind
     cell: Cell
     reason: str
+    metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,10 @@ def _judged(compared: Iterable[ComparedCell], margin: float | None) -> Iterator[
         if kind is Kind.FEW:
             few.append(one)
         elif kind:
-            yield Objection(kind, one.cell, f"{one.metric.name}: {_why(one, kind, margin)}")
-    yield from (Objection(Kind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}") for one in few)
+            reason = f"{one.metric.name}: {_why(one, kind, margin)}"
+            yield Objection(kind, one.cell, reason, one.metric.name)
+    for one in few:
+        yield Objection(Kind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}", one.metric.name)
 
 
 def _kind(one: ComparedCell, margin: float | None) -> Kind | None:

@@ -24,7 +24,7 @@ def command(run: str, form: str, output: str | None, store: str | None) -> int:
     steelyard export last --as csv -o result.csv       one row per trial and metric
     steelyard export last --as parquet                 the same, with types
     steelyard export last --as json                    the whole summary
-    steelyard export last --as junit                   requirements as test cases, for CI
+    steelyard export last --as junit                   cells, requirements, comparison as test cases, for CI
     """
     from steelyard.report import export
     from steelyard.store.reader import RunRecord

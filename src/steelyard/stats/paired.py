@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from steelyard.stats.comparison import Better, Comparison, why_no_ratio
 from steelyard.stats.contrast import Contrast
-from steelyard.stats.sample import checked, median
+from steelyard.stats.sample import checked
 
 OVER = "student t over pairs"
 
@@ -17,10 +17,10 @@ def compare_pairs(
 ) -> Comparison:
     """Compare b with a, the baseline, of which each value was measured beside its like of b.
 
-    `ratio` is the geometric mean of the pairs' ratios, and interval and p-value are Student's of their
-    logarithms; where values at or below zero occur, of the differences. What a pair shares, as the state of
-    the machine while a block was measured, is in neither: pairs tell programs apart that scatter more over
-    the blocks than they differ.
+    The figures of a side are geometric means, `ratio` is that of the pairs' ratios, and interval and p-value
+    are Student's of their logarithms; where values at or below zero occur, all is of plain values. What a
+    pair shares, as the state of the machine while a block was measured, is in neither: pairs tell programs
+    apart that scatter more over the blocks than they differ.
 
     Student's test and no rank test, since six pairs have but 64 patterns of signs: the least p-value of a
     two-sided signed-rank or sign test is 1/32, so six pairs could judge one comparison and never two. Where
@@ -34,7 +34,7 @@ def compare_pairs(
     first, second = checked(a), checked(b)
     reason = why_no_ratio(first, second)
     plain = Contrast.of_pairs(first, second)
-    tested = plain if reason else _of_logs(first, second)
+    tested, shown = (plain, float) if reason else (_of_logs(first, second), math.exp)
     return Comparison(
         better=better,
         n_a=len(first),
@@ -43,8 +43,8 @@ def compare_pairs(
         failed_b=0,
         runs_a=1,
         runs_b=1,
-        median_a=median(sorted(first)),
-        median_b=median(sorted(second)),
+        median_a=shown(tested.mean_a),
+        median_b=shown(tested.mean_b),
         ratio=None if reason else math.exp(tested.difference),
         ratio_interval=None if reason else tested.interval(confidence, OVER, math.exp),
         ratio_reason=reason,
