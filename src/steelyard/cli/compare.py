@@ -10,6 +10,7 @@ import click
 
 from steelyard.analysis.gate import Gate, Gated
 from steelyard.cli.options import (
+    disturbed_option,
     found_run,
     json_option,
     metric_option,
@@ -19,7 +20,7 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
-from steelyard.model.trial import show_level
+from steelyard.model.trial import Disturbed, show_level
 from steelyard.units import Share
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class _Choices(NamedTuple):
     across: bool
     by: str | None
     baseline: str | None
+    disturbed: Disturbed | None
     gate: Gate | None
 
 
@@ -66,6 +68,7 @@ class _Choices(NamedTuple):
 @click.option("--with", "other", metavar="published:ID", help="Set one run beside a published result instead")
 @click.option("--as", "form", type=click.Choice(list(_ENDINGS)), help="Write a file in this form, too")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="With --as, where to")
+@disturbed_option
 @store_option
 @json_option
 def command(
@@ -81,6 +84,7 @@ def command(
     other: str | None,
     form: str | None,
     output: str | None,
+    disturbed: Disturbed | None,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -90,7 +94,7 @@ def command(
     steelyard compare 20261120-184512-ska1-7f3a last
     steelyard compare last --by build --baseline old
     steelyard compare base-1,base-2,base-3 new-1,new-2,new-3
-    steelyard compare baseline-run last --fail-on worse --metric write_bandwidth
+    steelyard compare baseline-run last --fail-on worse --metric write_bandwidth --disturbed exclude
     steelyard compare last --by build --fail-on worse --margin 5% --as junit -o ab.xml
     steelyard compare last --with published:fermilab-2015/table-1
 
@@ -115,16 +119,17 @@ def command(
     --as writes a file (HTML, Markdown, JUnit or JSON), by default into the run's folder, and prints its path.
     """
     if other is not None:
-        options = {"--by": by, "--baseline": baseline, "--metric": metrics, "--across": across}
-        _only_one(after, options | {"--fail-on": fail_on, "--allow": allow, "--margin": margin, "--as": form})
+        what = {"--by": by, "--baseline": baseline, "--metric": metrics, "--across": across, "--as": form}
+        gate = {"--fail-on": fail_on, "--allow": allow, "--margin": margin, "--disturbed": disturbed}
+        _only_one(after, {**what, **gate})
         return _beside(store, before, other, as_json=as_json)
     for given, name in ((allow, "--allow"), (margin, "--margin")):
         if given and not fail_on:
             raise UsageError(f"{name} says what --fail-on lets pass; give --fail-on worse, too")
     if output and not form:
         raise UsageError("-o says where to write; add --as html, markdown, junit or json")
-    gate = Gate(allow, None if margin is None else _share(margin)) if fail_on else None
-    choices = _Choices(metrics, across, by, baseline, gate)
+    asked = Gate(allow, None if margin is None else _share(margin)) if fail_on else None
+    choices = _Choices(metrics, across, by, baseline, disturbed, asked)
     found = _within(store, before, choices) if after is None else _between(store, (before, after), choices)
     return _say(*found, form, output, as_json=as_json)
 
@@ -143,7 +148,7 @@ def _between(store: str | None, sides: tuple[str, str], choices: _Choices) -> tu
     for given, name in ((choices.by, "--by"), (choices.baseline, "--baseline")):
         if given:
             raise UsageError(f"{name} compares levels within one run; AFTER has no place beside it")
-    a, b = (_records(store, side) for side in sides)
+    a, b = (_records(store, side, choices.disturbed) for side in sides)
     counted = not choices.gate or "failed" not in choices.gate.allowed
     found = compare_runs(a, b, metrics=choices.metrics, across=choices.across, failures=counted)
     return Gated(found, choices.gate), [*a, *b]
@@ -157,7 +162,7 @@ def _within(store: str | None, name: str, choices: _Choices) -> tuple[Gated, lis
 
     if choices.across:
         raise UsageError("--across is for several runs; one run has one machine")
-    record = RunRecord(found_run(store, name))
+    record = RunRecord(found_run(store, name), disturbed=choices.disturbed)
     summary = summarise_run(record)
     asked = record.design.get("compare") or {}
     parameter = choices.by or asked.get("parameter")
@@ -199,11 +204,11 @@ def _say(
     return 1 if gated.objections else 2
 
 
-def _records(store: str | None, side: str) -> list[RunRecord]:
+def _records(store: str | None, side: str, disturbed: Disturbed | None) -> list[RunRecord]:
     """The runs of a side, as they are parted by commas."""
     from steelyard.store.reader import RunRecord
 
-    records = [RunRecord(found_run(store, name.strip())) for name in side.split(",")]
+    records = [RunRecord(found_run(store, name.strip()), disturbed=disturbed) for name in side.split(",")]
     ids = [record.id for record in records]
     if twice := [name for name in dict.fromkeys(ids) if ids.count(name) > 1]:
         hint = "name each run of a side once; more trials of one run are no further run"

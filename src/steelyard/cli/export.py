@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, run_argument, store_option
+from steelyard.cli.options import disturbed_option, found_run, run_argument, store_option
 from steelyard.cli.terminal import echo
+from steelyard.model.trial import Disturbed
 
 _ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
 
@@ -16,8 +17,9 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
 @run_argument()
 @click.option("--as", "form", type=click.Choice(list(_ENDINGS)), required=True)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
+@disturbed_option
 @store_option
-def command(run: str, form: str, output: str | None, store: str | None) -> int:
+def command(run: str, form: str, output: str | None, disturbed: Disturbed | None, store: str | None) -> int:
     """Export RUN for other programs, and print the file's path.
 
     \b
@@ -29,7 +31,7 @@ def command(run: str, form: str, output: str | None, store: str | None) -> int:
     from steelyard.report import export
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run))
+    record = RunRecord(found_run(store, run), disturbed=disturbed)
     path = Path(output) if output else record.folder.derived_file(f"{record.id}.{_ENDINGS[form]}")
     writers = {
         "csv": export.write_csv,

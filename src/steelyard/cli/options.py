@@ -159,6 +159,12 @@ def named_levels(text: str) -> tuple[str, list[int | float | str]]:
     return name, [number_or_text(value) for value in values.split(",")]
 
 
+def disturbed_option(function: Function) -> Function:
+    """`--disturbed include|exclude`, for who looks at a run."""
+    text = "Count disturbed trials, or leave them out, whatever the run did"
+    return click.option("--disturbed", type=click.Choice(["include", "exclude"]), help=text)(function)
+
+
 def store_option(function: Function) -> Function:
     """`--store DIR`."""
     text = "Where records lie  [default: $STEELYARD_STORE or ./steelyard-runs]"

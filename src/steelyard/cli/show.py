@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from steelyard.cli.options import found_run, json_option, metric_option, run_argument, store_option
+from steelyard.cli.options import (
+    disturbed_option,
+    found_run,
+    json_option,
+    metric_option,
+    run_argument,
+    store_option,
+)
+from steelyard.model.trial import Disturbed
 
 
 @click.command()
@@ -19,6 +27,7 @@ from steelyard.cli.options import found_run, json_option, metric_option, run_arg
 )
 @metric_option("Show this metric alone; repeatable, and may be a pattern such as 'latency_*'")
 @click.option("--with-disturbed", is_flag=True, help="Each cell also with its disturbed trials counted in")
+@disturbed_option
 @store_option
 @json_option
 def command(
@@ -27,6 +36,7 @@ def command(
     outliers: str | None,
     metrics: tuple[str, ...],
     with_disturbed: bool,
+    disturbed: Disturbed | None,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -38,6 +48,7 @@ def command(
     steelyard show last --metric ratio --metric 'latency_*'
     steelyard show last --outliers mad
     steelyard show last --with-disturbed
+    steelyard show last --disturbed include
     """
     from steelyard.analysis.requirements import judge
     from steelyard.analysis.summary import summarise_run
@@ -46,7 +57,7 @@ def command(
     from steelyard.cli.options import print_json
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run))
+    record = RunRecord(found_run(store, run), disturbed=disturbed)
     if trial is not None:
         print_json(record.trial_page(trial))
         return 0
