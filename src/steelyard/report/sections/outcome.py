@@ -207,6 +207,6 @@ def doubts(summary: RunSummary) -> list[str]:
 def _drifting(found: Sequence[Drift]) -> list[str]:
     """All cells together first; then those that drift by themselves, each alarm with its size."""
     whole = [f"{one.metric.name}, all cells together: {one}" for one in found if one.cell is None]
-    cells = [f"in {one.cell.key} {one}" for one in found if one.cell]
+    cells = [f"in {one.cell.key} {one}" if one.cell.parameters else str(one) for one in found if one.cell]
     texts = whole + ([f"{found[0].metric.name}: {listed(cells)}"] if cells else [])
     return [f"{text}." for text in texts]
