@@ -91,7 +91,7 @@ def test_every_form_has_the_figures(ab, steelyard):
         assert (said.code, said.out.splitlines()[-1]) == (1, file)
     for form in ("html", "markdown"):
         text = Path(files[form]).read_text()
-        assert "b against a: 2 worse." in text
+        assert "build=new against build=old: 2 worse." in text
         assert "The comparison does not pass with a margin of 5 %: 2 reasons." in text
         assert "6 pairs" in text
     assert "<script" not in Path("ab.html").read_text()
@@ -122,7 +122,11 @@ def test_the_exports_and_the_report_of_a_run_have_its_comparison(ab, steelyard):
     assert "n=6 pairs: 100 ms -> 120 ms, +20.0 % [+20.0, +20.0]: worse" in suite[4].find("system-out").text
     steelyard("report", "last", "--as", "markdown", "-o", "run.md")
     text = Path("run.md").read_text()
-    assert text.index("**b against a: 2 worse.**") < text.index("## Comparison") < text.index("## Results")
+    assert (
+        text.index("**build=new against build=old: 2 worse.**")
+        < text.index("## Comparison")
+        < text.index("## Results")
+    )
 
 
 def test_a_requirement_against_other_cells(steelyard):

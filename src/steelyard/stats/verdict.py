@@ -129,7 +129,8 @@ def _failures(comparison: Comparison) -> str:
 def _change(comparison: Comparison) -> str:
     interval = comparison.ratio_interval
     if interval is not None:
-        low, high = (f"{100 * (end - 1):+.2g} %" for end in (interval.low, interval.high))
+        changes = (100 * (end - 1) for end in (interval.low, interval.high))
+        low, high = (f"{change:+.2g} %" if abs(change) < 99.5 else f"{change:+.0f} %" for change in changes)
     elif comparison.difference_interval is not None:
         interval = comparison.difference_interval
         low, high = f"{interval.low:+.3g}", f"{interval.high:+.3g}"

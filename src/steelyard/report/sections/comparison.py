@@ -58,11 +58,12 @@ def answer(found: RunComparison) -> str:
     """`user: build=new is worse than build=old, by +19.8 % [18.1, 21.6].`; of many cells how many are."""
     if not found.compared:
         return "Nothing could be compared."
+    a, b = (listed(found.a), listed(found.b)) if found.parameter else ("a", "b")
     if len(found.compared) > 1:
-        return f"b against a: {_counts(found)}."
+        return f"{b} against {a}: {_counts(found)}."
     (one,) = found.compared
     scale = _scale(one)
-    b, a = (one.cell.key if found.parameter else "b"), (listed(found.a) if found.parameter else "a")
+    b = one.cell.key if found.parameter else b
     change = _change(one.judged.comparison, scale)
     if one.verdict in (Verdict.BETTER, Verdict.WORSE):
         return f"{one.metric.name}: {b} is {one.verdict} than {a}, by {change}."
@@ -187,9 +188,15 @@ def _caveats(found: RunComparison) -> Iterator[str]:
             "one run a side: how runs differ from each other is not in these intervals;"
             " compare A1,A2,A3 B1,B2,B3 takes it in"
         )
-    apart = [one for one in found.compared if found.parameter and not one.judged.comparison.paired]
-    if cells := list(dict.fromkeys(one.cell.key for one in apart if one.verdict is not Verdict.TOO_FEW)):
+    apart = dict.fromkeys(one.cell.key for one in found.compared if found.parameter and _lacks_pairs(one))
+    if cells := list(apart):
         yield f"not in pairs, as the trials that count do not take turns with the baseline's: {listed(cells)}"
+
+
+def _lacks_pairs(one: ComparedCell) -> bool:
+    """Whether trials enough were made and none failed, but not side by side."""
+    made = one.judged.comparison
+    return not (made.paired or made.failed_a or made.failed_b or one.verdict is Verdict.TOO_FEW)
 
 
 def _not_compared(found: RunComparison) -> Iterator[str]:
