@@ -6,16 +6,17 @@ from dataclasses import replace
 
 from steelyard.analysis.requirements import Judged, Ruling, Verdict, on_samples, opposed
 from steelyard.analysis.samples import Samples
-from steelyard.analysis.sides import Pair
+from steelyard.analysis.sides import Pair, in_blocks
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import StoreError
 from steelyard.model.counterpart import Counterpart, against_counterparts
 from steelyard.model.expression import ExpressionError
 from steelyard.model.requirement import Requirement
 from steelyard.stats.verdict import sizes
+from steelyard.store.reader import RunRecord
 
 
-def judge_ratio(asked: Judged, summary: RunSummary) -> Judged:
+def judge_ratio(asked: Judged, record: RunRecord, summary: RunSummary) -> Judged:
     """A ruling for each cell of `where`. Its value is the ratio to its like of `against`, 1.05 for 105 %.
 
     The ratio and its interval are those of a comparison: of pairs where the trials were made side by side
@@ -29,11 +30,13 @@ def judge_ratio(asked: Judged, summary: RunSummary) -> Judged:
     except ExpressionError as error:
         message = f"run {summary.run}: the cells of a recorded requirement cannot be told: {error}"
         raise StoreError(message) from error
-    rulings = tuple(_ruling(asked.requirement, one, cells) for one in found)
+    rulings = tuple(_ruling(asked.requirement, one, cells, in_blocks(record)) for one in found)
     return replace(asked, metric=asked.metric and replace(asked.metric, unit="%"), rulings=rulings)
 
 
-def _ruling(requirement: Requirement, one: Counterpart, cells: dict[str, CellSummary]) -> Ruling:
+def _ruling(
+    requirement: Requirement, one: Counterpart, cells: dict[str, CellSummary], blocked: bool
+) -> Ruling:
     missing = Ruling(one.cell, Verdict.MISSING, None, None, "")
     if len(one.others) != 1:
         return replace(missing, note=f"`against` picks {len(one.others)} cells for it, and must pick one")
@@ -41,7 +44,7 @@ def _ruling(requirement: Requirement, one: Counterpart, cells: dict[str, CellSum
     if requirement.metric not in cell.metrics:
         return replace(missing, note=f"there is no metric {requirement.metric}")
     measured = cell.metrics[requirement.metric]
-    pair = Pair(one.cell, (other,), (cell,), in_one_run=True)
+    pair = Pair(one.cell, (other,), (cell,), blocked)
     samples = Samples.of(measured.metric, pair, failures=True)
     if side := samples.empty_side:
         empty = other if side == "a" else cell

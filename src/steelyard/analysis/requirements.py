@@ -127,7 +127,7 @@ def _judged(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) ->
     if against := str(entry.get("against") or ""):
         from steelyard.analysis.ratio import judge_ratio  # comparing loads numpy, which few runs need
 
-        return judge_ratio(Judged(requirement, over, where, metric, (), against), summary)
+        return judge_ratio(Judged(requirement, over, where, metric, (), against), record, summary)
     rulings = (_ruling(requirement, over, cell, condition) for cell in summary.cells)
     return Judged(requirement, over, where, metric, tuple(ruling for ruling in rulings if ruling))
 

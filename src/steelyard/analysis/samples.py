@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.disturbed import AllTrials
@@ -57,7 +56,7 @@ class Samples:
     def _having(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
         """With the values of these, of each run that has any."""
         values = ([one.values for one in side if one.values] for side in (a, b))
-        beside = pair.in_one_run and not any(self.failed) and take_turns(a[0].trials, b[0].trials)
+        beside = pair.in_blocks and not any(self.failed) and take_turns(a[0].trials, b[0].trials)
         first, second = values
         return replace(self, a=first, b=second, paired=beside)
 
@@ -88,15 +87,16 @@ class Samples:
 
 
 def take_turns(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether enough trials, by their numbers, came in pairs: one of each in any order, then the next two.
+    """Whether enough trials, by their numbers, were made in pairs: the first of each, then the second.
 
-    That is so in blocks, and stays so where disturbed trials are made again, but not where cells are measured
-    one after the other or where trials are missing. It looks at no value, so it may choose the test.
+    A pair may overlap with the one before and after it, as where a disturbed trial was made again, and with
+    no other: cells that were measured one after the other, or that lack trials, have no pairs. It looks at no
+    value, so it may choose the test.
     """
     if len(a) != len(b) or len(a) < SMALLEST_SAMPLE:
         return False
     pairs = [sorted(pair) for pair in zip(a, b, strict=True)]
-    return all(last < first for (_, last), (first, _) in pairwise(pairs))
+    return all(last < first for (_, last), (first, _) in zip(pairs, pairs[2:], strict=False))
 
 
 def _counted(one: CellMetric) -> Counted:

@@ -10,7 +10,7 @@ from steelyard.analysis.damage import readable
 from steelyard.analysis.gate import Gate, Gated
 from steelyard.analysis.importance import matching, named, primary
 from steelyard.analysis.likeness import Difference
-from steelyard.analysis.sides import Gap, Pair, common_metrics
+from steelyard.analysis.sides import Gap, Pair, common_metrics, in_blocks
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import UnknownName, UsageError
 from steelyard.model.counterpart import in_step, level_counterparts
@@ -74,7 +74,7 @@ def compare_levels(
     found = list(level_counterparts(cells, parameter, level))
     of_base = f"{parameter}={level}"
     pairs = [
-        Pair(one.cell, (by_key[one.others[0].key],), (by_key[one.cell.key],), in_one_run=True)
+        Pair(one.cell, (by_key[one.others[0].key],), (by_key[one.cell.key],), in_blocks(record))
         for one in found
         if len(one.others) == 1
     ]

@@ -16,8 +16,6 @@ from steelyard.stats.sample import checked, median
 
 Runs = Sequence[Sequence[float]]
 OVER = "student t over runs"
-FEWEST = 3
-"""Runs of both sides together below which nothing is known of how runs differ."""
 
 
 def compare_several(
