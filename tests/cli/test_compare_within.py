@@ -49,6 +49,7 @@ def test_the_same_build_passes(ab):
     said = ab(100)
     assert said.code == 0
     assert "no detectable difference" in said.out
+    assert "The comparison passes with a margin of 5 %." in said.out
     assert ab(102).code == 0, "within the margin"
     assert ab(120, "build").code == 0, "without fail_on nothing fails"
 

@@ -131,7 +131,7 @@ def test_levels_of_a_run_are_answered_in_a_sentence(build):
 def test_a_gate_says_why_it_does_not_pass_and_what_would_let_it(build):
     _, worse = of_levels(build)
     assert gate_lines(Gated(worse)) == [], "there is no gate"
-    assert gate_lines(Gated(worse, Gate(margin=0.3))) == []
+    assert gate_lines(Gated(worse, Gate(margin=0.3))) == ["The comparison passes with a margin of 30 %."]
     lines = gate_lines(Gated(worse, Gate(margin=0.1)))
     assert lines[0] == "does not pass, for 1 reason:"
     assert lines[1].startswith("  worse  build=new: time: the change lies between +")

@@ -198,9 +198,10 @@ def _say(
         folder = records[-1].folder
         path = Path(output) if output else folder.derived_file(f"comparison.{_ENDINGS[form]}")
         echo(write_comparison(gated, records, form, path), err=as_json)
+    if told := gate_lines(gated):
+        echo("\n".join(told), err=as_json or not gated.passes)
     if gated.passes:
         return 0
-    echo("\n".join(gate_lines(gated)), err=True)
     return 1 if gated.objections else 2
 
 

@@ -10,7 +10,7 @@ from steelyard.analysis.likeness import Difference
 from steelyard.analysis.sides import Which
 from steelyard.printable import one_line
 from steelyard.report.columns import aligned, shortened
-from steelyard.report.sections.comparison import conclusion, reasons, sections
+from steelyard.report.sections.comparison import conclusion, reasons, sections, verdict
 from steelyard.report.wording import counted
 
 _MOST = 12  # differences
@@ -28,9 +28,9 @@ def comparison_lines(comparison: RunComparison) -> list[str]:
 
 
 def gate_lines(gated: Gated) -> list[str]:
-    """Why a gate does not pass, each cell with its reason, and what would let it; nothing where it does."""
+    """That a gate passes; or why it does not, each cell with its reason, and what would let it."""
     if gated.passes:
-        return []
+        return [verdict(gated)] if gated.gate else []
     told = [one_line(f"  {text}") for text in reasons(gated)]
     return [f"does not pass, for {counted(len(gated.objections) or 1, 'reason')}:", *told]
 
