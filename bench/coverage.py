@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bench.worlds import World
+import numpy as np
+
+from bench.worlds import Rows, World
+from steelyard.stats.autocorrelation import alarms
 from steelyard.stats.comparison import Comparison, compare
 from steelyard.stats.interval import median_interval
 from steelyard.stats.outliers import Policy
+from steelyard.stats.paired import compare_pairs
+from steelyard.stats.sample import median
 from steelyard.stats.stopping import precise_enough
 from steelyard.stats.summary import summarise
 from steelyard.stats.verdict import Verdict, verdicts
 
 ALARMS = {Verdict.BETTER, Verdict.WORSE}
+CHANGE = 1.1
+"""How many times as much b is where pairs differ."""
+BLOCKS = 0.1
+"""How much blocks differ from each other: the standard deviation of the logarithm."""
 
 
 def share(hits: Iterable[bool]) -> float:
@@ -69,3 +78,39 @@ def false_alarm_rate(world: World, n: int, families: int, seed: int = 10) -> flo
     """The share of A/A runs of 20 pairs each that raise even one alarm."""
     judged = (verdicts(family(world, world, seed + 2 * k, 20, n)) for k in range(families))
     return share(any(one.verdict in ALARMS for one in run) for run in judged)
+
+
+def in_blocks(
+    world: World, n: int, samples: int, seed: int, change: float = 1.0
+) -> Iterator[tuple[list[float], list[float]]]:
+    """Samples of a and b: what a block does falls on both of its pair, and b is `change` times as much."""
+    rng = np.random.default_rng([seed, n])
+    blocks = np.exp(rng.normal(0, BLOCKS, (samples, n)))
+    a, b = (np.array(world.rows(seed + side, samples, n)) * blocks for side in (1, 2))
+    yield from zip(a.tolist(), (b * change).tolist(), strict=True)
+
+
+def pair_coverage(world: World, n: int, samples: int, seed: int = 11) -> float:
+    """Of the interval of the ratio of pairs."""
+    found = (compare_pairs(a, b, better="higher") for a, b in in_blocks(world, n, samples, seed, CHANGE))
+    return share(one.ratio_interval is not None and CHANGE in one.ratio_interval for one in found)
+
+
+def pair_alarm_rate(world: World, n: int, families: int, seed: int = 12, cells: int = 20) -> float:
+    """The share of A/A runs of 20 cells each, measured in blocks, that raise even one alarm."""
+    found = [compare_pairs(a, b, better="higher") for a, b in in_blocks(world, n, families * cells, seed)]
+    runs = (verdicts(found[start : start + cells]) for start in range(0, len(found), cells))
+    return share(any(one.verdict in ALARMS for one in run) for run in runs)
+
+
+def drift_alarm_rate(world: World, n: int, runs: int, seed: int = 13, cells: int = 5) -> float:
+    """The share of steady runs of so many cells that raise any alarm, in a cell or in all together."""
+    rows = world.rows(seed, runs * cells, n)
+    steady = (rows[start : start + cells] for start in range(0, len(rows), cells))
+    return share(any(alarms([*run, _together(run)])) for run in steady)
+
+
+def _together(run: Rows) -> list[float]:
+    """Block by block, as shares of the cells' medians."""
+    shares = [[value / median(sorted(row)) for value in row] for row in run]
+    return [value for block in zip(*shares, strict=True) for value in block]

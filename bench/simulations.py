@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.coverage import Stopped, false_alarm_rate, median_coverage, policy_coverage, share, stopped
+from bench.coverage import (
+    Stopped,
+    drift_alarm_rate,
+    false_alarm_rate,
+    median_coverage,
+    pair_alarm_rate,
+    pair_coverage,
+    policy_coverage,
+    share,
+    stopped,
+)
 from bench.row import Row
 from bench.setting import Setting
 from bench.worlds import BIMODAL, WORLDS, World, bimodal, lognormal, normal
@@ -38,7 +48,10 @@ LIMITS = {
     "coverage.median": 0.05,
     "coverage.extremes": 0.05,
     "coverage.sequential": 0.06,
+    "coverage.pairs": 0.06,
     "alarms.comparison": 0.08,
+    "alarms.pairs": 0.08,
+    "alarms.drift": 0.06,
 }
 """The most that may miss, beside what chance does; an alarm among equals is a miss."""
 
@@ -114,6 +127,28 @@ def _alarms(scale: float, seed: int) -> Iterator[Claim]:
             yield _claim("alarms.comparison", world, f"20 comparisons of equals, n={n}", rate, families, seed)
 
 
+def _pairs(scale: float, seed: int) -> Iterator[Claim]:
+    """Cells measured in blocks: how often the ratio's interval holds, and how often equals are told apart."""
+    seed, samples, families = seed + 11, int(20_000 * scale), int(1200 * scale)
+    for world in WORLDS:
+        for n in (6, 10, 20):
+            covered = pair_coverage(world, n, samples, seed)
+            yield _claim("coverage.pairs", world, f"n={n} pairs, b 10 % above a", covered, samples, seed)
+        for n in (6, 10):
+            rate = pair_alarm_rate(world, n, families, seed + 1)
+            condition = f"20 comparisons of equals, n={n} pairs"
+            yield _claim("alarms.pairs", world, condition, rate, families, seed + 1)
+
+
+def _drift(scale: float, seed: int) -> Iterator[Claim]:
+    """Runs of five cells that neither drift nor remember, and how often any alarm is raised."""
+    seed, runs = seed + 13, int(2000 * scale)
+    for world in WORLDS:
+        for n in (6, 10, 20):
+            rate = drift_alarm_rate(world, n, runs, seed)
+            yield _claim("alarms.drift", world, f"5 steady cells, n={n}", rate, runs, seed)
+
+
 SIMULATIONS: dict[str, Simulation] = {
     "median": _median,
     "sequential": _sequential,
@@ -121,4 +156,6 @@ SIMULATIONS: dict[str, Simulation] = {
     "tukey": _policy("tukey"),
     "extremes": _policy("extremes"),
     "alarms": _alarms,
+    "pairs": _pairs,
+    "drift": _drift,
 }

@@ -41,7 +41,7 @@ class Plan:
     title: str = "synthetic"
     about: str = "Made-up figures"
     text: str = "experiment: synthetic\n"
-    require: Sequence[str | tuple[str, str]] = ()
+    require: Sequence[str | tuple[str, ...]] = ()
     until: Mapping[str, Any] | None = None
     outliers: str = "none"
     failures: Mapping[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
@@ -57,6 +57,7 @@ class Plan:
     short: Callable[[int], Mapping[str, int]] | None = None
     state: str = "complete"
     seed: int = 4711
+    in_blocks: bool = True
     design: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -85,7 +86,7 @@ def build(root: Path, plan: Plan | None = None, **changes: Any) -> RunRecord:
 
 
 def _design(plan: Plan) -> dict[str, Any]:
-    pairs = [(entry, None) if isinstance(entry, str) else entry for entry in plan.require]
+    entries = [(entry,) if isinstance(entry, str) else entry for entry in plan.require]
     repeat = {"at_least": plan.repetitions, "at_most": plan.repetitions, "until": plan.until, "budget": None}
     return {
         "experiment": plan.title,
@@ -97,7 +98,10 @@ def _design(plan: Plan) -> dict[str, Any]:
         "covers": ["SKA1"],
         "tags": {},
         "metrics": [_plain(metric) for metric in plan.metrics],
-        "require": [{"where": where, **_plain(Requirement.parse(that))} for that, where in pairs],
+        "require": [
+            {**dict(zip(("where", "against"), conditions, strict=False)), **_plain(Requirement.parse(that))}
+            for that, *conditions in entries
+        ],
         "cells": [dict(cell.parameters) for cell in plan.cells],
         **plan.design,
     }
@@ -105,12 +109,13 @@ def _design(plan: Plan) -> dict[str, Any]:
 
 def _trials(writer: RunWriter, plan: Plan) -> int:
     rng = random.Random(plan.seed)
-    number = 0
-    for repetition in range(1, plan.repetitions + 1):
-        for cell in filter(plan.measured, plan.cells):
-            number += 1
-            _trial(writer, plan, cell, repetition, number, rng)
-    return number
+    cells = list(filter(plan.measured, plan.cells))
+    repetitions = range(1, plan.repetitions + 1)
+    order = [(cell, repetition) for repetition in repetitions for cell in cells]
+    order = order if plan.in_blocks else sorted(order, key=lambda trial: cells.index(trial[0]))
+    for number, (cell, repetition) in enumerate(order, start=1):
+        _trial(writer, plan, cell, repetition, number, rng)
+    return len(order)
 
 
 def _trial(

@@ -140,11 +140,6 @@ def test_a_stop_rule_is_called_sequential(build):
     assert summarise_run(build(metrics=[RATE], figures=growing)).sequential == ""
 
 
-def test_drift_in_a_cell_is_noticed(build):
-    record = build(parameters={"a": [1]}, metrics=[RATE], figures=growing, repetitions=12)
-    assert "drift upwards" in summarise_run(record).cells[0].metrics["rate"].independence.warning
-
-
 def test_histograms_are_no_columns(build):
     whole = Metric("latency", "s", "lower", kind="histogram")
     assert [m.name for m in summarise_run(build(metrics=[whole, RATE], figures=growing)).metrics] == ["rate"]

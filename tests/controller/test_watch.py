@@ -52,6 +52,17 @@ def test_a_step_of_a_hosts_clock_marks_the_trial_on_it(tmp_path: Path) -> None:
     assert ran(site, tmp_path, **roles) == ["fake-1: the clock was stepped by +3.20 s during the trial"]
 
 
+def test_a_mark_stays_with_a_trial_that_counts_all_the_same(tmp_path: Path) -> None:
+    site = FakeSite(behave)
+    showing(site.host, START, later(20, asleep=12))
+    assert ran(site, tmp_path, disturbed="include") == [
+        "the machine was suspended for 12.00 s during the trial"
+    ]
+    record = steelyard.last(store=tmp_path).record
+    assert record.trials[0].result.poolable
+    assert "count all the same" in record.warnings[0]
+
+
 def test_a_host_that_slept_marks_the_trial(tmp_path: Path) -> None:
     site = FakeSite(behave)
     showing(site.host, START, later(20, asleep=12))

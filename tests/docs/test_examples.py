@@ -54,6 +54,7 @@ COMMANDS = [
 
 MINUTE = 60.0
 SHORT = {
+    "ab.yaml": (),
     "databases/memcached.yaml": (),
     "failing.yaml": (),
     "fermilab/gensim.yaml": (),

@@ -2,11 +2,21 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from steelyard.analysis.compare import compare_runs
+from steelyard.analysis.gate import Gate, Gated
+from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.within import compare_levels
 from steelyard.model.metric import Metric
-from steelyard.report.comparison import comparison_lines
+from steelyard.report import html, markdown
+from steelyard.report.comparison import comparison_lines, gate_lines
+from steelyard.report.export import write_comparison
+from steelyard.report.sections.comparison import answer
+from steelyard.report.sections.comparison import compared as part_of
 
 RATE = Metric("rate", "B/s", "higher")
+TIME = Metric("time", "s", "lower")
 SHIFT = Metric("shift", "s", "none")
 
 
@@ -92,3 +102,67 @@ def test_where_hardly_any_difference_could_show_nobody_reads_a_figure(build):
     assert any(
         "not even 16 times as much would show" in line for line in comparison_lines(compare_runs([a, b], [c]))
     )
+
+
+def of_levels(build, change=1.2, **more):
+    """Builds that scatter by 1 %, of which the second is so much slower."""
+    record = build(
+        **{"parameters": {"build": ["old", "new"]}, "metrics": [TIME], "repetitions": 9, **more},
+        figures=lambda cell, _, rng: {
+            "time": rng.lognormvariate(0, 0.01) * (change if cell.parameters["build"] == "new" else 1)
+        },
+    )
+    return record, compare_levels(record, summarise_run(record), parameter="build")
+
+
+def test_levels_of_a_run_are_answered_in_a_sentence(build):
+    _, worse = of_levels(build)
+    assert re.fullmatch(
+        r"time: build=new is worse than build=old, by \+\S+ % \[\+\S+, \+\S+\]\.", answer(worse)
+    )
+    _, same = of_levels(build, 1, seed=5)
+    assert re.match(
+        r"time: build=new against build=old, \S+ % \[.*\]: no detectable difference: from ", answer(same)
+    )
+    _, several = of_levels(build, parameters={"build": ["old", "new"], "size": [1, 2]})
+    assert answer(several) == "build=new against build=old: 2 worse."
+
+
+def test_a_gate_says_why_it_does_not_pass_and_what_would_let_it(build):
+    _, worse = of_levels(build)
+    assert gate_lines(Gated(worse)) == [], "there is no gate"
+    assert gate_lines(Gated(worse, Gate(margin=0.3))) == ["The comparison passes with a margin of 30 %."]
+    lines = gate_lines(Gated(worse, Gate(margin=0.1)))
+    assert lines[0] == "does not pass, for 1 reason:"
+    assert lines[1].startswith("  worse  build=new: time: the change lies between +")
+    _, few = of_levels(build, repetitions=5)
+    assert gate_lines(Gated(few, Gate()))[-1] == "  allow: few lets that pass"
+
+
+def test_levels_that_took_no_turns_are_told(build):
+    _, found = of_levels(build, in_blocks=False)
+    lines = comparison_lines(found)
+    assert "not in pairs, as the trials that count do not take turns with the baseline's: build=new" in lines
+    assert not any("one run a side" in line for line in lines)
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "junit", "json"])
+def test_a_strangers_levels_are_text_in_every_form(build, tmp_path, form):
+    levels = ["old", "new<script>alert(1)</script>|\x1b[2J`"]
+    record, _ = of_levels(build, 1, parameters={"build": levels})
+    found = compare_levels(record, summarise_run(record), parameter="build")
+    text = write_comparison(Gated(found, Gate()), [record], form, tmp_path / "x").read_text()
+    assert "\x1b" not in text
+    if form != "json":
+        assert "<script>" not in text
+    if form == "markdown":
+        assert "\\|" in text
+    assert part_of(Gated(found)).verdict == ""
+
+
+def test_the_page_of_a_comparison_asks_nothing_of_the_network(build):
+    _, found = of_levels(build)
+    page = html.render_comparison(part_of(Gated(found, Gate())), "ab")
+    assert not re.search(r"<script|<link|<img|https?://", page)
+    assert "default-src 'none'" in page
+    assert markdown.render_comparison(part_of(Gated(found)), "ab").startswith("# ab")

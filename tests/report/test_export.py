@@ -73,10 +73,10 @@ def test_json_holds_the_whole_summary(rich, tmp_path):
     assert [entry["verdict"] for entry in content["requirements"]] == ["met", "not met"]
 
 
-def test_junit_has_a_case_per_requirement_and_cell_and_per_failed_trial(rich, tmp_path):
+def test_junit_has_a_case_per_cell_per_requirement_in_a_cell_and_per_failed_trial(rich, tmp_path):
     suite = ElementTree.parse(WRITERS["junit"](rich, tmp_path / "a.xml")).getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
-        "8",
+        "14",
         "2",
         "1",
         "0",

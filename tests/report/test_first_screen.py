@@ -15,6 +15,14 @@ from steelyard.report import html
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
 RATE = Metric("rate", "1/s", "higher", "requests served")
 LATENCY = Metric("latency", "s", "lower", "of a request")
+COMPARE = {
+    "parameter": "build",
+    "baseline": "old",
+    "metrics": [],
+    "fail_on": "worse",
+    "margin": "5%",
+    "allow": [],
+}
 LEVELS = (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
 
 
@@ -66,6 +74,7 @@ def builds(build):
         parameters={"build": ["old", "new"]},
         metrics=[Metric("wall", "s", "lower", "elapsed time")],
         figures=lambda cell, _, rng: {"wall": rng.gauss(1, 0.01) * (1.2 if "new" in cell.key else 1)},
+        design={"compare": COMPARE},
     )
 
 
@@ -87,7 +96,7 @@ KINDS = {
     sweep: ("rate: best", "against"),
     search: ("highest rate while latency <= 20 ms: between 5190", "derived-0"),
     timeline: ("latency: ", "over0"),
-    builds: ("wall: best", "against"),
+    builds: ("wall: build=new is worse than build=old, by +", "against"),
     failures: ("rate: ", "against"),
 }
 

@@ -229,7 +229,7 @@ def test_sequential_stops_outliers_and_drift_are_told(build):
     text = "\n".join(lines(record))
     assert "repetitions stopped at precision: sequential" in text
     assert "outliers: tukey set aside 0 values" in text
-    assert "rate: repetitions are not independent in a=1." in text
+    assert "rate: in a=1 the figures rose by 169 % over the run, which makes" in text
 
 
 def test_quantiles_of_too_few_samples_are_told(build):

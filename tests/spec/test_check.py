@@ -37,7 +37,12 @@ SOUND = {
     "reset": "keep",
     "timeout": "5s",
     "retry": {"times": 2, "on": ["crashed"]},
-    "require": ["wall.median <= 3 s", {"that": "rate.max >= 1", "where": "n == 1"}],
+    "require": [
+        "wall.median <= 3 s",
+        {"that": "rate.max >= 1", "where": "n == 1"},
+        {"that": "wall.median <= 105%", "where": "n == 2", "against": "n == 1"},
+    ],
+    "compare": {"parameter": "n", "baseline": 2, "metrics": ["rate"], "fail_on": "worse", "margin": "5%"},
     "telemetry": {"every": "2s"},
     "outliers": "tukey",
     "tags": {"team": "storage", "rack": 4},
@@ -71,7 +76,7 @@ def test_one_wrong_key_gives_one_message(key, wrong):
 
 
 # What must also be said, because it is wrong without that key too.
-DEPENDENT = {"parameters": {("sample",), ("where",), ("workload",), ("require",)}}
+DEPENDENT = {"parameters": {("sample",), ("where",), ("workload",), ("require",), ("compare",)}}
 
 
 def test_a_key_is_never_ignored():

@@ -306,3 +306,27 @@ def test_a_planted_fifo_keeps_no_list_waiting(name: str, folder: RunFolder) -> N
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     assert glance(folder).state == "died"
+
+
+def test_disturbed_trials_count_as_whoever_looks_says(tmp_path):
+    marks = [
+        ({"kind": "disturbed", "reason": "steal"}, {"include"}),
+        ({"kind": "disturbed", "reason": "steal", "counted": True}, {"include", None}),
+        ({"kind": "fallback", "reason": "buffered"}, set()),
+    ]
+    for number, (mark, counting) in enumerate(marks):
+        folder = Store(tmp_path).create(f"run{number}")
+        with RunWriter(folder) as writer:
+            line = {
+                "trial": 1,
+                "attempt": 1,
+                "repetition": 1,
+                "parameters": {},
+                "status": "ok",
+                "seconds": 1.0,
+            }
+            writer.journal.write("trial-ended", **line, marks=[mark])
+        for disturbed in ("include", "exclude", None):
+            (trial,) = RunRecord(folder, disturbed=disturbed).trials
+            assert trial.result.poolable is (disturbed in counting), (mark, disturbed)
+            assert [one.reason for one in trial.marks] == [mark["reason"]], "a mark stays"

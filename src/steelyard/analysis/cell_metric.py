@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from steelyard.analysis.disturbed import AllTrials, all_trials
 from steelyard.model.metric import Metric
-from steelyard.stats.autocorrelation import Independence, independence
 from steelyard.stats.outliers import Policy, screen
 from steelyard.stats.sample import checked, median
 from steelyard.stats.summary import Summary, summarise
@@ -20,9 +19,9 @@ class CellMetric:
 
     `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
     is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
-    where there are any: worth a look, but no result. `independence` tells of drift among the values. `short`
-    are how many observations each trial had that has no figure, because a quantile needs more.
-    `with_disturbed` is the metric with the disturbed trials counted in, where there are any.
+    where there are any: worth a look, but no result. `short` are how many observations each trial had that
+    has no figure, because a quantile needs more. `with_disturbed` is the metric with the disturbed trials
+    counted in, where there are any.
     """
 
     metric: Metric
@@ -30,7 +29,6 @@ class CellMetric:
     values: tuple[float, ...]
     summary: Summary | None
     reason: str
-    independence: Independence | None
     marked: float | None = None
     short: tuple[int, ...] = ()
     with_disturbed: AllTrials | None = None
@@ -84,14 +82,13 @@ def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMe
     short = tuple(trial.short[metric.name] for trial in pooled if metric.name in trial.short)
     if not values:
         reason = too_few(metric, short) if short else f"no trial has a value of {metric.name}"
-        return CellMetric(metric, (), (), None, reason, None, short=short)
+        return CellMetric(metric, (), (), None, reason, short=short)
     try:
         summary = summarise(values, outliers=policy)
-        dependence = independence(values)
     except (ValueError, TypeError) as error:
         # One absurd figure must not cost the whole report.
-        return CellMetric(metric, (), (), None, f"{metric.name}: {error}", None)
-    return CellMetric(metric, numbers, values, summary, "", dependence, short=short)
+        return CellMetric(metric, (), (), None, f"{metric.name}: {error}")
+    return CellMetric(metric, numbers, values, summary, "", short=short)
 
 
 def too_few(metric: Metric, short: Sequence[int]) -> str:
@@ -109,7 +106,7 @@ def _unpooled(metric: Metric, trials: list[TrialRecord], reason: str) -> CellMet
         middle = median(sorted(checked(found)))
     except ValueError:
         middle = None
-    return CellMetric(metric, (), (), None, reason, None, middle)
+    return CellMetric(metric, (), (), None, reason, middle)
 
 
 def _why_nothing(trials: list[TrialRecord]) -> str:

@@ -1,4 +1,4 @@
-"""Two runs side by side, or several runs a side, cell by cell and metric by metric."""
+"""Two sides, cell by cell and metric by metric: a run or several each, or (`within`) levels of one run."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ class RunComparison:
     `compared` is ordered by metric, then by cell, and so is `valueless`, what could not be. `failing` are the
     cells of both in which trials of b failed. `gaps` are cells that some runs lack, `left_out` the metrics
     that all have and that were not compared. `differences` tell what else is not the same.
+
+    Where levels of a `parameter` are compared within one run, a is the baseline's and b are the others.
     """
 
     a: tuple[str, ...]
@@ -79,6 +81,7 @@ class RunComparison:
     gaps: tuple[Gap, ...]
     left_out: tuple[str, ...]
     differences: tuple[Difference, ...]
+    parameter: str = ""
 
     @property
     def across(self) -> tuple[Difference, ...]:
@@ -88,7 +91,7 @@ class RunComparison:
     @property
     def of_several(self) -> bool:
         """Whether it takes in how runs differ from each other."""
-        return len(self.a) + len(self.b) > 2
+        return not self.parameter and len(self.a) + len(self.b) > 2
 
     def only(self, which: Which) -> tuple[Cell, ...]:
         """The cells that no run of the other side has."""
@@ -140,17 +143,22 @@ def compare_runs(
     wanted = matching(shared.values(), metrics or ())
     wanted = wanted or _affordable(primary(shared.values(), asked), pairs, len(set(asked) & set(shared)))
     check_agreement([*before, *after], wanted)
-    compared, missing = _compared(wanted, pairs, failures=failures)
-    return RunComparison(
-        tuple(record.id for record in a),
-        tuple(record.id for record in b),
-        tuple(compared),
-        tuple(missing),
-        tuple(cell for pair in pairs for cell in pair.b if cell.failures),
-        tuple(gaps),
-        tuple(name for name in shared if name not in {metric.name for metric in wanted}),
-        other,
+    found = compare_cells(pairs, wanted, failures=failures)
+    return replace(
+        found,
+        a=tuple(record.id for record in a),
+        b=tuple(record.id for record in b),
+        gaps=tuple(gaps),
+        left_out=tuple(name for name in shared if name not in {metric.name for metric in wanted}),
+        differences=other,
     )
+
+
+def compare_cells(pairs: Sequence[Pair], metrics: Sequence[Metric], *, failures: bool) -> RunComparison:
+    """Compare these cells in these metrics as one family; whose they are, and what they lack, is not said."""
+    compared, missing = _compared(metrics, pairs, failures=failures)
+    failing = tuple(cell for pair in pairs for cell in pair.b if cell.failures)
+    return RunComparison((), (), tuple(compared), tuple(missing), failing, (), (), ())
 
 
 def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Metric]:
@@ -169,7 +177,7 @@ def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Me
 
 
 def _compared(
-    metrics: Sequence[Metric], pairs: list[Pair], *, failures: bool
+    metrics: Sequence[Metric], pairs: Sequence[Pair], *, failures: bool
 ) -> tuple[Iterator[ComparedCell], list[Valueless]]:
     measured: list[Samples] = []
     missing: list[Valueless] = []

@@ -64,7 +64,7 @@ def cell_rows(summary: RunSummary, metric: str) -> list[Row]:
 
 
 def _state(trial: TrialRecord, dropped: set[int]) -> str:
-    if trial.marks:
+    if trial.marks and not trial.result.poolable:
         return trial.marks[0].kind
     return "set aside" if trial.number in dropped else "counted"
 

@@ -34,11 +34,40 @@ ALLOWABLE = (Kind.FAILED, Kind.MISSING, Kind.FEW)
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a gate does not pass, in one cell. `reason` is a sentence without its end."""
+    """Why a gate does not pass, in one cell. `reason` is a sentence without its end, of a `metric` if any."""
 
     kind: Kind
     cell: Cell
     reason: str
+    metric: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What lets a comparison pass: kinds of objections that are allowed, and a margin (0.05 is 5 %)."""
+
+    allowed: tuple[str, ...] = ()
+    margin: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A comparison and what its gate says of it, which is nothing where there is no gate."""
+
+    comparison: RunComparison
+    gate: Gate | None = None
+
+    @property
+    def objections(self) -> tuple[Objection, ...]:
+        """What is not allowed."""
+        if self.gate is None:
+            return ()
+        return objections(self.comparison, self.gate.allowed, margin=self.gate.margin)
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing speaks against it; where nothing could be compared, nothing speaks for it."""
+        return self.gate is None or bool(self.comparison.compared and not self.objections)
 
 
 def objections(
@@ -62,8 +91,10 @@ def _judged(compared: Iterable[ComparedCell], margin: float | None) -> Iterator[
         if kind is Kind.FEW:
             few.append(one)
         elif kind:
-            yield Objection(kind, one.cell, f"{one.metric.name}: {_why(one, kind, margin)}")
-    yield from (Objection(Kind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}") for one in few)
+            reason = f"{one.metric.name}: {_why(one, kind, margin)}"
+            yield Objection(kind, one.cell, reason, one.metric.name)
+    for one in few:
+        yield Objection(Kind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}", one.metric.name)
 
 
 def _kind(one: ComparedCell, margin: float | None) -> Kind | None:
@@ -101,7 +132,8 @@ def stays_within(found: Comparison, margin: float) -> bool:
 
 
 def _gaps(comparison: RunComparison) -> Iterator[Objection]:
-    yield from (Objection(Kind.MISSING, gap.cell, _missing(gap)) for gap in comparison.gaps)
+    of_levels = f"no cell with {' '.join(comparison.a)} is like it" if comparison.parameter else ""
+    yield from (Objection(Kind.MISSING, gap.cell, of_levels or _missing(gap)) for gap in comparison.gaps)
     yield from (Objection(Kind.FAILED, cell.cell, _failed(cell)) for cell in comparison.failing)
     crashed = {cell.cell.key for cell in comparison.failing if cell.failures == len(cell.trials)}
     for one in comparison.valueless:

@@ -15,10 +15,11 @@ FEWEST_LEADING = 4
 
 
 def named(design: Mapping[str, Any]) -> list[str]:
-    """The metrics that the experiment itself asks about: in its search, its requirements, its stop rule; then
-    those that it computes or declares, which its workload would not have by itself.
+    """The metrics that the experiment itself asks about: in its search, its comparison, its requirements, its
+    stop rule; then those that it computes or declares, which its workload would not have by itself.
     """
     required = [str(design["find"].get("metric", ""))] if design.get("find") else []
+    required += map(str, (design.get("compare") or {}).get("metrics") or ())
     required += [str(entry.get("metric", "")) for entry in design.get("require", ())]
     until = (design.get("repeat") or {}).get("until") or {}
     declared = (name for part in design.get("workload") or () for name in _declared(part))

@@ -52,13 +52,23 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A requirement and its ruling in every cell that it applies to. `metric` is None when undeclared."""
+    """A requirement and its ruling in every cell that it applies to. `metric` is None when undeclared.
+
+    With `against` it is on a ratio to other cells: `metric` is then that ratio.
+    """
 
     requirement: Requirement
     over: OverRepetitions
     where: str
     metric: Metric | None
     rulings: tuple[Ruling, ...]
+    against: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The requirement with its conditions."""
+        where = f" where {self.where}" if self.where else ""
+        return self.requirement.text + where + (f" against {self.against}" if self.against else "")
 
     def having(self, *verdicts: Verdict) -> list[Ruling]:
         """The rulings with one of these verdicts."""
@@ -114,6 +124,10 @@ def _judged(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) ->
         raise StoreError(f"run {summary.run}: a recorded requirement cannot be read: {error}") from error
     metric = record.metrics.get(requirement.metric)
     over = requirement.over_repetitions or (metric.over_repetitions if metric else "median")
+    if against := str(entry.get("against") or ""):
+        from steelyard.analysis.ratio import judge_ratio  # comparing loads numpy, which few runs need
+
+        return judge_ratio(Judged(requirement, over, where, metric, (), against), record, summary)
     rulings = (_ruling(requirement, over, cell, condition) for cell in summary.cells)
     return Judged(requirement, over, where, metric, tuple(ruling for ruling in rulings if ruling))
 
@@ -130,7 +144,7 @@ def _ruling(
     measured = cell.metrics.get(requirement.metric)
     if measured is None:
         return Ruling(cell.cell, Verdict.MISSING, None, None, f"there is no metric {requirement.metric}")
-    return _on_samples(_decided(replace(requirement, over_repetitions=over), cell, measured), measured)
+    return on_samples(_decided(replace(requirement, over_repetitions=over), cell, measured), measured)
 
 
 def _decided(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
@@ -144,10 +158,10 @@ def _decided(requirement: Requirement, cell: CellSummary, measured: CellMetric) 
     if few:
         note = f"all {found.summary.n_total} trials decide, {found.under}"
         return replace(other, note="; ".join(filter(None, (note, other.note))), under=found.under)
-    return _opposed(ruling, other, found.under)
+    return opposed(ruling, other, found.under)
 
 
-def _on_samples(ruling: Ruling, measured: CellMetric) -> Ruling:
+def on_samples(ruling: Ruling, measured: CellMetric) -> Ruling:
     """A quantile that some trials have too few samples for cannot be met by those that have enough."""
     if not measured.short or ruling.value is None:
         return ruling
@@ -156,7 +170,7 @@ def _on_samples(ruling: Ruling, measured: CellMetric) -> Ruling:
     return replace(ruling, verdict=verdict, note=note)
 
 
-def _opposed(ruling: Ruling, other: Ruling, under: str) -> Ruling:
+def opposed(ruling: Ruling, other: Ruling, under: str) -> Ruling:
     """What is met by the trials that count and not met by all of them, or the other way round, is open."""
     if {ruling.verdict, other.verdict} != {Verdict.MET, Verdict.NOT_MET}:
         return ruling

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.analysis.cell_metric import CellMetric
+from steelyard.analysis.disturbed import AllTrials
 from steelyard.analysis.sides import Pair, Which
 from steelyard.analysis.summary import CellSummary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
+from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.comparison import Comparison, compare
 from steelyard.stats.detectable import smallest_change
 from steelyard.stats.holding import is_too_much
+from steelyard.stats.paired import compare_pairs, smallest_change_of_pairs
 from steelyard.stats.several import compare_several, smallest_change_of_runs
+
+Counted = CellMetric | AllTrials
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """The values of a metric in a cell, run by run, and how many trials failed that count.
 
-    `everything` is the same with the values of disturbed trials, where there are any that do not count.
+    With `paired` the values of both were measured side by side, one of each after the other. `everything` is
+    the same with the values of disturbed trials, where there are any that do not count.
     """
 
     cell: Cell
@@ -29,6 +35,7 @@ class Samples:
     b: list[tuple[float, ...]]
     failed: tuple[int, int]
     of_several: bool
+    paired: bool = False
     under: str = ""
     everything: Samples | None = None
 
@@ -39,12 +46,19 @@ class Samples:
         before, after = (sum(map(_too_much, side)) for side in (pair.a, pair.b))
         failed = (before, after) if failures and metric.better != "none" else (0, 0)
         under = [f"a {one.under}" for one in a if one.under] + [f"b {one.under}" for one in b if one.under]
-        values = _each(a, _values), _each(b, _values)
-        found = cls(pair.cell, metric, *values, failed, pair.of_several, "; ".join(under))
+        empty = cls(pair.cell, metric, [], [], failed, pair.of_several, under="; ".join(under))
+        found = empty._having(pair, [_counted(one) for one in a], [_counted(one) for one in b])
         if not any(one.with_disturbed and not one.fallen_back_on for one in (*a, *b)):
             return found
-        everything = replace(found, a=_each(a, _all_values), b=_each(b, _all_values))
+        everything = empty._having(pair, [_all(one) for one in a], [_all(one) for one in b])
         return replace(found, everything=everything)
+
+    def _having(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
+        """With the values of these, of each run that has any."""
+        values = ([one.values for one in side if one.values] for side in (a, b))
+        beside = pair.in_blocks and not any(self.failed) and take_turns(a[0].trials, b[0].trials)
+        first, second = values
+        return replace(self, a=first, b=second, paired=beside)
 
     @property
     def empty_side(self) -> Which | None:
@@ -59,29 +73,39 @@ class Samples:
         if self.of_several:
             return compare_several(self.a, self.b, better=self.metric.better, failed=self.failed)
         a, b = (side[0] if side else () for side in (self.a, self.b))
+        if self.paired:
+            return compare_pairs(a, b, better=self.metric.better)
         return compare(a, b, better=self.metric.better, failed=self.failed)
 
     def smallest_change(self, found: Comparison, alpha: float) -> float | None:
         """The least change for the worse that these values would have shown at `alpha`; None if unknown."""
         if self.of_several:
             return smallest_change_of_runs(self.a, self.b, better=self.metric.better, alpha=alpha)
+        if self.paired:
+            return smallest_change_of_pairs(self.a[0], self.b[0], better=self.metric.better, alpha=alpha)
         return smallest_change(self.a[0], self.b[0], found, alpha=alpha) if self.a and self.b else None
 
 
-def _each(
-    side: list[CellMetric], values: Callable[[CellMetric], tuple[float, ...]]
-) -> list[tuple[float, ...]]:
-    """The values of each run that has any."""
-    return [found for one in side if (found := values(one))]
+def take_turns(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether enough trials, by their numbers, were made in pairs: the first of each, then the second.
+
+    A pair may overlap with the one before and after it, as where a disturbed trial was made again, and with
+    no other: cells that were measured one after the other, or that lack trials, have no pairs. It looks at no
+    value, so it may choose the test.
+    """
+    if len(a) != len(b) or len(a) < SMALLEST_SAMPLE:
+        return False
+    pairs = [sorted(pair) for pair in zip(a, b, strict=True)]
+    return all(last < first for (_, last), (first, _) in zip(pairs, pairs[2:], strict=False))
 
 
-def _values(one: CellMetric) -> tuple[float, ...]:
-    """Of the trials that count; of all where too few do, as tables show it."""
-    return one.fallen_back_on.values if one.fallen_back_on else one.values
+def _counted(one: CellMetric) -> Counted:
+    """The trials that count; all where too few do, as tables show it."""
+    return one.fallen_back_on or one
 
 
-def _all_values(one: CellMetric) -> tuple[float, ...]:
-    return one.with_disturbed.values if one.with_disturbed else one.values
+def _all(one: CellMetric) -> Counted:
+    return one.with_disturbed or one
 
 
 def _too_much(cell: CellSummary) -> int:

@@ -10,6 +10,7 @@ from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell, show_level
+from steelyard.store.reader import RunRecord
 
 Which = Literal["a", "b"]
 _Levels = frozenset[tuple[str, str]]
@@ -17,11 +18,15 @@ _Levels = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A cell that both sides have; `a` and `b` are its summaries, one for each run that has it."""
+    """A cell that both sides have; `a` and `b` are its summaries, one for each run that has it.
+
+    `in_blocks`: both are cells of one run in blocks, so their trials may have been made side by side.
+    """
 
     cell: Cell
     a: tuple[CellSummary, ...]
     b: tuple[CellSummary, ...]
+    in_blocks: bool = False
 
     @property
     def of_several(self) -> bool:
@@ -37,6 +42,11 @@ class Gap:
     which: Which
     runs: tuple[str, ...]
     whole: bool
+
+
+def in_blocks(record: RunRecord) -> bool:
+    """Whether a run measures each cell once before it measures any again."""
+    return record.design.get("order") == "blocked"
 
 
 def match(a: Sequence[RunSummary], b: Sequence[RunSummary]) -> tuple[list[Pair], list[Gap]]:

@@ -141,7 +141,7 @@ def _cell(cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], po
             if trial.result.status == "failed"
         ),
         marked=_tallies(
-            (mark.kind, mark.reason, mark.gist, trial.number)
+            (f"{mark.kind}, counted" if mark.counted else mark.kind, mark.reason, mark.gist, trial.number)
             for trial in trials
             for mark in trial.marks
             if trial.result.status != "failed"

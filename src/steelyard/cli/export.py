@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, run_argument, store_option
+from steelyard.cli.options import disturbed_option, found_run, run_argument, store_option
 from steelyard.cli.terminal import echo
+from steelyard.model.trial import Disturbed
 
 _ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
 
@@ -16,20 +17,21 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
 @run_argument()
 @click.option("--as", "form", type=click.Choice(list(_ENDINGS)), required=True)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
+@disturbed_option
 @store_option
-def command(run: str, form: str, output: str | None, store: str | None) -> int:
+def command(run: str, form: str, output: str | None, disturbed: Disturbed | None, store: str | None) -> int:
     """Export RUN for other programs, and print the file's path.
 
     \b
     steelyard export last --as csv -o result.csv       one row per trial and metric
     steelyard export last --as parquet                 the same, with types
     steelyard export last --as json                    the whole summary
-    steelyard export last --as junit                   requirements as test cases, for CI
+    steelyard export last --as junit                   cells, requirements, comparison as test cases, for CI
     """
     from steelyard.report import export
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run))
+    record = RunRecord(found_run(store, run), disturbed=disturbed)
     path = Path(output) if output else record.folder.derived_file(f"{record.id}.{_ENDINGS[form]}")
     writers = {
         "csv": export.write_csv,

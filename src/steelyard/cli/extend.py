@@ -6,15 +6,21 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, json_option, run_argument, site_option, store_option
+from steelyard.cli.options import (
+    found_run,
+    json_option,
+    level_option,
+    named_levels,
+    run_argument,
+    site_option,
+    store_option,
+)
 from steelyard.errors import UsageError
 
 
 @click.command()
 @run_argument()
-@click.option(
-    "-p", "--level", "levels", multiple=True, metavar="NAME=A,B", help="Levels to add; may be repeated"
-)
+@level_option("Levels to add")
 @click.option(
     "--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, more than before"
 )
@@ -56,18 +62,9 @@ def command(
     extend(
         folder,
         chosen_store(store),
-        levels=dict(_level(text) for text in levels),
+        levels=dict(map(named_levels, levels)),
         repeat=repeat,
         choices=Choices(site, Path(scratch) if scratch else None, beside),
         observer=observer(quiet=quiet or as_json),
     )
     return finish(folder, as_json=as_json, undecided="fail")
-
-
-def _level(text: str) -> tuple[str, list[int | float | str]]:
-    from steelyard.cli.bare import number_or_text
-
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise UsageError(f"'{text}' is not NAME=LEVEL,LEVEL", hint="for example: -p outstanding=128,256")
-    return name, [number_or_text(value) for value in values.split(",")]

@@ -8,15 +8,19 @@ from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from steelyard.analysis.derived import derive
+from steelyard.analysis.gate import Gated
 from steelyard.analysis.requirements import Judged, failed, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
+from steelyard.analysis.within import own_comparison
 from steelyard.cli.options import print_json
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
 from steelyard.printable import one_line
+from steelyard.report.comparison import comparison_lines, gate_lines
 from steelyard.report.findings import finding_lines, sections
 from steelyard.report.heading import place
 from steelyard.report.plain import plain_derived, plain_run
+from steelyard.report.sections.comparison import compared as section_of
 from steelyard.report.sections.outcome import outcome
 from steelyard.report.table import result_lines
 from steelyard.store.layout import RunFolder
@@ -30,13 +34,14 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     record = RunRecord(folder)
     summary = summarise_run(record)
     judged = judge(record, summary)
-    print_results(record, summary, judged, as_json=as_json)
+    compared = own_comparison(record, summary)
+    print_results(record, summary, judged, compared, as_json=as_json)
     report = _report(record)
     if report and not as_json:
         echo(report)
     if record.trials and all(trial.result.status == "failed" for trial in record.trials):
         return 3  # not one trial gave a figure: the run was not carried out
-    if failed(judged, cast(Literal["fail", "pass"], undecided)):
+    if failed(judged, cast(Literal["fail", "pass"], undecided)) or not (compared is None or compared.passes):
         return 1
     if record.trials and not any(trial.result.poolable for trial in record.trials):
         echo("the exit code is 3, as no trial counts; the marks say why", err=True)
@@ -48,6 +53,7 @@ def print_results(
     record: RunRecord,
     summary: RunSummary,
     judged: tuple[Judged, ...],
+    compared: Gated | None,
     *,
     as_json: bool,
     both: bool = False,
@@ -61,16 +67,18 @@ def print_results(
     """
     shown, derived = summary.only(metrics), derive(record, summary)
     if as_json:
-        everything = plain_run(shown, judged) | {"derived": plain_derived(derived)}
+        everything = plain_run(shown, judged, compared) | {"derived": plain_derived(derived)}
         print_json({**everything, "site": record.site})
         return
     if where := place(record):
         echo(where)
     columns, most = (shutil.get_terminal_size().columns, MOST_CELLS) if sys.stdout.isatty() else (None, None)
     lines = result_lines(shown, judged, columns=columns, most=most, both=both)
-    short = outcome(record, summary, judged, sections(derived))
-    answer = [one_line(text) for text in (short.answer, *short.failures)]
-    echo("\n".join([*lines, *finding_lines(derived), "", *answer]))
+    lines += finding_lines(derived)
+    lines += ["", *comparison_lines(compared.comparison), *gate_lines(compared)] if compared else []
+    within = section_of(compared) if compared else None
+    short = outcome(record, summary, judged, sections(derived), within)
+    echo("\n".join([*lines, "", *map(one_line, (short.answer, *short.failures))]))
 
 
 def _report(record: RunRecord) -> Any:

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from steelyard.cli.terminal import echo
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UsageError
 from steelyard.printable import one_line
 from steelyard.spec.stores import chosen_store
 from steelyard.store.layout import RunFolder
@@ -140,6 +140,29 @@ def job_options(function: Function) -> Function:
             function
         )
     return function
+
+
+def level_option(text: str) -> Callable[[Function], Function]:
+    """`-p NAME=A,B`, again and again; see `named_levels`."""
+    return click.option(
+        "-p", "--level", "levels", multiple=True, metavar="NAME=A,B", help=f"{text}; may be repeated"
+    )
+
+
+def named_levels(text: str) -> tuple[str, list[int | float | str]]:
+    """`outstanding=128,256` as a name and levels. Raises UsageError."""
+    from steelyard.cli.bare import number_or_text
+
+    name, equals, values = text.partition("=")
+    if not (name and equals and values):
+        raise UsageError(f"'{text}' is not NAME=LEVEL,LEVEL", hint="for example: -p outstanding=128,256")
+    return name, [number_or_text(value) for value in values.split(",")]
+
+
+def disturbed_option(function: Function) -> Function:
+    """`--disturbed include|exclude`, for who looks at a run."""
+    text = "Count disturbed trials, or leave them out, whatever the run did"
+    return click.option("--disturbed", type=click.Choice(["include", "exclude"]), help=text)(function)
 
 
 def store_option(function: Function) -> Function:

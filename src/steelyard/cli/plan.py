@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import json_option, print_json, site_option, store_option
+from steelyard.cli.options import (
+    json_option,
+    level_option,
+    named_levels,
+    print_json,
+    site_option,
+    store_option,
+)
 from steelyard.cli.terminal import echo
+from steelyard.model.trial import show_level
 from steelyard.units import show, show_span
 
 if TYPE_CHECKING:
@@ -23,9 +31,17 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(dir_okay=False))
 @site_option("Where it would run, as local:4; wins over the file's `site`")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data would go")
+@level_option("Levels of a parameter, as for run")
 @store_option
 @json_option
-def command(file: str, site: str | None, scratch: str | None, store: str | None, as_json: bool) -> int:
+def command(
+    file: str,
+    site: str | None,
+    scratch: str | None,
+    levels: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+) -> int:
     """Show what FILE would run: cells, order, time, disk, commands, and what the machine lacks.
 
     \b
@@ -36,10 +52,13 @@ def command(file: str, site: str | None, scratch: str | None, store: str | None,
     """
     from steelyard.controller.choices import Choices, chosen_site
     from steelyard.controller.preview import preview
+    from steelyard.spec.change import changed
     from steelyard.spec.load import load
     from steelyard.spec.stores import chosen_store
 
-    experiment, _ = load(Path(file))
+    experiment, text = load(Path(file))
+    if levels:
+        experiment, _ = changed(text, file, {}, dict(map(named_levels, levels)))
     named = chosen_site(Choices(site), experiment)
     where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or chosen_store(store).scratch).absolute()
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
@@ -68,6 +87,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
+        *_compare_lines(experiment),
         *_beside_lines(experiment),
         *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
         "commands of one trial:",
@@ -75,6 +95,18 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         *(f"warning: {text}" for text in found.warnings),
         *_lacks(found),
     ]
+
+
+def _compare_lines(experiment: Any) -> list[str]:
+    """What is compared within the run, and what that may come to."""
+    asked = experiment.compare
+    if asked is None:
+        return []
+    gate = ", and the exit code is 1 where one is worse" if asked.fail_on else ""
+    if asked.margin:
+        gate = f", and the exit code is 1 unless each is shown to be at most {asked.margin} worse"
+    baseline = show_level(asked.chosen(experiment.parameters))
+    return [f"compare  each {asked.parameter} with {baseline}{gate}"]
 
 
 def _size(found: Preview) -> str:

@@ -91,7 +91,7 @@ class Bar(Lines):
 
     def trial_ended(self, result: Result, message: str, progress: State) -> None:
         """The bar moves; what went wrong stays above it."""
-        if result.status == "failed" or result.marks:
+        if not result.poolable:
             self._screen.print(f"{named(result.trial)}  {_how(result, message)}")
         self._move(progress, named(result.trial))
 
@@ -141,6 +141,6 @@ def _amount(progress: State) -> str:
 def _how(result: Result, message: str) -> str:
     if result.status == "failed":
         return f"FAILED ({result.category}): {message}"
-    if result.marks:
+    if not result.poolable:
         return "ok, marked: " + "; ".join(mark.reason for mark in result.marks)
     return "ok"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import found_run, metric_option, run_argument, store_option
+from steelyard.cli.options import disturbed_option, found_run, metric_option, run_argument, store_option
 from steelyard.cli.terminal import echo
+from steelyard.model.trial import Disturbed
 
 
 @click.command()
@@ -20,6 +21,7 @@ from steelyard.cli.terminal import echo
     help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
 )
 @metric_option("Report this metric alone; repeatable, and may be a pattern such as 'latency_*'")
+@disturbed_option
 @store_option
 def command(
     run: str,
@@ -27,6 +29,7 @@ def command(
     output: str | None,
     outliers: str | None,
     metrics: tuple[str, ...],
+    disturbed: Disturbed | None,
     store: str | None,
 ) -> int:
     """Write the report of RUN and print its path.
@@ -41,7 +44,7 @@ def command(
     from steelyard.report import html, markdown
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run))
+    record = RunRecord(found_run(store, run), disturbed=disturbed)
     name = "report.html" if form == "html" else "report.md"
     path = Path(output) if output else record.folder.derived_file(name)
     writer = html if form == "html" else markdown

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import AfterDashes, job_options, json_option, site_option, store_option
+from steelyard.cli.options import (
+    AfterDashes,
+    job_options,
+    json_option,
+    level_option,
+    named_levels,
+    site_option,
+    store_option,
+)
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
@@ -19,6 +27,7 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
 @site_option("Where to run, as local:4 or ssh:hosts.yaml; wins over the file's `site`")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, for this run")
+@level_option("Levels of a parameter, for this run")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the order, for this run")
 @job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
@@ -44,6 +53,7 @@ def command(
     site: str | None,
     scratch: str | None,
     repeat: int | None,
+    levels: tuple[str, ...],
     seed: int | None,
     detach: bool,
     chain: bool,
@@ -61,6 +71,7 @@ def command(
     steelyard run examples/hello.yaml
     steelyard run examples/lockstep.yaml --site local:4
     steelyard run ska1.yaml --scratch /mnt/nvme --repeat 10
+    steelyard run examples/ab.yaml -p build=old,copy
     steelyard run ska1.yaml --site slurm:4 --chain -- --constraint=ib
     steelyard run -- sleep '{0.1,0.2}'
     steelyard run -- ./solver --threads '{1..4}' --mesh '{small,large}'
@@ -80,7 +91,7 @@ def command(
         echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
     options, words = (words, ()) if file else ((), words)
     experiment, text, origin = _experiment(
-        file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}
+        file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}, levels
     )
     where = chosen_store(store)
     jobs = JobChoices(detach, chain, split, options)
@@ -95,7 +106,7 @@ def command(
 
 
 def _experiment(
-    file: str | None, words: tuple[str, ...], changes: dict[str, Any]
+    file: str | None, words: tuple[str, ...], changes: dict[str, Any], levels: tuple[str, ...]
 ) -> tuple[Any, str, Path | None]:
     """The experiment, the text to keep of it, and the folder that it comes from."""
     from steelyard.cli.bare import experiment_of
@@ -105,10 +116,12 @@ def _experiment(
     if file is None and not words:
         raise UsageError("what shall run?", hint="steelyard run FILE, or steelyard run -- COMMAND …")
     wanted = {key: value for key, value in changes.items() if value is not None}
+    if file is None and levels:
+        raise UsageError("-p sets levels of a FILE's parameters; a command has its own in braces")
     if file is None:
         return (*from_tree({**experiment_of(words), **wanted}), None)
     path = Path(file)
     experiment, text = load(path)
-    if wanted:
-        experiment, text = changed(text, str(path), wanted)
+    if wanted or levels:
+        experiment, text = changed(text, str(path), wanted, dict(map(named_levels, levels)))
     return experiment, text, path.absolute().parent

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from steelyard.cli.options import found_run, json_option, metric_option, run_argument, store_option
+from steelyard.cli.options import (
+    disturbed_option,
+    found_run,
+    json_option,
+    metric_option,
+    run_argument,
+    store_option,
+)
+from steelyard.model.trial import Disturbed
 
 
 @click.command()
@@ -19,6 +27,7 @@ from steelyard.cli.options import found_run, json_option, metric_option, run_arg
 )
 @metric_option("Show this metric alone; repeatable, and may be a pattern such as 'latency_*'")
 @click.option("--with-disturbed", is_flag=True, help="Each cell also with its disturbed trials counted in")
+@disturbed_option
 @store_option
 @json_option
 def command(
@@ -27,6 +36,7 @@ def command(
     outliers: str | None,
     metrics: tuple[str, ...],
     with_disturbed: bool,
+    disturbed: Disturbed | None,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -38,18 +48,20 @@ def command(
     steelyard show last --metric ratio --metric 'latency_*'
     steelyard show last --outliers mad
     steelyard show last --with-disturbed
+    steelyard show last --disturbed include
     """
     from steelyard.analysis.requirements import judge
     from steelyard.analysis.summary import summarise_run
+    from steelyard.analysis.within import own_comparison
     from steelyard.cli.finish import print_results
     from steelyard.cli.options import print_json
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run))
+    record = RunRecord(found_run(store, run), disturbed=disturbed)
     if trial is not None:
         print_json(record.trial_page(trial))
         return 0
     summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
-    judged = judge(record, summary)
-    print_results(record, summary, judged, as_json=as_json, both=with_disturbed, metrics=metrics)
+    judged, compared = judge(record, summary), own_comparison(record, summary)
+    print_results(record, summary, judged, compared, as_json=as_json, both=with_disturbed, metrics=metrics)
     return 0

@@ -19,7 +19,8 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
     file = experiment.as_file()
     metrics = declared_metrics(experiment, design.cells).values()
     required = [
-        {"where": entry.where, **_plain(Requirement.parse(entry.that))} for entry in experiment.require
+        {"where": entry.where, "against": entry.against, **_plain(Requirement.parse(entry.that))}
+        for entry in experiment.require
     ]
     return {
         "experiment": experiment.experiment,
@@ -38,12 +39,21 @@ def described(experiment: Experiment, design: Design) -> dict[str, Any]:
         "tags": dict(experiment.tags),
         "metrics": [_plain(metric) for metric in metrics],
         "require": required,
+        "compare": _compare(experiment),
         "find": design.sought.record() if design.sought else None,
         "roles": {name: role.model_dump(mode="json") for name, role in experiment.roles.items()},
         "derive": [entry.model_dump(mode="json", exclude_none=True) for entry in experiment.derive],
         "prices": experiment.prices.model_dump(mode="json") if experiment.prices else None,
         "cells": [dict(cell.parameters) for cell in design.cells],
     }
+
+
+def _compare(experiment: Experiment) -> dict[str, Any] | None:
+    """What is compared within the run, with the baseline that was chosen."""
+    if experiment.compare is None:
+        return None
+    asked = experiment.compare.model_dump(mode="json")
+    return {**asked, "baseline": experiment.compare.chosen(experiment.parameters)}
 
 
 def as_begun(experiment: Experiment, record: RunRecord) -> Experiment:

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,10 +189,9 @@ class TrialRunner:
 
     def _judge(self, account: Account, marks: list[Mark]) -> None:
         """Disturbed trials do not count, unless the file says that they do; then that is a warning."""
-        if self.experiment.disturbed != "include":
-            account.marks += marks
-        elif marks:
-            account.facts["disturbed_and_counted"] = [mark.reason for mark in marks]
+        counted = self.experiment.disturbed == "include"
+        account.marks += [replace(mark, counted=counted) for mark in marks]
+        if counted and marks:
             account.warnings.append(
                 "some trials were disturbed and count all the same, as 'disturbed: include' asks"
             )

@@ -18,6 +18,7 @@ from pydantic import (
     field_validator,
 )
 
+from steelyard.model.compare import Compare, widened_compare
 from steelyard.model.computed import Computed
 from steelyard.model.derive import Derive
 from steelyard.model.find import Find
@@ -103,6 +104,10 @@ class Experiment(Part):
     )
     zip: tuple[tuple[str, ...], ...] = Field((), description="Parameters whose levels go in step")
     sample: Sample | None = Field(None, description="How parameters given by `between` are drawn")
+    compare: Annotated[Compare, BeforeValidator(widened_compare)] | None = Field(
+        None,
+        description="Compare the levels of one parameter within the run, and perhaps fail on a worse one",
+    )
     find: Find | None = Field(None, description="Search one parameter for the limit of a condition")
     where: str | bool | None = Field(None, description="Keep only cells for which this is true")
     workload: Annotated[

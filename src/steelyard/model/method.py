@@ -121,10 +121,17 @@ def sound(condition: str | None) -> str | None:
 
 
 class Require(Part):
-    """A requirement on a metric, for every cell or for those that `where` picks."""
+    """A requirement on a metric, for every cell or for those that `where` picks.
+
+    With `against` it is one on their ratio to other cells:
+    `{that: wall.median <= 105%, where: build == 'new', against: build == 'old'}`.
+    """
 
     that: str = Field(description="METRIC.median, a comparison and a value, such as wall.median <= 2 s")
     where: str | None = Field(None, description="Only cells for which this is true")
+    against: str | None = Field(
+        None, description="The cells that those of `where` are divided by, alike in all other parameters"
+    )
 
     @field_validator("that")
     @classmethod
@@ -135,10 +142,16 @@ class Require(Part):
             raise ValueError(error.message) from None
         return value
 
-    @field_validator("where")
+    @field_validator("where", "against")
     @classmethod
     def _condition(cls, value: str | None) -> str | None:
         return sound(value)
+
+    @model_validator(mode="after")
+    def _has_two_sides(self) -> Self:
+        if self.against is not None and self.where is None:
+            raise ValueError("'against' divides the cells of 'where' by others; add 'where'")
+        return self
 
 
 class Retry(Part):

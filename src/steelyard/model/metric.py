@@ -94,7 +94,8 @@ class Mark:
     `incomplete`: an event of the timeline did not happen, or was not complete when its phase ended; the phase
     left processes behind; or some copies lack what a figure of all of them is made of.
 
-    `cause` says in a word or two what it was, `amount` how much of it, in `unit`; both may be left out.
+    `cause` says in a word or two what it was, `amount` how much of it, in `unit`; both may be left out. What
+    is `counted` is told and pooled all the same, as somebody asks for it.
     """
 
     kind: Literal["fallback", "disturbed", "incomplete"]
@@ -102,6 +103,7 @@ class Mark:
     cause: str = ""
     amount: float | None = None
     unit: str = ""
+    counted: bool = False
 
     @property
     def gist(self) -> str:
@@ -110,7 +112,7 @@ class Mark:
 
     def record(self) -> dict[str, Any]:
         """For the journal."""
-        return {name: value for name, value in asdict(self).items() if value not in ("", None)}
+        return {name: value for name, value in asdict(self).items() if value not in ("", None, False)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 _AMBIGUOUS = re.compile(r"[\s=']|^$|^[-+.]?\d[\d.eE+-]*$|^(true|false|null)$")
 Scalar = int | float | str | bool | None
+Disturbed = Literal["include", "exclude"]
+"""Whether trials count that something else disturbed, whatever was asked when they were made."""
 FailureCategory = Literal[
     "tool-missing",  # the program is not on the host, or may not be executed
     "crashed",  # it ended with a code other than 0, or by a signal that we did not send
@@ -54,10 +56,10 @@ class Trial:
 class Result:
     """What the design and the statistics need of a finished trial.
 
-    `metrics` hold scalars in base units. `marks` non-empty: kept, shown, never pooled. `seconds`: how long
-    the trial took altogether, preparation included. `copies` counts the simultaneous instances of the
-    measured workload over all hosts, `on` names those hosts; empty where the record does not say, which then
-    means one copy on one host.
+    `metrics` hold scalars in base units. With `marks` that are not counted it is kept and shown, and never
+    pooled. `seconds`: how long the trial took altogether, preparation included. `copies` counts the
+    simultaneous instances of the measured workload over all hosts, `on` names those hosts; empty where the
+    record does not say, which then means one copy on one host.
     """
 
     trial: Trial
@@ -72,12 +74,13 @@ class Result:
     @property
     def poolable(self) -> bool:
         """Whether its metrics may stand beside the others in a summary."""
-        return self.status == "ok" and not self.marks
+        return self.status == "ok" and all(mark.counted for mark in self.marks)
 
     @property
     def disturbed(self) -> bool:
         """Whether it ended well and only a disturbance speaks against it, so that another one may count."""
-        return self.status == "ok" and bool(self.marks) and all(m.kind == "disturbed" for m in self.marks)
+        uncounted = [mark.kind for mark in self.marks if not mark.counted]
+        return self.status == "ok" and set(uncounted) == {"disturbed"}
 
 
 def show_level(value: Scalar) -> str:

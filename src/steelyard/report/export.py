@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.analysis.derived import derive
+from steelyard.analysis.gate import Gated
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.within import own_comparison
 from steelyard.errors import StoreError
 from steelyard.printable import printable
+from steelyard.report import html, markdown
 from steelyard.report.files import aside, write_text
-from steelyard.report.junit import junit
-from steelyard.report.plain import plain_derived, plain_run
+from steelyard.report.junit import junit, junit_comparison, seconds_of
+from steelyard.report.plain import plain_comparison, plain_derived, plain_run
+from steelyard.report.sections.comparison import compared
 from steelyard.report.tidy import Kind, Tidy, tidy
 from steelyard.store.reader import RunRecord
 
@@ -51,15 +55,27 @@ def write_parquet(record: RunRecord, path: Path) -> Path:
 def write_json(record: RunRecord, path: Path) -> Path:
     """The whole summary, see `plain`."""
     summary = summarise_run(record)
-    content = plain_run(summary, judge(record, summary))
+    content = plain_run(summary, judge(record, summary), own_comparison(record, summary))
     content["derived"] = plain_derived(derive(record, summary))
     return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def write_junit(record: RunRecord, path: Path) -> Path:
-    """Requirements and failed trials, see `junit`."""
+    """Cells, requirements, the comparison and failed trials, see `junit`."""
     summary = summarise_run(record)
-    return write_text(path, junit(summary, judge(record, summary)))
+    return write_text(path, junit(summary, judge(record, summary), own_comparison(record, summary)))
+
+
+def write_comparison(gated: Gated, records: Sequence[RunRecord], form: str, path: Path) -> Path:
+    """A comparison as `html`, `markdown`, `junit` or `json`; `records` are those of its runs."""
+    title = " and ".join(dict.fromkeys(str(record.design.get("experiment", "")) for record in records))
+    if form == "json":
+        return write_text(path, json.dumps(plain_comparison(gated), indent=1, allow_nan=False) + "\n")
+    if form == "junit":
+        cells = [cell for record in records for cell in summarise_run(record).cells]
+        return write_text(path, junit_comparison(gated, title, seconds_of(cells)))
+    writer = html.render_comparison if form == "html" else markdown.render_comparison
+    return write_text(path, writer(compared(gated), title))
 
 
 WRITERS: Mapping[str, Callable[[RunRecord, Path], Path]] = {

@@ -24,6 +24,7 @@ from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
 from steelyard.report.files import write_text
 from steelyard.report.gallery import slots
 from steelyard.report.page import Page, page
+from steelyard.report.sections.comparison import Compared
 from steelyard.report.wording import counted
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
@@ -44,6 +45,23 @@ def write(
 
 def render(content: Page) -> str:
     """The HTML of a report."""
+    scripts = [_bundle(), _text("report.js")]
+    return _rendered(
+        "report.html.j2",
+        page=content,
+        slots=list(slots(content.gallery.charts)),
+        data=inlined(_charts(content.gallery.charts)),
+        scripts=scripts,
+        hashes=" ".join(f"'sha256-{_sha256(script)}'" for script in scripts),
+    )
+
+
+def render_comparison(part: Compared, title: str) -> str:
+    """The HTML of a comparison alone."""
+    return _rendered("compare.html.j2", part=part, title=title)
+
+
+def _rendered(template: str, **content: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
@@ -54,18 +72,9 @@ def render(content: Page) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"counted": counted, "ticked": ticked}
-    scripts = [_bundle(), _text("report.js")]
-    text = environment.get_template("report.html.j2").render(
-        page=content,
-        slots=list(slots(content.gallery.charts)),
-        data=inlined(_charts(content.gallery.charts)),
-        style=_inks(LIGHT)
-        + f"@media (prefers-color-scheme: dark) {{ {_inks(DARK)} }}\n"
-        + _text("report.css"),
-        scripts=scripts,
-        hashes=" ".join(f"'sha256-{_sha256(script)}'" for script in scripts),
-    )
-    return printable(text)
+    inks = _inks(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_inks(DARK)} }}\n"
+    style = inks + _text("report.css")
+    return printable(environment.get_template(template).render(style=style, **content))
 
 
 def ticked(text: str) -> Markup:

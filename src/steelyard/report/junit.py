@@ -1,36 +1,71 @@
-"""JUnit XML, which continuous integration services show: requirements as test cases, failed trials as errors.
+"""JUnit XML, which continuous integration services show: cells, requirements, comparisons and failed trials.
 
 Written against the schema that Jenkins' xUnit plug-in publishes, of which all readers take the parts used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from steelyard.analysis.gate import Gated
 from steelyard.analysis.requirements import Judged, Ruling, Verdict
-from steelyard.analysis.summary import RunSummary
+from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.printable import printable
 from steelyard.report.numbers import show_interval
+from steelyard.report.sections.comparison import said_of
+from steelyard.report.sections.results import figure
 from steelyard.store.reader import TrialRecord
+
+Seconds = Mapping[str, float]
+"""By a cell's key: how long its trials took."""
 
 
 def junit(
-    summary: RunSummary, judged: Sequence[Judged], *, undecided: Literal["fail", "pass"] = "fail"
+    summary: RunSummary,
+    judged: Sequence[Judged],
+    compared: Gated | None = None,
+    *,
+    undecided: Literal["fail", "pass"] = "fail",
 ) -> str:
-    """The document. Undecided and missing are failures, or skipped tests when they are told to pass."""
+    """The document: a case for each cell with its figures, each requirement in a cell, each comparison, and
+    each trial that failed. `time` is how long the trials of the cell took.
+
+    Undecided and missing requirements are failures, or skipped tests when they are told to pass.
+    """
     suite = Element("testsuite", {"name": summary.title, "id": summary.run})
+    seconds = seconds_of(summary.cells)
+    for cell in summary.cells:
+        _cell(suite, cell, seconds)
     for one in judged:
         for ruling in one.rulings:
-            _ruling(suite, one, ruling, undecided)
+            _ruling(suite, one, ruling, undecided, seconds)
         if not one.rulings:
-            _case(suite, "requirement", one.requirement.text, "failure", "its `where` picks no cell")
+            _case(suite, "requirement", one.sentence, "failure", "its `where` picks no cell")
+    if compared:
+        _compared(suite, compared, seconds)
     for cell in summary.cells:
         for trial in cell.trials:
             if trial.result.status == "failed":
                 _failed(suite, trial)
+    return _document(suite)
+
+
+def junit_comparison(gated: Gated, name: str, seconds: Seconds) -> str:
+    """The document of a comparison alone."""
+    suite = Element("testsuite", {"name": name})
+    _compared(suite, gated, seconds)
+    return _document(suite)
+
+
+def seconds_of(cells: Sequence[CellSummary]) -> dict[str, float]:
+    """How long all trials of each cell took."""
+    return {cell.cell.key: sum(trial.result.seconds for trial in cell.trials) for cell in cells}
+
+
+def _document(suite: Element) -> str:
     for attribute, tag in (
         ("tests", "testcase"),
         ("failures", ".//failure"),
@@ -44,17 +79,46 @@ def junit(
     return printable('<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n")
 
 
-def _ruling(suite: Element, one: Judged, ruling: Ruling, undecided: str) -> None:
-    name = f"{one.requirement.text} [{ruling.cell.key}]"
+def _cell(suite: Element, cell: CellSummary, seconds: Seconds) -> None:
+    """Its figures; a cell that was not measured is a skipped test. That trials failed is said of each."""
+    lines = [f"{one.metric.name}: {_figure(*figure(one))}" for one in cell.metrics.values()]
+    text = "\n".join([f"n={cell.n}", *lines])
+    outcome = "" if cell.trials else "skipped"
+    _case(suite, "cell", cell.cell.key, outcome, "not measured", text, seconds=seconds[cell.cell.key])
+
+
+def _figure(median: str, interval: str, note: str, under: str = "") -> str:
+    return "; ".join(filter(None, (f"{median} {interval}".rstrip(), note, under)))
+
+
+def _ruling(suite: Element, one: Judged, ruling: Ruling, undecided: str, seconds: Seconds) -> None:
+    against = f" against {one.against}" if one.against else ""
+    name = f"{one.requirement.text} [{ruling.cell.key}{against}]"
     message = "; ".join(
         part for part in (str(ruling.verdict), _value(ruling, one.metric), ruling.note) if part
     )
+    outcome = "failure"
     if ruling.verdict is Verdict.MET:
-        _case(suite, "requirement", name, "", "")
+        outcome = ""
     elif ruling.verdict is not Verdict.NOT_MET and undecided == "pass":
-        _case(suite, "requirement", name, "skipped", message)
-    else:
-        _case(suite, "requirement", name, "failure", message)
+        outcome = "skipped"
+    took = seconds.get(ruling.cell.key, 0.0)
+    _case(suite, "requirement", name, outcome, message, message, seconds=took)
+
+
+def _compared(suite: Element, gated: Gated, seconds: Seconds) -> None:
+    """A case for each comparison, and for each objection that is of none."""
+    against = {(one.cell.key, one.metric): one for one in gated.objections}
+    for one in gated.comparison.compared:
+        objection = against.pop((one.cell.key, one.metric.name), None)
+        outcome = "failure" if objection else ""
+        message = f"{objection.kind}: {objection.reason}" if objection else ""
+        name = f"{one.metric.name} [{one.cell.key} against {' '.join(gated.comparison.a)}]"
+        took = seconds.get(one.cell.key, 0.0)
+        _case(suite, "comparison", name, outcome, message, said_of(one), seconds=took)
+    for left in against.values():
+        took = seconds.get(left.cell.key, 0.0)
+        _case(suite, "comparison", f"{left.kind} [{left.cell.key}]", "failure", left.reason, seconds=took)
 
 
 def _failed(suite: Element, trial: TrialRecord) -> None:
@@ -63,7 +127,16 @@ def _failed(suite: Element, trial: TrialRecord) -> None:
     _case(suite, "trial", name, "error", f"{result.category}: {trial.message}", seconds=result.seconds)
 
 
-def _case(suite: Element, kind: str, name: str, outcome: str, message: str, *, seconds: float = 0.0) -> None:
+def _case(
+    suite: Element,
+    kind: str,
+    name: str,
+    outcome: str,
+    message: str,
+    text: str = "",
+    *,
+    seconds: float = 0.0,
+) -> None:
     attributes = {
         "classname": f"{suite.get('name')}.{kind}",
         "name": name,
@@ -72,6 +145,8 @@ def _case(suite: Element, kind: str, name: str, outcome: str, message: str, *, s
     case = SubElement(suite, "testcase", attributes)
     if outcome:
         SubElement(case, outcome, {"message": message})
+    if text:
+        SubElement(case, "system-out").text = text
 
 
 def _value(ruling: Ruling, metric: Metric | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from steelyard.printable import printable, printable_data
 from steelyard.report.charts.base import Chart
@@ -17,6 +18,7 @@ from steelyard.report.charts.theme import LIGHT, config
 from steelyard.report.files import write_text
 from steelyard.report.gallery import Gallery
 from steelyard.report.page import Page, page
+from steelyard.report.sections.comparison import Compared
 from steelyard.report.wording import counted, listed
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
@@ -55,6 +57,21 @@ def write(
 
 def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
     """The Markdown of a report; `pictures` by kind of chart, see `_kind`: title and path."""
+    return _rendered(
+        "report.md.j2",
+        page=content,
+        pictures=pictures,
+        panels=[panel.key for panel in PANELS if panel.key in pictures],
+        over_time=[kind for kind in pictures if kind.startswith("over")],
+    )
+
+
+def render_comparison(part: Compared, title: str) -> str:
+    """The Markdown of a comparison alone."""
+    return _rendered("compare.md.j2", part=part, title=title)
+
+
+def _rendered(template: str, **content: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(  # noqa: S701 - this is not HTML; `finalize` escapes for Markdown
@@ -72,13 +89,7 @@ def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
         "path": _path,
         "raw": Raw,
     }
-    text = environment.get_template("report.md.j2").render(
-        page=content,
-        pictures=pictures,
-        panels=[panel.key for panel in PANELS if panel.key in pictures],
-        over_time=[kind for kind in pictures if kind.startswith("over")],
-    )
-    return printable(text)
+    return printable(environment.get_template(template).render(**content))
 
 
 def _kind(gallery: Gallery, key: str) -> str:

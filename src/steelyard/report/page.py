@@ -10,7 +10,9 @@ from steelyard.analysis.damage import readable
 from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.within import own_comparison
 from steelyard.report.gallery import Gallery, gallery
+from steelyard.report.sections.comparison import Compared, compared
 from steelyard.report.sections.derived import derived_sections
 from steelyard.report.sections.finding import Section
 from steelyard.report.sections.method import method
@@ -39,6 +41,7 @@ class Page(NamedTuple):
     title: str
     run: str
     outcome: Outcome
+    compared: Compared | None
     plan: Plan
     place: Place
     results: Results
@@ -59,13 +62,16 @@ def page(record: RunRecord, *, outliers: Policy | None = None, metrics: Sequence
     """
     summary = summarise_run(record, outliers=outliers)
     judged = judge(record, summary)
+    own = own_comparison(record, summary)
     derived, shown = derive(record, summary), summary.only(metrics)
     with readable(record.id):
         sections = derived_sections(derived)
+        within = compared(own) if own else None
         return Page(
             title=summary.title,
             run=record.id,
-            outcome=outcome(record, shown, judged, sections),
+            outcome=outcome(record, shown, judged, sections, within),
+            compared=within,
             plan=plan(record, summary),
             place=place(record),
             results=results(shown),

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.derived import Derived
 from steelyard.analysis.disturbed import AllTrials
+from steelyard.analysis.gate import Gate, Gated, objections
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.report.sections.cautions import cautions
+from steelyard.report.sections.outcome import doubts
 
-if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
+if TYPE_CHECKING:
     from steelyard.analysis.beside import SetBeside
-    from steelyard.analysis.compare import RunComparison
-from steelyard.analysis.gate import objections
 
 SCHEMA = 1
 
 
-def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
+def plain_run(summary: RunSummary, judged: Sequence[Judged], compared: Gated | None = None) -> dict[str, Any]:
     """Everything that the summary and the requirements say. `schema` grows when a key changes its meaning."""
     return {
         "schema": SCHEMA,
@@ -33,10 +33,12 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged]) -> dict[str, Any]:
         "outliers": summary.outliers,
         "sequential": summary.sequential,
         "cautions": cautions(summary),
+        "doubts": doubts(summary),
         "overhead": _overhead(summary.overhead),
         "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
         "cells": [_cell(cell, summary.metrics) for cell in summary.cells],
         "requirements": [_requirement(one) for one in judged],
+        "comparison": plain_comparison(compared) if compared else None,
     }
 
 
@@ -53,16 +55,19 @@ def plain_beside(found: SetBeside) -> dict[str, Any]:
     return {"schema": SCHEMA, **_plain(found)}
 
 
-def plain_comparison(comparison: RunComparison, margin: float | None = None) -> dict[str, Any]:
+def plain_comparison(gated: Gated) -> dict[str, Any]:
     """Everything that a comparison says; ratios are plain numbers, differences in base units.
 
-    `objections` are what a gate would say that allows nothing but, where one is given, a `margin`.
+    `objections` are what the gate says, and without one what a gate would say that allows nothing.
     """
+    comparison, gate = gated.comparison, gated.gate or Gate()
     worst = comparison.worst()
     return {
         "schema": SCHEMA,
         "a": ",".join(comparison.a),
         "b": ",".join(comparison.b),
+        "parameter": comparison.parameter or None,
+        "passes": gated.passes if gated.gate else None,
         "worst": None if worst is None else str(worst),
         "compared": [
             {
@@ -83,7 +88,7 @@ def plain_comparison(comparison: RunComparison, margin: float | None = None) -> 
         "differences": [dataclasses.asdict(one) for one in comparison.differences],
         "objections": [
             {"kind": str(one.kind), "cell": dict(one.cell.parameters), "reason": one.reason}
-            for one in objections(comparison, margin=margin)
+            for one in objections(comparison, gate.allowed, margin=gate.margin)
         ],
         "not_compared": list(comparison.left_out),
         "notes": [f"{one.cell.key}: {one}" for one in comparison.valueless],
@@ -128,13 +133,11 @@ def _metric(one: CellMetric) -> dict[str, Any]:
     disturbed = {"with_disturbed": _with_disturbed(one.with_disturbed)}
     if one.summary is None:
         return {"reason": one.reason, "median_of_marked": one.marked, **disturbed}
-    warning = one.independence.warning if one.independence else ""
     return {
         **dataclasses.asdict(one.summary),
         "trials": list(one.trials),
         "values": list(one.values),
         "set_aside": list(one.dropped),
-        "warning": warning,
         **disturbed,
     }
 
@@ -159,6 +162,7 @@ def _requirement(one: Judged) -> dict[str, Any]:
     return {
         "text": one.requirement.text,
         "where": one.where,
+        "against": one.against,
         "verdict": str(one.verdict),
         "cells": [
             {

@@ -97,10 +97,7 @@ def _of(cells: Sequence[CellSummary], metric: Metric) -> list[CellMetric]:
 
 def requirement_lines(judged: Sequence[Judged]) -> list[str]:
     """`require  write_bandwidth.median >= 200 MiB/s  met in 4 of 4 cells`."""
-    rows = []
-    for one in judged:
-        where = f" where {one.where}" if one.where else ""
-        rows.append(["require", one_line(one.requirement.text + where), one_line(in_short(one))])
+    rows = [["require", one_line(one.sentence), one_line(in_short(one))] for one in judged]
     return aligned(rows) if rows else []
 
 

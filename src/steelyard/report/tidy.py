@@ -39,7 +39,8 @@ def tidy(record: RunRecord) -> Tidy:
 
     After the fixed columns come `total_copies` and `hosts` (parted by blanks), where any trial's record tells
     of them, and then one per parameter, named `parameter_x` where `x` is taken already. The `marks` of a
-    trial are parted by `; `: rows that have any should not be pooled with those that have none.
+    trial are parted by `; `: rows that have any should not be pooled with those that have none, unless they
+    are `counted`.
     """
     names = list(dict.fromkeys(name for cell in record.cells for name in cell.parameters))
     levels = {name: [cell.parameters.get(name) for cell in record.cells] for name in names}
@@ -60,7 +61,9 @@ def _rows(
 ) -> Iterator[tuple[Any, ...]]:
     result = trial.result
     cell = result.trial.cell
-    marks = "; ".join(f"{mark.kind}: {mark.reason}" for mark in trial.marks)
+    marks = "; ".join(
+        f"{mark.kind}{', counted' if mark.counted else ''}: {mark.reason}" for mark in trial.marks
+    )
     about = (run, trial.number, result.trial.repetition, _text(cell.key))
     begin = (*about, result.status, result.category, _text(marks))
     where = (result.copies, _text(" ".join(result.on))) if placed else ()

@@ -21,11 +21,20 @@ def from_tree(tree: Mapping[str, Any], name: str = "the command line") -> tuple[
     return checked_source(read(text, name)), text
 
 
-def changed(text: str, name: str, changes: Mapping[str, Any]) -> tuple[Experiment, str]:
-    """A file's experiment with some top-level keys replaced, and its text. Raises SpecError."""
+def changed(
+    text: str, name: str, changes: Mapping[str, Any], levels: Mapping[str, Sequence[Scalar]] | None = None
+) -> tuple[Experiment, str]:
+    """A sound file's experiment and text, with some top-level keys and levels of some parameters replaced.
+
+    Raises SpecError, and UnknownName for a parameter that it does not have.
+    """
     yaml = YAML()
     tree = yaml.load(text)
     tree.update(changes)
+    for parameter, new in (levels or {}).items():
+        if parameter not in (tree.get("parameters") or {}):
+            raise UnknownName("parameter", parameter, tree.get("parameters") or {})
+        tree["parameters"][parameter] = list(new)
     return _written(yaml, tree, name)
 
 

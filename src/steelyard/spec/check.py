@@ -18,6 +18,7 @@ from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_options, workload_class
+from steelyard.spec.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.computed import computed_faults
 from steelyard.spec.find import repeat_faults, search_faults
 from steelyard.spec.keeping import keeping_faults
@@ -61,6 +62,7 @@ class Checker:
             yield from self.placing.roles()
         if not found and self.named:
             yield from self._make_cells()
+        yield from self._set_against()
         if self.broken.isdisjoint({"roles", "services"}):
             for name in self.experiment.services:
                 yield from self._service(name)
@@ -89,6 +91,17 @@ class Checker:
             if require.where:
                 yield from self._names(("require", index, "where"), require.where)
         yield from self._derived()
+
+    def _set_against(self) -> Iterator[Fault]:
+        """What `compare` and `against` say of parameters and cells."""
+        yield from compare_faults(self.experiment, self.cells, self.broken, self.guessed)
+        for index, require in enumerate(self.experiment.require):
+            if require.against is None:
+                continue
+            unknown = list(self._names(("require", index, "against"), require.against))
+            yield from unknown
+            if self.cells and not unknown and not any(self._names((), str(require.where))):
+                yield from against_faults(require, index, self.cells)
 
     def _derived(self) -> Iterator[Fault]:
         """The parameters that entries of `derive` name."""
@@ -236,9 +249,14 @@ class Checker:
         for index, entry in enumerate(self.experiment.derive):
             if name := getattr(entry.asked, "metric", None):
                 yield from self._metric(("derive", index, entry.name, "metric"), "derive", name, declared)
+        for index, name in enumerate(self.experiment.compare.metrics if self.experiment.compare else ()):
+            yield from self._metric(("compare", "metrics", index), "compare", name, declared)
         for index, require in enumerate(self.experiment.require):
-            found = Requirement.parse(require.that)
-            yield from self._requirement(("require", index, "that"), "require", found, declared)
+            path, found = ("require", index, "that"), Requirement.parse(require.that)
+            if require.against is None or found.metric not in declared:
+                yield from self._requirement(path, "require", found, declared)
+            else:
+                yield from ratio_faults(path, found, declared[found.metric])
         if self.experiment.find:
             yield from self._requirement(
                 ("find", "while"), "find", self.experiment.find.requirement, declared

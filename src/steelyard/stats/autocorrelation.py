@@ -6,11 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Literal
 
-from steelyard.stats.sample import checked, doubled_midranks
+from steelyard.stats.correction import holm
+from steelyard.stats.sample import checked, doubled_midranks, median
 
 SMALLEST_SAMPLE = 6
+ALPHA = 0.05
+_EXACT_UP_TO = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,27 +24,92 @@ class Independence:
 
     `lag1` is the correlation of each with the next (-1 … 1; about -1/n without any dependence), None for
     constant or fewer than 3 values. `neighbours_p` and `trend_p` are the p-values of the two tests, None
-    below 6 values. `warning` is a sentence for people, empty when there is nothing to warn of.
+    below 6 values.
     """
 
     n: int
     lag1: float | None
     neighbours_p: float | None
     trend_p: float | None
-    warning: str
 
 
-def independence(values: Iterable[float], *, alpha: float = 0.01) -> Independence:
-    """Look for drift and for neighbours that resemble each other, in the order of measurement.
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What makes the intervals of a series too narrow: a `drift` over it, or `neighbours` that are alike.
 
-    Two tests on ranks, so that no distribution is supposed: Mann-Kendall for a trend (two-sided), and the
-    rank version of von Neumann's ratio for neighbours that are too alike (one-sided, because only that
-    makes intervals too narrow). `alpha` holds for each test and is strict, because a report asks it of
-    every cell: independent repetitions are warned of in 0.4 % (n=6) to 1.4 % (n=20).
+    `adjusted_p` is Holm's. `size`: how far the values went from the first to the last, as a share of their
+    median (-0.05: down by 5 %), or by how much too narrow neighbours make an interval (0.2: it should be 1.2
+    times as wide). None where that cannot be told.
+    """
 
-    Silence proves little. A lag-1 correlation of 0.8 is noticed in 3, 25 and 77 % (n=6, 10, 20), one of 0.5
-    in 1, 9 and 34 %. Many short cells of one run are better asked together: each value divided by its cell's
-    median, in the order in which the trials were made. `tests/stats/test_simulation.py` repeats it.
+    kind: Literal["drift", "neighbours"]
+    adjusted_p: float
+    size: float | None
+
+
+def alarms(series: Sequence[Sequence[float]], *, alpha: float = ALPHA) -> list[Alarm | None]:
+    """Which of these series drift, or have neighbours that are alike: the worse for each, or None.
+
+    Both tests of all series are one family under Holm's correction, so that among any number of series that
+    do neither, an alarm is raised with a probability of `alpha` at most: see `alarms.drift` in
+    `analysis/claims.json`. Raises ValueError as `sample.checked` does.
+    """
+    found = [independence(values) for values in series]
+    tests = [p for one in found for p in (one.trend_p, one.neighbours_p)]
+    corrected = iter(holm([p for p in tests if p is not None]))
+    adjusted = [1.0 if p is None else next(corrected) for p in tests]
+    return [
+        _alarm(values, one, trend, neighbours, alpha)
+        for values, one, trend, neighbours in zip(series, found, adjusted[::2], adjusted[1::2], strict=True)
+    ]
+
+
+def _alarm(
+    values: Sequence[float], found: Independence, trend: float, neighbours: float, alpha: float
+) -> Alarm | None:
+    if trend <= alpha:
+        return Alarm("drift", trend, change(values))
+    if neighbours <= alpha:
+        return Alarm("neighbours", neighbours, _narrower(found.lag1))
+    return None
+
+
+def _narrower(correlation: float | None) -> float | None:
+    """By how much an interval should be wider where each value keeps this share of the one before."""
+    if correlation is None or not 0 < correlation < 1:
+        return None
+    return math.sqrt((1 + correlation) / (1 - correlation)) - 1
+
+
+def change(values: Sequence[float]) -> float | None:
+    """How far values go from the first to the last, as a share of their median; None where that is no share.
+
+    The median slope of all pairs, which outliers hardly move. Source: Theil, A Rank-Invariant Method of
+    Linear and Polynomial Regression Analysis (1950); Sen, Journal of the American Statistical Association 63
+    (1968).
+    """
+    middle = median(sorted(values))
+    if middle <= 0 or len(values) < 2:
+        return None
+    slopes = [
+        (later - earlier) / (after - place)
+        for place, earlier in enumerate(values)
+        for after, later in enumerate(values[place + 1 :], start=place + 1)
+    ]
+    return median(sorted(slopes)) * (len(values) - 1) / middle
+
+
+def independence(values: Iterable[float]) -> Independence:
+    """Test for drift and for neighbours that resemble each other, in the order of measurement.
+
+    Two tests on ranks, so that no distribution is supposed: Mann-Kendall for a trend (two-sided; exact up to
+    60 values without ties), and the rank version of von Neumann's ratio for neighbours that are too alike
+    (one-sided, because only that makes intervals too narrow).
+
+    Silence proves little. In a series asked alone, `alarms` notices a lag-1 correlation of 0.8 in 16, 42 and
+    86 % (n=6, 10, 20), one of 0.5 in 9, 20 and 49 %. Many short cells of one run are better asked together:
+    each value divided by its cell's median, in the order in which the trials were made.
+    `tests/stats/test_simulation.py` repeats it.
 
     Source: Mann, Econometrica 13 (1945); Kendall, Rank Correlation Methods (1975); Bartels, The Rank
     Version of von Neumann's Ratio Test, Journal of the American Statistical Association 77 (1982).
@@ -48,16 +118,8 @@ def independence(values: Iterable[float], *, alpha: float = 0.01) -> Independenc
     numbers = checked(values)
     correlation = lag1(numbers)
     if len(numbers) < SMALLEST_SAMPLE or correlation is None:
-        return Independence(len(numbers), correlation, None, None, "")
-    neighbours, (trend, sign) = _neighbours_p(numbers), _trend_p(numbers)
-    warning = ""
-    if trend <= alpha:
-        warning = f"the repetitions drift {'upwards' if sign > 0 else 'downwards'} (trend p={trend:.2g})"
-    elif neighbours <= alpha:
-        warning = f"neighbouring repetitions resemble each other (lag-1 correlation {correlation:.2f})"
-    if warning:
-        warning += "; the intervals are too narrow"
-    return Independence(len(numbers), correlation, neighbours, trend, warning)
+        return Independence(len(numbers), correlation, None, None)
+    return Independence(len(numbers), correlation, _neighbours_p(numbers), _trend_p(numbers))
 
 
 def lag1(numbers: Sequence[float]) -> float | None:
@@ -84,15 +146,27 @@ def _neighbours_p(numbers: list[float]) -> float:
     return math.erfc((2 - ratio) / math.sqrt(2 * variance)) / 2
 
 
-def _trend_p(numbers: list[float]) -> tuple[float, int]:
-    """Mann-Kendall's two-sided p-value, with corrections for ties and continuity, and the trend's sign."""
+def _trend_p(numbers: list[float]) -> float:
+    """Mann-Kendall's two-sided p-value; with ties or many values approximate, corrected for both."""
     n = len(numbers)
     score = sum(
         (later > earlier) - (later < earlier)
         for position, earlier in enumerate(numbers)
         for later in numbers[position + 1 :]
     )
-    ties = sum(count * (count - 1) * (2 * count + 5) for count in Counter(numbers).values())
+    counts = Counter(numbers)
+    if len(counts) == n <= _EXACT_UP_TO:
+        return min(1.0, 2 * _share_of_orders(n, (n * (n - 1) // 2 - abs(score)) // 2))
+    ties = sum(count * (count - 1) * (2 * count + 5) for count in counts.values())
     variance = (n * (n - 1) * (2 * n + 5) - ties) / 18
-    z = max(0, abs(score) - 1) / math.sqrt(variance)
-    return math.erfc(z / math.sqrt(2)), (score > 0) - (score < 0)
+    return math.erfc(max(0, abs(score) - 1) / math.sqrt(2 * variance))
+
+
+@lru_cache(maxsize=1024)
+def _share_of_orders(n: int, inversions: int) -> float:
+    """The share of all orders of n values that have at most so many inversions."""
+    ways = [1] + [0] * inversions
+    for values in range(2, n + 1):
+        sums = list(accumulate(ways))
+        ways = [total - (sums[at - values] if at >= values else 0) for at, total in enumerate(sums)]
+    return sum(ways) / math.factorial(n)

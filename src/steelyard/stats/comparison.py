@@ -24,8 +24,8 @@ class Comparison:
     b - median a in the figure's unit. The intervals are None below 6 values in either sample; below 6 trials
     there is no `p_value` either. `direction` is 1 when the test sees b above a, -1 below, 0 neither.
     `smallest_p` is the least p-value that samples of these sizes can have. `runs_a` and `runs_b` are more
-    than 1 in a comparison of several runs a side (`stats.several`). What it all means among other
-    comparisons, `verdict.verdicts` says.
+    than 1 in a comparison of several runs a side (`stats.several`). With `paired`, ratio, difference and test
+    are those of pairs (`stats.paired`). What it all means among other comparisons, `verdict.verdicts` says.
     """
 
     better: Better
@@ -45,6 +45,7 @@ class Comparison:
     p_value: float | None
     smallest_p: float
     direction: int
+    paired: bool = False
 
     @property
     def enough(self) -> bool:

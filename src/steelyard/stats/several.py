@@ -8,17 +8,14 @@ by the median of its trials.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from steelyard.stats.comparison import Better, Comparison, why_no_ratio
-from steelyard.stats.detectable import LARGEST
-from steelyard.stats.interval import Interval
+from steelyard.stats.contrast import Contrast
 from steelyard.stats.sample import checked, median
 
 Runs = Sequence[Sequence[float]]
-FEWEST = 3
-"""Runs of both sides together below which nothing is known of how runs differ."""
+OVER = "student t over runs"
 
 
 def compare_several(
@@ -42,8 +39,8 @@ def compare_several(
     first, second = ([value for run in runs for value in run] for runs in sides)
     reason = why_no_ratio(first, second)
     medians = [[median(sorted(run)) for run in runs] for runs in _with_failures(sides, failed, better)]
-    plain = _Contrast.of(*medians)
-    logs = plain if reason else _Contrast.of(*([math.log(value) for value in side] for side in medians))
+    plain = Contrast.of_groups(*medians)
+    logs = plain if reason else Contrast.of_groups(*([math.log(value) for value in side] for side in medians))
     shown = (lambda value: value) if reason else math.exp
     return Comparison(
         better=better,
@@ -56,13 +53,13 @@ def compare_several(
         median_a=shown(logs.mean_a),
         median_b=shown(logs.mean_b),
         ratio=None if reason else math.exp(logs.difference),
-        ratio_interval=None if reason else logs.interval(confidence, math.exp),
+        ratio_interval=None if reason else logs.interval(confidence, OVER, math.exp),
         ratio_reason=reason,
         difference=shown(logs.mean_b) - shown(logs.mean_a),
-        difference_interval=plain.interval(confidence, float),
+        difference_interval=plain.interval(confidence, OVER),
         p_value=logs.p_value,
         smallest_p=0.0,
-        direction=(logs.difference > 0) - (logs.difference < 0),
+        direction=logs.direction,
     )
 
 
@@ -74,60 +71,8 @@ def smallest_change_of_runs(a: Runs, b: Runs, *, better: Better, alpha: float) -
     medians = [[median(sorted(checked(run))) for run in side] for side in (a, b)]
     if why_no_ratio(*medians):
         return None
-    found = _Contrast.of(*([math.log(value) for value in side] for side in medians))
-    reach = found.reach(1 - alpha)
-    worse = -1 if better == "higher" else 1
-    if reach is None or reach > math.log(LARGEST):
-        return None
-    return abs(math.expm1(worse * reach))
-
-
-class _Contrast(NamedTuple):
-    """Two groups of figures: their means, the standard error of the difference, its degrees of freedom."""
-
-    mean_a: float
-    mean_b: float
-    error: float
-    freedom: int
-
-    @classmethod
-    def of(cls, a: Sequence[float], b: Sequence[float]) -> _Contrast:
-        mean_a, mean_b = (math.fsum(side) / len(side) for side in (a, b))
-        freedom = len(a) + len(b) - 2
-        squares = math.fsum((value - mean_a) ** 2 for value in a) + math.fsum(
-            (value - mean_b) ** 2 for value in b
-        )
-        error = math.sqrt(squares / max(freedom, 1) * (1 / len(a) + 1 / len(b)))
-        return cls(mean_a, mean_b, error, freedom)
-
-    @property
-    def difference(self) -> float:
-        return self.mean_b - self.mean_a
-
-    def reach(self, confidence: float) -> float | None:
-        """Half the width of the interval of the difference."""
-        if self.freedom < FEWEST - 2:
-            return None
-        from scipy.special import stdtrit  # as in `interval`: most comparisons never ask for it
-
-        return float(stdtrit(self.freedom, 0.5 + confidence / 2)) * self.error
-
-    def interval(self, confidence: float, shown: Callable[[float], float]) -> Interval | None:
-        reach = self.reach(confidence)
-        if reach is None:
-            return None
-        low, high = self.difference - reach, self.difference + reach
-        return Interval(shown(low), shown(high), confidence, "student t over runs")
-
-    @property
-    def p_value(self) -> float | None:
-        if self.freedom < FEWEST - 2:
-            return None
-        if self.error == 0:
-            return 1.0 if self.difference == 0 else 0.0
-        from scipy.special import stdtr
-
-        return 2 * float(stdtr(self.freedom, -abs(self.difference) / self.error))
+    found = Contrast.of_groups(*([math.log(value) for value in side] for side in medians))
+    return found.smallest_change(better, alpha)
 
 
 def _with_failures(sides: Sequence[list[list[float]]], failed: tuple[int, int], better: Better) -> list[Runs]:

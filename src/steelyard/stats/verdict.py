@@ -84,7 +84,7 @@ def _judge(comparison: Comparison, adjusted: float | None, family: _Family) -> J
         return Judged(comparison, adjusted, _found(comparison), _size_note(comparison))
     if adjusted > family.alpha and not family.could_pass(comparison.smallest_p):
         note = (
-            f"{_sizes(comparison)} cannot show a difference among"
+            f"{sizes(comparison)} cannot show a difference among"
             f" {len(family.ascending)} comparisons; repeat more often or compare fewer"
         )
         return Judged(comparison, adjusted, Verdict.TOO_FEW, note)
@@ -95,10 +95,11 @@ def _too_few(comparison: Comparison) -> str:
     runs = (comparison.runs_a, comparison.runs_b)
     if runs != (1, 1):
         return "{} runs against {}; at least 3 together are needed".format(*runs)
-    return f"{_sizes(comparison)}; at least 6 each are needed"
+    return f"{sizes(comparison)}; at least 6 each are needed"
 
 
-def _sizes(comparison: Comparison) -> str:
+def sizes(comparison: Comparison) -> str:
+    """How many trials of either side the test has: `n=6 against n=5`."""
     sizes = (comparison.n_a + comparison.failed_a, comparison.n_b + comparison.failed_b)
     return "n={} against n={}".format(*sizes)
 
@@ -128,7 +129,8 @@ def _failures(comparison: Comparison) -> str:
 def _change(comparison: Comparison) -> str:
     interval = comparison.ratio_interval
     if interval is not None:
-        low, high = (f"{100 * (end - 1):+.2g} %" for end in (interval.low, interval.high))
+        changes = (100 * (end - 1) for end in (interval.low, interval.high))
+        low, high = (f"{change:+.2g} %" if abs(change) < 99.5 else f"{change:+.0f} %" for change in changes)
     elif comparison.difference_interval is not None:
         interval = comparison.difference_interval
         low, high = f"{interval.low:+.3g}", f"{interval.high:+.3g}"

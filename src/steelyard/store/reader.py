@@ -10,14 +10,14 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from steelyard.errors import StoreError, UnknownName
 from steelyard.model.metric import Mark, Metric, Sample
-from steelyard.model.trial import Cell, Result, Trial
+from steelyard.model.trial import Cell, Disturbed, Result, Trial
 from steelyard.store.journal import lines, parse_line
 from steelyard.store.layout import SCHEMA, RunFolder
 from steelyard.store.writer import is_live
@@ -63,10 +63,13 @@ class Glance:
 
 
 class RunRecord:
-    """A run seen from outside. Every property reads on first use; nothing is ever written."""
+    """A run seen from outside. Every property reads on first use; nothing is ever written.
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
+    Whether disturbed trials count is as it was when they were made, unless `disturbed` says otherwise.
+    """
+
+    def __init__(self, folder: RunFolder, *, disturbed: Disturbed | None = None) -> None:
+        self.folder, self._disturbed = folder, disturbed
         if not folder.journal.is_file():
             raise StoreError(f"{folder.path} holds no journal, so it is not a run")
 
@@ -120,7 +123,7 @@ class RunRecord:
         with _sound(self.folder.journal):
             for line in self._of("trial-ended"):
                 if not line.get("retried"):
-                    record = trial_record(line)
+                    record = _recounted(trial_record(line), self._disturbed)
                     found[record.result.trial.key] = record
         return tuple(found.values())
 
@@ -278,6 +281,15 @@ def trial_record(line: Mapping[str, Any]) -> TrialRecord:
         dict(line.get("facts", {})),
         {str(name): int(count) for name, count in line.get("short", {}).items()},
     )
+
+
+def _recounted(trial: TrialRecord, disturbed: Disturbed | None) -> TrialRecord:
+    """The trial with its disturbances counted in or left out."""
+    if disturbed is None or not trial.marks:
+        return trial
+    counted = disturbed == "include"
+    marks = (replace(one, counted=counted) if one.kind == "disturbed" else one for one in trial.marks)
+    return replace(trial, result=replace(trial.result, marks=tuple(marks)))
 
 
 def _probed(parameter: str, declared: Iterable[Cell], results: Iterable[Result]) -> tuple[Cell, ...]:

@@ -28,6 +28,7 @@ class Need(NamedTuple):
 
     text: str
     where: str
+    against: str
     over: str
     verdict: Verdict
     short: str
@@ -44,7 +45,8 @@ def _need(one: Judged) -> Need:
     ordered = sorted(one.rulings, key=lambda ruling: _ORDER.index(ruling.verdict))
     rows = [_row(ruling, one.metric) for ruling in ordered[:MOST_ROWS]]
     left_out = max(0, len(ordered) - MOST_ROWS)
-    return Need(one.requirement.text, one.where, one.over, one.verdict, in_short(one), rows, left_out)
+    conditions = (one.requirement.text, one.where, one.against)
+    return Need(*conditions, one.over, one.verdict, in_short(one), rows, left_out)
 
 
 def _row(ruling: Ruling, metric: Metric | None) -> Row:

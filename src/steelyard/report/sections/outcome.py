@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, too_few
-from steelyard.analysis.drift import drift
+from steelyard.analysis.drift import Drift, drifts
 from steelyard.analysis.requirements import Judged, Verdict
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
+from steelyard.report.sections.comparison import Compared
 from steelyard.report.sections.finding import Section
 from steelyard.report.sections.place import machine
 from steelyard.report.wording import all_counted, counted, listed
@@ -50,12 +51,17 @@ class Outcome(NamedTuple):
 
 
 def outcome(
-    record: RunRecord, summary: RunSummary, judged: Sequence[Judged], derived: Sequence[Section] = ()
+    record: RunRecord,
+    summary: RunSummary,
+    judged: Sequence[Judged],
+    derived: Sequence[Section] = (),
+    compared: Compared | None = None,
 ) -> Outcome:
-    """What a reader with ten seconds should know. A limit that was searched for is the answer."""
+    """What a reader with ten seconds should know. What was compared or searched for is the answer."""
     ending = _ending(record)
-    mood, verdict = _verdict(judged)
-    found = _findings(record, summary, derived) or ["The run has no figures."]
+    mood, verdict = _with_gate(_verdict(judged), compared)
+    first = [compared.answer] if compared else []
+    found = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
     return Outcome(
         found[0],
         list(_failures(summary)),
@@ -103,6 +109,15 @@ def _verdict(judged: Sequence[Judged]) -> tuple[Mood, str]:
     if len(set(found)) == 1:
         return mood, f"{_all(len(found))} {found[0]}."
     return mood, f"Of {counted(len(found), 'requirement')}: {', '.join(parts)}."
+
+
+def _with_gate(of_needs: tuple[Mood, str], compared: Compared | None) -> tuple[Mood, str]:
+    """The worse of the moods, and what both say."""
+    if not (compared and compared.verdict):
+        return of_needs
+    order: tuple[Mood, ...] = ("bad", "open", "good", "none")
+    mood = min(of_needs[0], compared.mood, key=order.index)
+    return mood, " ".join(filter(None, (compared.verdict, of_needs[1])))
 
 
 def _all(count: int) -> str:
@@ -179,18 +194,19 @@ def _said(one: CellMetric) -> str:
 
 def doubts(summary: RunSummary) -> list[str]:
     """What makes the intervals less sure than they look."""
+    metrics = summary.leading
+    found = drifts(summary, metrics)
     texts = []
-    for metric in summary.leading:
-        whole = drift(summary, metric) if len(summary.cells) > 1 else None
-        if whole and whole.warning:
-            texts.append(f"{metric.name}, all cells together: {whole.warning}.")
+    for metric in metrics:
+        texts += _drifting([drift for drift in found if drift.metric == metric])
         if short := [count for cell in summary.cells for count in cell.metrics[metric.name].short]:
             texts.append(f"{too_few(metric, short)}: let them run longer.")
-        cells = [
-            cell.cell.key
-            for cell in summary.cells
-            if (found := cell.metrics[metric.name].independence) and found.warning
-        ]
-        if cells:
-            texts.append(f"{metric.name}: repetitions are not independent in {listed(cells)}.")
     return texts
+
+
+def _drifting(found: Sequence[Drift]) -> list[str]:
+    """All cells together first; then those that drift by themselves, each alarm with its size."""
+    whole = [f"{one.metric.name}, all cells together: {one}" for one in found if one.cell is None]
+    cells = [f"in {one.cell.key} {one}" if one.cell.parameters else str(one) for one in found if one.cell]
+    texts = whole + ([f"{found[0].metric.name}: {listed(cells)}"] if cells else [])
+    return [f"{text}." for text in texts]

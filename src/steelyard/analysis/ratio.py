@@ -1,0 +1,76 @@
+"""Requirements on a ratio: cells against those that are alike but for what the requirement names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.analysis.requirements import Judged, Ruling, Verdict, on_samples, opposed
+from steelyard.analysis.samples import Samples
+from steelyard.analysis.sides import Pair, in_blocks
+from steelyard.analysis.summary import CellSummary, RunSummary
+from steelyard.errors import StoreError
+from steelyard.model.counterpart import Counterpart, against_counterparts
+from steelyard.model.expression import ExpressionError
+from steelyard.model.requirement import Requirement
+from steelyard.stats.verdict import sizes
+from steelyard.store.reader import RunRecord
+
+
+def judge_ratio(asked: Judged, record: RunRecord, summary: RunSummary) -> Judged:
+    """A ruling for each cell of `where`. Its value is the ratio to its like of `against`, 1.05 for 105 %.
+
+    The ratio and its interval are those of a comparison: of pairs where the trials were made side by side
+    (`stats.paired`), else of the medians. All cells must hold, so no correction for their number is needed.
+    Raises StoreError where a condition suits no cell's levels.
+    """
+    cells = {cell.cell.key: cell for cell in summary.cells}
+    every = [cell.cell for cell in summary.cells]
+    try:
+        found = list(against_counterparts(every, asked.where, asked.against))
+    except ExpressionError as error:
+        message = f"run {summary.run}: the cells of a recorded requirement cannot be told: {error}"
+        raise StoreError(message) from error
+    rulings = tuple(_ruling(asked.requirement, one, cells, in_blocks(record)) for one in found)
+    return replace(asked, metric=asked.metric and replace(asked.metric, unit="%"), rulings=rulings)
+
+
+def _ruling(
+    requirement: Requirement, one: Counterpart, cells: dict[str, CellSummary], blocked: bool
+) -> Ruling:
+    missing = Ruling(one.cell, Verdict.MISSING, None, None, "")
+    if len(one.others) != 1:
+        return replace(missing, note=f"`against` picks {len(one.others)} cells for it, and must pick one")
+    cell, other = cells[one.cell.key], cells[one.others[0].key]
+    if requirement.metric not in cell.metrics:
+        return replace(missing, note=f"there is no metric {requirement.metric}")
+    measured = cell.metrics[requirement.metric]
+    pair = Pair(one.cell, (other,), (cell,), blocked)
+    samples = Samples.of(measured.metric, pair, failures=True)
+    if side := samples.empty_side:
+        empty = other if side == "a" else cell
+        return replace(missing, note=f"{empty.cell.key}: {empty.metrics[requirement.metric].reason}")
+    ruling = _decided(requirement, missing, samples)
+    if samples.everything:
+        found = [each for each in (measured, other.metrics[requirement.metric]) if each.with_disturbed]
+        under = " and ".join(each.with_disturbed.under for each in found if each.with_disturbed)
+        ruling = opposed(ruling, _decided(requirement, missing, samples.everything), under)
+    return on_samples(on_samples(ruling, measured), other.metrics[requirement.metric])
+
+
+def _decided(requirement: Requirement, empty: Ruling, samples: Samples) -> Ruling:
+    """By the interval. Failures are in none: more than on the other side leave it open at best."""
+    found = samples.compare()
+    decided = replace(empty, value=found.ratio, interval=found.ratio_interval, under=samples.under)
+    if found.median_b is None:
+        return replace(decided, verdict=Verdict.NOT_MET, note="all its trials failed")
+    interval = found.ratio_interval
+    if interval is None:
+        reason = found.ratio_reason or f"{sizes(found)}; at least 6 each are needed"
+        return replace(decided, verdict=Verdict.UNDECIDED, note=reason)
+    holds = requirement.holds_between(interval.low, interval.high)
+    how = f"{found.n_a} pairs" if found.paired else f"{sizes(found)}, not in pairs"
+    if holds and found.failed_b > found.failed_a:
+        return replace(decided, verdict=Verdict.UNDECIDED, note=f"{how}; failures are in no interval")
+    if holds is None:
+        return replace(decided, verdict=Verdict.UNDECIDED, note=f"{how}; the interval holds the bound")
+    return replace(decided, verdict=Verdict.MET if holds else Verdict.NOT_MET, note=how)

@@ -1,0 +1,216 @@
+"""A comparison as a reader sees it: the answer in a sentence, a table for each metric, what else to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from steelyard.analysis.compare import ALPHA, ComparedCell, RunComparison
+from steelyard.analysis.gate import ALLOWABLE, Gated, Kind
+from steelyard.analysis.sides import Which
+from steelyard.report.numbers import Scale, scale_for
+from steelyard.report.sections.finding import Section
+from steelyard.report.wording import counted, listed
+from steelyard.stats.comparison import Comparison
+from steelyard.stats.detectable import LARGEST
+from steelyard.stats.interval import Interval
+from steelyard.stats.sample import percent
+from steelyard.stats.verdict import Verdict
+
+HEAD = ("cell", "n", "a", "b", "change [95 %]", "verdict")
+MOST_REASONS = 12
+
+
+class Compared(NamedTuple):
+    """A comparison for a page. `sides` are the names of a and b; `verdict` is the gate's, empty without one.
+
+    `reasons` say why it does not pass, with what to do about it last; `differences` what else is not alike.
+    """
+
+    sides: list[tuple[str, str]]
+    answer: str
+    mood: Literal["good", "bad", "none"]
+    verdict: str
+    reasons: list[str]
+    differences: list[str]
+    sections: list[Section]
+    notes: list[str]
+
+
+def compared(gated: Gated) -> Compared:
+    """All that is said of a comparison."""
+    found = gated.comparison
+    mood: Literal["good", "bad", "none"] = "none" if gated.gate is None else "good" if gated.passes else "bad"
+    return Compared(
+        [("a", f"{listed(found.a, 12)} (the baseline)"), ("b", listed(found.b, 12))],
+        answer(found),
+        mood,
+        verdict(gated),
+        reasons(gated),
+        [str(one) for one in found.differences],
+        sections(found),
+        conclusion(found),
+    )
+
+
+def answer(found: RunComparison) -> str:
+    """`user: build=new is worse than build=old, by +19.8 % [18.1, 21.6].`; of many cells how many are."""
+    if not found.compared:
+        return "Nothing could be compared."
+    a, b = (listed(found.a), listed(found.b)) if found.parameter else ("a", "b")
+    if len(found.compared) > 1:
+        return f"{b} against {a}: {_counts(found)}."
+    (one,) = found.compared
+    scale = _scale(one)
+    b = one.cell.key if found.parameter else b
+    change = _change(one.judged.comparison, scale)
+    if one.verdict in (Verdict.BETTER, Verdict.WORSE):
+        return f"{one.metric.name}: {b} is {one.verdict} than {a}, by {change}."
+    return f"{one.metric.name}: {b} against {a}, {change}: {_verdict(one)}."
+
+
+def verdict(gated: Gated) -> str:
+    """`It passes the gate, with a margin of 5 %.`; empty without a gate."""
+    if gated.gate is None:
+        return ""
+    margin = "" if gated.gate.margin is None else f" with a margin of {percent(gated.gate.margin)}"
+    if gated.passes:
+        return f"The comparison passes{margin}."
+    return f"The comparison does not pass{margin}: {counted(len(gated.objections) or 1, 'reason')}."
+
+
+def reasons(gated: Gated) -> list[str]:
+    """Why the gate does not pass, cell by cell; then what would let it."""
+    against = gated.objections
+    told = [f"{one.kind}  {one.cell.key}: {one.reason}" for one in against[:MOST_REASONS]]
+    told += [f"and {len(against) - MOST_REASONS} more"] if len(against) > MOST_REASONS else []
+    kinds = {one.kind for one in against}
+    words = "allow: {}" if gated.comparison.parameter else "--allow {}"
+    allowing = [words.format(kind) for kind in ALLOWABLE if kind in kinds]
+    told += [f"{listed(allowing)} lets that pass"] if allowing else []
+    if Kind.UNDECIDED in kinds:
+        told.append("more trials and more runs narrow an interval; --metric NAME judges fewer")
+    if not against and not gated.passes:
+        told.append("nothing could be compared, so there is no answer")
+    return told
+
+
+def sections(found: RunComparison) -> list[Section]:
+    """A table for each metric."""
+    made = []
+    for metric, group in groupby(found.compared, key=lambda one: one.metric):
+        better = "" if metric.better == "none" else f", {metric.better} is better"
+        made.append(Section(metric.name + better, metric.about, [], HEAD, [_row(one) for one in group], []))
+    return made
+
+
+def conclusion(found: RunComparison) -> list[str]:
+    """How many comparisons had which verdict, what else may be their reason, what was not compared."""
+    made = counted(len(found.compared), "comparison")
+    said = f"{made}: {_counts(found)} (Holm's correction at {100 * ALPHA:g} %)"
+    return [said if found.compared else "nothing to compare", *_caveats(found), *_not_compared(found)]
+
+
+def said_of(one: ComparedCell) -> str:
+    """A row as text: `12 pairs: 1.02 s -> 1.22 s, +19.8 % [18.1, 21.6]: worse`."""
+    _, sizes, a, b, change, stands = _row(one)
+    return f"n={sizes}: {a} -> {b}, {change}: {stands}"
+
+
+def _counts(found: RunComparison) -> str:
+    counts = [(len(found.having(verdict)), verdict) for verdict in Verdict]
+    return ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+
+
+def _scale(one: ComparedCell) -> Scale:
+    found = one.judged.comparison
+    known = [value for value in (found.median_a, found.median_b) if value is not None]
+    return scale_for(known, one.metric.unit)
+
+
+def _row(one: ComparedCell) -> tuple[str, ...]:
+    found, scale = one.judged.comparison, _scale(one)
+    sizes = f"{_size(found.n_a, found.failed_a)}, {_size(found.n_b, found.failed_b)}"
+    return (
+        one.cell.key,
+        f"{found.n_a} pairs" if found.paired else sizes,
+        "failed" if found.median_a is None else scale.text(found.median_a),
+        "failed" if found.median_b is None else scale.text(found.median_b),
+        _change(found, scale),
+        _verdict(one),
+    )
+
+
+def _size(n: int, failed: int) -> str:
+    return f"{n}+{failed} failed" if failed else str(n)
+
+
+def _verdict(one: ComparedCell) -> str:
+    told = one.judged.note if one.verdict in (Verdict.TOO_FEW, Verdict.UNDECIDED) else ""
+    if one.detectable is not None:
+        told = f"from {_signed(100 * one.detectable)[1:]} % on it would show"
+    elif one.verdict is Verdict.NO_DIFFERENCE and one.judged.comparison.ratio is not None:
+        told = f"not even {LARGEST:g} times as much would show"
+    notes = "; ".join(filter(None, (told, one.under)))
+    return f"{one.verdict}: {notes}" if notes else str(one.verdict)
+
+
+def _change(found: Comparison, scale: Scale) -> str:
+    """`-10.2 % [-11.5, -8.9]`; as a difference in the metric's unit where there is no ratio."""
+    if found.difference is None:
+        return "–"
+    if found.ratio is None:
+        return f"{_signed(found.difference / scale.factor)} {scale.label}".rstrip() + _ends(
+            found.difference_interval, 0.0, 1 / scale.factor
+        )
+    return f"{_signed(100 * (found.ratio - 1))} %" + _ends(found.ratio_interval, 1.0, 100.0)
+
+
+def _ends(interval: Interval | None, origin: float, factor: float) -> str:
+    if interval is None:
+        return ""
+    low, high = (_signed((end - origin) * factor) for end in (interval.low, interval.high))
+    return f" [{low}, {high}]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}" if abs(value) < 9.995 else f"{value:+.1f}"
+
+
+def _caveats(found: RunComparison) -> Iterator[str]:
+    """What else than the programs may be the reason of a verdict."""
+    if found.across:
+        told = "; ".join(map(str, found.across[:3]))
+        yield f"measured in different places, which may be the reason of any difference: {told}"
+    if found.compared and not found.of_several and not found.parameter:
+        yield (
+            "one run a side: how runs differ from each other is not in these intervals;"
+            " compare A1,A2,A3 B1,B2,B3 takes it in"
+        )
+    apart = dict.fromkeys(one.cell.key for one in found.compared if found.parameter and _lacks_pairs(one))
+    if cells := list(apart):
+        yield f"not in pairs, as the trials that count do not take turns with the baseline's: {listed(cells)}"
+
+
+def _lacks_pairs(one: ComparedCell) -> bool:
+    """Whether trials enough were made and none failed, but not side by side."""
+    made = one.judged.comparison
+    return not (made.paired or made.failed_a or made.failed_b or one.verdict is Verdict.TOO_FEW)
+
+
+def _not_compared(found: RunComparison) -> Iterator[str]:
+    if found.left_out:
+        yield f"not compared: {listed(found.left_out, 6)}; choose with --metric NAME"
+    if found.parameter:
+        yield from (f"{gap.cell.key}: no cell with {listed(gap.runs)} is like it" for gap in found.gaps)
+        yield from (f"{one.cell.key}: {one}" for one in found.valueless)
+        return
+    which: Which
+    for which in ("a", "b"):
+        if cells := found.only(which):
+            yield f"only in {which}: {listed([cell.key for cell in cells])}"
+    for gap in found.gaps:
+        if not gap.whole:
+            yield f"{gap.cell.key}: not in {listed(gap.runs)}"
+    yield from (f"{one.cell.key}: {one}" for one in found.valueless)
