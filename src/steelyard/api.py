@@ -81,7 +81,9 @@ class Run:
             return "–"
         unit, interval = found.metric.unit, found.shown.interval
         ends = f" [{show(interval.low, unit)}, {show(interval.high, unit)}]" if interval else ""
-        return show(found.shown.median, unit) + ends + (f" {found.under}" if found.under else "")
+        return f"{found.sign}{show(found.shown.median, unit)}{ends}" + (
+            f" {found.under}" if found.under else ""
+        )
 
 
 def run(

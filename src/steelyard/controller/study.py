@@ -104,6 +104,8 @@ class Study:
             line |= {"category": account.failure.category, "message": account.failure.message}
         if account.short:
             line["short"] = account.short
+        if account.bounds:
+            line["at_most"] = sorted(account.bounds)
         if account.facts:
             line["facts"] = account.facts
         return line | ({"retried": True} if again else {})

@@ -90,7 +90,8 @@ class Exit:
 
     `signal` is set when a signal ended it, `code` otherwise. `leftovers` counts the processes it left
     running, which were ended. `started` is when it began, by its host's wall clock; `released` when it was
-    let go, where it waited for an instant. `peak_memory` is None on a host that cannot tell.
+    let go, where it waited for an instant. `peak_memory` is None on a host that cannot tell; `peak_is_bound`
+    where it is no more than that of what started the program, so that the program's own is at most so much.
     """
 
     code: int | None
@@ -103,6 +104,7 @@ class Exit:
     leftovers: int = 0
     timed_out: bool = False
     released: float | None = None
+    peak_is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

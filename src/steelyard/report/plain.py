@@ -125,7 +125,9 @@ def _cell(cell: CellSummary, metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def _metric(one: CellMetric) -> dict[str, Any]:
-    disturbed = {"with_disturbed": _with_disturbed(one.with_disturbed)}
+    disturbed: dict[str, Any] = {"with_disturbed": _with_disturbed(one.with_disturbed)}
+    if one.bound:
+        disturbed["at_most"] = True
     if one.summary is None:
         return {"reason": one.reason, "median_of_marked": one.marked, **disturbed}
     warning = one.independence.warning if one.independence else ""

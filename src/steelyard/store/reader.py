@@ -33,7 +33,8 @@ State = Literal["submitted", "running", "complete", "interrupted", "failed", "di
 class TrialRecord:
     """A finished trial: its result and where the rest of it lies.
 
-    `short` are quantiles that it has no figure of, with how many observations there were.
+    `short` are quantiles that it has no figure of, with how many observations there were; `bounds` are
+    metrics of which it only has a figure that the true one does not exceed.
     """
 
     number: int
@@ -43,6 +44,7 @@ class TrialRecord:
     message: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
+    bounds: frozenset[str] = frozenset()
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -277,6 +279,7 @@ def trial_record(line: Mapping[str, Any]) -> TrialRecord:
         str(line.get("message", "")),
         dict(line.get("facts", {})),
         {str(name): int(count) for name, count in line.get("short", {}).items()},
+        frozenset(map(str, line.get("at_most", ()))),
     )
 
 

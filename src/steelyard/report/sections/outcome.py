@@ -174,7 +174,7 @@ def _said(one: CellMetric) -> str:
     if one.shown is None:
         return ""
     figures = " ".join(show_interval(one.shown.median, one.shown.interval, one.metric.unit)).rstrip()
-    return figures + (f" ({all_counted(one)})" if one.under else "")
+    return one.sign + figures + (f" ({all_counted(one)})" if one.under else "")
 
 
 def doubts(summary: RunSummary) -> list[str]:
