@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -441,10 +442,33 @@ def test_completion_completes_names(steelyard, monkeypatch, capsys, typed, compl
     assert completed in capsys.readouterr().out
 
 
-def test_a_closed_pipe_is_no_error(steelyard, tmp_path):
-    steelyard(*SLEEPS)
-    script = f"{sys.executable} -m steelyard schema | head -1"
+RUN = ("run", "--store", "s", "--disturbed", "include", "--repeat", "2")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("schema",), 0),
+        (("catalog",), 0),
+        (("--help",), 0),
+        ((*RUN, "-q", "--", "sh", "-c", "exit 0"), 0),
+        ((*RUN, "--", "sh", "-c", "exit 4"), 3),
+    ],
+    ids=["schema", "catalog", "help", "run", "failing run"],
+)
+def test_a_reader_that_goes_changes_nothing(tmp_path, words, code):
+    heard, said = os.pipe()
+    os.close(heard)
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False
+        (sys.executable, "-m", "steelyard", *words),
+        cwd=tmp_path,
+        stdout=said,
+        stderr=said if code else subprocess.PIPE,
+        check=False,
     )
-    assert "Traceback" not in done.stderr
+    os.close(said)
+    assert done.returncode == code
+    assert b"Error" not in (done.stderr or b"")
+    if "run" in words:
+        journal = next((tmp_path / "s" / "runs").glob("*/journal.ndjson")).read_text()
+        assert '"state":"complete"' in journal.replace(" ", "")
