@@ -217,7 +217,7 @@ class Sitting:
         self.writer.announce(**control)
         async with AsyncExitStack() as scope:
             sweep()
-            turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
+            turn = await scope.enter_async_context(self._turn())
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
             scope.push_async_callback(self._overhead.ask, hosts)
@@ -253,6 +253,9 @@ class Sitting:
             limit = TimeLimit(await self._seconds_left())
             self.hold.serve(crew, deployment, limit)
             yield Study(self.experiment, self._part, self.results, runner, self.writer, self.observer, limit)
+
+    def _turn(self) -> Turn:
+        return Turn(self.observer, beside=self.choices.beside, run=self.writer.folder.id)
 
     async def _seconds_left(self) -> float | None:
         left = await self.site.site.seconds_left()

@@ -14,6 +14,7 @@ import fcntl
 import os
 import pwd
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,16 +23,19 @@ from typing import Self
 from steelyard.controller.observer import Observer
 from steelyard.errors import HostError
 from steelyard.remote.local import this_machine
+from steelyard.store.layout import account_name
+from steelyard.units import show_span
 
 LOOK_EVERY = 0.1
 VARIABLE = "STEELYARD_RUNTIME_DIR"
+MEASURES = "has been measuring on this machine"
 
 
 class Turn:
     """This run's turn on this machine, for as long as the block lasts."""
 
-    def __init__(self, observer: Observer, *, beside: bool) -> None:
-        self._observer, self._beside = observer, beside
+    def __init__(self, observer: Observer, *, beside: bool, run: str = "") -> None:
+        self._observer, self._beside, self._run = observer, beside, run
         self._turn = self._present = -1
         self._arrivals = 0
 
@@ -39,8 +43,8 @@ class Turn:
         while True:
             self._open()
             try:
-                if not _take(self._turn, fcntl.LOCK_EX):
-                    await self._wait()
+                if _take(self._turn, fcntl.LOCK_EX) or await self._wait():
+                    self._sign()
                 self._arrive()
             except BaseException:
                 self._close()
@@ -105,15 +109,22 @@ class Turn:
             os.write(self._present, b".")
         self._arrivals = os.fstat(self._present).st_size
 
-    async def _wait(self) -> None:
+    def _sign(self) -> None:
+        """Say to those who wait whose turn it is, and since when."""
+        with suppress(OSError):  # on a full disk nobody can be told
+            os.ftruncate(self._turn, 0)
+            os.write(self._turn, f"{self._run} {account_name(os.getuid())} {time.time():.0f}".encode())
+
+    async def _wait(self) -> bool:
+        """Wait for the turn, unless this run is to be beside others; whether it is ours now."""
+        who = _signed(self._turn)
         if self._beside:
-            self._observer.warned("another run measures on this machine; trials are marked as disturbed")
-            return
-        self._observer.warned(
-            "another run measures on this machine; waiting for it to end (--beside runs at once, and marks)"
-        )
+            self._observer.warned(f"{who}; trials are marked as disturbed")
+            return False
+        self._observer.warned(f"{who}; waiting for it to end (--beside runs at once, and marks)")
         while not _take(self._turn, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody of a freed lock
             await asyncio.sleep(LOOK_EVERY)
+        return True
 
 
 def _take(lock: int, how: int) -> bool:
@@ -124,6 +135,27 @@ def _take(lock: int, how: int) -> bool:
     return True
 
 
+def measuring() -> str | None:
+    """Which run of ours measures on this machine now, as a clause; None without any."""
+    try:
+        turn = os.open(_lock_place() / "turn", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        return None if _take(turn, fcntl.LOCK_SH) else _signed(turn)
+    finally:
+        os.close(turn)
+
+
+def _signed(turn: int) -> str:
+    """Whose turn it is, and for how long it has been."""
+    run, _, rest = os.pread(turn, 500, 0).decode("utf-8", "replace").partition(" ")
+    who, _, since = rest.rpartition(" ")
+    if not (run and who and since.isdecimal()):
+        return f"another run {MEASURES}"
+    return f"run {run} of {who} {MEASURES} for {show_span(time.time() - int(since))}"
+
+
 def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
@@ -132,18 +164,24 @@ def lock_folder() -> Path:
     """A directory of ours that all our runs on this machine find, whatever TMPDIR and XDG_… say in each.
 
     That of the session, where there is one; else one in our home, which other machines may share; else, for
-    an account without a home, one for temporary files. STEELYARD_RUNTIME_DIR names another. Raises OSError.
+    an account without a home that it may write to, one for temporary files. STEELYARD_RUNTIME_DIR names
+    another. Raises OSError.
     """
+    place = _lock_place()
+    if VARIABLE not in os.environ:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    return _private(place)
+
+
+def _lock_place() -> Path:
     if named := os.environ.get(VARIABLE):
-        return _private(Path(named) / "steelyard")
+        return Path(named) / "steelyard"
     runtime = Path(f"/run/user/{os.getuid()}")
     if _is_private(runtime):
-        return _private(runtime / "steelyard")
-    if home := _home():
-        cache = home / ".cache" / "steelyard"
-        cache.mkdir(parents=True, exist_ok=True)
-        return _private(cache / f"runs-{this_machine()}")
-    return _private(Path(f"/var/tmp/steelyard-{os.getuid()}"))  # noqa: S108 - made, or refused
+        return runtime / "steelyard"
+    if (home := _home()) and _may_write(place := home / ".cache" / "steelyard"):
+        return place / f"runs-{this_machine()}"
+    return Path(f"/var/tmp/steelyard-{os.getuid()}")  # noqa: S108 - made, or refused
 
 
 def _home() -> Path | None:
@@ -153,6 +191,11 @@ def _home() -> Path | None:
     except KeyError:
         return None
     return home if home.is_absolute() and home.is_dir() else None
+
+
+def _may_write(place: Path) -> bool:
+    """Whether we may make something there, once it and what leads to it is made."""
+    return os.access(next(each for each in (place, *place.parents) if each.exists()), os.W_OK)
 
 
 def _private(path: Path) -> Path:

@@ -93,7 +93,9 @@ class RunFolder:
         """Raises StoreError when the run belongs to somebody else: nothing is written into it."""
         owner = self._owner()
         if owner is not None and owner != os.geteuid():
-            message = f"run {self.id} belongs to {_account(owner)}, so nothing is written into {self.path}"
+            message = (
+                f"run {self.id} belongs to {account_name(owner)}, so nothing is written into {self.path}"
+            )
             raise StoreError(
                 message, hint=hint or "`steelyard run` with its experiment.yaml makes one of yours"
             )
@@ -190,7 +192,7 @@ class Store:
         for path in (self.root, self.runs):
             owner = path.stat().st_uid
             if owner not in (0, os.geteuid()):
-                message = f"the store {path} belongs to {_account(owner)}, so nothing is written into it"
+                message = f"the store {path} belongs to {account_name(owner)}, so nothing is written into it"
                 raise StoreError(message, hint=ANOTHER_STORE)
 
     def all(self) -> list[RunFolder]:
@@ -249,7 +251,8 @@ def _unwritable(root: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot make a run in the store {root}: {reason}", hint=ANOTHER_STORE)
 
 
-def _account(user: int) -> str:
+def account_name(user: int) -> str:
+    """A user's name, or number where the list of accounts does not know it."""
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:
