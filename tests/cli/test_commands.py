@@ -285,6 +285,18 @@ def test_extend_measures_only_what_is_new(steelyard):
     assert steelyard("list", "--json").document[0]["trials"] == 21
 
 
+def test_resume_says_that_it_goes_on_with_the_copy(steelyard, file):
+    steelyard("run", "-q", file)
+    assert "has changed" not in steelyard("resume", "-q", "last").err
+    Path(file).write_text(FILE.replace("0.001, ", ""))
+    said = steelyard("resume", "-q", "last")
+    assert f"warning: {file} has changed since this run began, which goes on as " in said.err
+    assert "/experiment.yaml has it; `steelyard run" in said.err
+    assert (said.code, "seconds=0.001" in said.out) == (0, True)
+    Path(file).unlink()
+    assert "has changed" not in steelyard("resume", "-q", "last").err
+
+
 def test_resume_of_a_complete_run_changes_nothing(steelyard):
     steelyard(*SLEEPS)
     assert steelyard("resume", "-q", "last").code == 0

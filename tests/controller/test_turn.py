@@ -252,11 +252,10 @@ def test_a_place_for_the_locks_that_is_gone_is_told(own_place: Path, told: Recor
 
 
 def test_who_looks_learns_which_run_measures(told: Recorder) -> None:
+    said = f"run first of {USER} has been measuring on this machine for "
     assert measuring() is None
     with another():
-        assert (measuring() or "").startswith(
-            f"run first of {USER} has been measuring on this machine for 0:"
-        )
+        assert (measuring() or "").startswith(said)
         with another("beside"):
             assert (measuring() or "").startswith(said)
     assert until(lambda: measuring() is None)

@@ -97,7 +97,7 @@ def command(
 def _experiment(
     file: str | None, words: tuple[str, ...], changes: dict[str, Any]
 ) -> tuple[Any, str, Path | None]:
-    """The experiment, the text to keep of it, and the folder that it comes from."""
+    """The experiment, the text to keep of it, and the file that it comes from."""
     from steelyard.cli.bare import experiment_of
     from steelyard.spec.change import changed, from_tree
     from steelyard.spec.load import load
@@ -111,4 +111,4 @@ def _experiment(
     experiment, text = load(path)
     if wanted:
         experiment, text = changed(text, str(path), wanted)
-    return experiment, text, path.absolute().parent
+    return experiment, text, path.absolute()
