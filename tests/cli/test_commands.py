@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import until
 from steelyard.cli.app import COMMANDS, run
 
 # The machine that runs the tests is busy running them, so that disturbed trials have to count.
@@ -283,6 +284,32 @@ def test_extend_measures_only_what_is_new(steelyard):
     assert steelyard("list", "--json").document[0]["trials"] == 18
     assert steelyard("extend", "last", "-q", "--repeat", "7").code == 0
     assert steelyard("list", "--json").document[0]["trials"] == 21
+
+
+def test_what_a_person_cancels_is_cancelled_and_no_failure(steelyard, tmp_path):
+    text = FILE.replace("[0.001, 0.002]", "[900]").replace("5 s", "1000 s")
+    (tmp_path / "long.yaml").write_text(text)
+    words = (sys.executable, "-m", "steelyard", "run", "--beside", "long.yaml")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            runs = tmp_path / "store" / "runs"
+            assert until(
+                lambda: "trial-started" in "".join(one.read_text() for one in runs.glob("*/journal.*"))
+            )
+            assert steelyard("cancel", "last").code == 0
+            _, told = running.communicate()
+        finally:
+            running.kill()
+    assert running.returncode == 130
+    assert re.search(r"run \S+ was cancelled by \S+\n`steelyard resume", told)
+    assert re.search(r"  cancelled +0 trials$", steelyard("list").out, re.MULTILINE)
+    assert " is cancelled: 0 trials done, 0 failed" in steelyard("status", "last").out
+    steelyard("report", "last", "--as", "markdown", "-o", "told.md")
+    assert "The run was cancelled" in (tmp_path / "told.md").read_text()
+    steelyard("export", "last", "--as", "junit", "-o", "all.xml")
+    junit = (tmp_path / "all.xml").read_text()
+    assert ' failures="0" errors="0" skipped="2"' in junit
+    assert "the run was cancelled" in junit
 
 
 def test_resume_says_that_it_goes_on_with_the_copy(steelyard, file):

@@ -108,6 +108,7 @@ def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: O
     folder = writer.folder
     record = _begun(folder)
     experiment = found_again(experiment_of(record), folder)
+    folder.cancelled.unlink(missing_ok=True)
     sweep(run=folder.id)
     remove_scratch_of(folder)
     # A trial that failed only because its record found no room is made again.

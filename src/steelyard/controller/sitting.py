@@ -143,6 +143,9 @@ class Sitting:
         task = asyncio.current_task()
         if task:
             task.uncancel()  # what follows is short, and has to be said
+        if who := self.writer.folder.canceller():
+            self._end("cancelled", f"{who} cancelled it")
+            raise self._stopped(f"was cancelled by {who}")
         if stop.signal in TIME_IS_SHORT and (self.site.site.inside() or self.choices.seconds):
             await self._pause(LATE)
         if failure := await self.site.site.failure():

@@ -58,8 +58,8 @@ def write_json(record: RunRecord, path: Path) -> Path:
 
 def write_junit(record: RunRecord, path: Path) -> Path:
     """Requirements and failed trials, see `junit`."""
-    summary = summarise_run(record)
-    return write_text(path, junit(summary, judge(record, summary)))
+    summary, cancelled = summarise_run(record), record.glance().state == "cancelled"
+    return write_text(path, junit(summary, judge(record, summary), cancelled=cancelled))
 
 
 WRITERS: Mapping[str, Callable[[RunRecord, Path], Path]] = {

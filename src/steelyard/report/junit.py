@@ -18,10 +18,20 @@ from steelyard.store.reader import TrialRecord
 
 
 def junit(
-    summary: RunSummary, judged: Sequence[Judged], *, undecided: Literal["fail", "pass"] = "fail"
+    summary: RunSummary,
+    judged: Sequence[Judged],
+    *,
+    undecided: Literal["fail", "pass"] = "fail",
+    cancelled: bool = False,
 ) -> str:
-    """The document. Undecided and missing are failures, or skipped tests when they are told to pass."""
+    """The document. Undecided and missing are failures, or skipped tests when they are told to pass.
+
+    They are skipped, too, in a run that a person cancelled, which has a skipped test of its own.
+    """
     suite = Element("testsuite", {"name": summary.title, "id": summary.run})
+    if cancelled:
+        _case(suite, "run", "all of it", "skipped", "the run was cancelled")
+        undecided = "pass"
     for one in judged:
         for ruling in one.rulings:
             _ruling(suite, one, ruling, undecided)

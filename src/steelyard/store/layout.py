@@ -3,6 +3,7 @@
 ::
 
     <store>/runs/<id>/  experiment.yaml  design.json  environment.json  journal.ndjson  control.json
+      cancelled         who asked for its end, until somebody goes on with it
       trials/<n>/{trial.json,metrics.json}
       trials/<n>/<role>-<i>/<phase>/{stdout,stderr,raw/}
       trials/<n>/telemetry/<host>.{ndjson,parquet}
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import StoreError, UnknownName
+from steelyard.untrusted import content
 
 SCHEMA = 1
 DEFAULT = "steelyard-runs"
@@ -69,6 +71,18 @@ class RunFolder:
     def control(self) -> Path:
         """Held locked by the controller while it lives."""
         return self.path / "control.json"
+
+    @property
+    def cancelled(self) -> Path:
+        """Who asked for the end of the run; there from then on until somebody goes on with it."""
+        return self.path / "cancelled"
+
+    def canceller(self) -> str:
+        """Who asked for the end of the run; empty when nobody did."""
+        try:
+            return content(self.cancelled).decode("utf-8", "replace")
+        except OSError:
+            return ""
 
     @property
     def reserve(self) -> Path:

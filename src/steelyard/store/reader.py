@@ -26,7 +26,8 @@ from steelyard.untrusted import content, lines_in, opened
 _TAIL, _FARTHEST = 8192, 256 << 20
 _ENORMOUS = 1e15
 
-State = Literal["submitted", "running", "complete", "interrupted", "failed", "died"]
+State = Literal["submitted", "running", "complete", "interrupted", "cancelled", "failed", "died"]
+_ENDED: tuple[State, ...] = ("complete", "interrupted", "cancelled", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +221,11 @@ def glance(folder: RunFolder) -> Glance:
 def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
     if is_live(folder):
         return "running"
-    ended: dict[object, State] = {"complete": "complete", "interrupted": "interrupted", "failed": "failed"}
-    if last.get("kind") == "run-submitted":
-        return "submitted"
-    return ended.get(str(last.get("state")), "died") if last.get("kind") == "run-ended" else "died"
+    if last.get("kind") == "run-ended":
+        return next((state for state in _ENDED if state == last.get("state")), "died")
+    if folder.cancelled.exists():
+        return "cancelled"  # in the queue, or by a scheduler that left it no time for a word
+    return "submitted" if last.get("kind") == "run-submitted" else "died"
 
 
 def _number(value: object) -> float:

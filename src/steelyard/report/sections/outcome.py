@@ -26,6 +26,7 @@ _ENDINGS = {
     "running": "The run is still going on: this is what it has measured so far.",
     "submitted": "The run waits in the queue of a batch scheduler: this is what it has measured so far.",
     "interrupted": "The run was interrupted: this is what it had measured by then.",
+    "cancelled": "The run was cancelled: this is what it had measured by then.",
     "died": "The run ended without a word, as after a kill or a power cut: this is what it had measured.",
     "failed": "The run could not be carried on: this is what it had measured by then.",
     "budget": "The time budget was spent before every repetition was made.",
