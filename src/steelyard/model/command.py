@@ -35,12 +35,17 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One stage of a workload. A phase that is not `measured` prepares: its output is kept, not parsed."""
+    """One stage of a workload. A phase that is not `measured` prepares: its output is kept, not parsed.
+
+    `results` are names of files that it may write to its working directory; they are kept as those in
+    `Place.raw` are, which come first.
+    """
 
     name: str
     command: Command
     measured: bool = True
     timeout: float | None = None
+    results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
