@@ -312,6 +312,42 @@ def test_what_a_person_cancels_is_cancelled_and_no_failure(steelyard, tmp_path):
     assert "the run was cancelled" in junit
 
 
+def test_the_plan_tells_of_programs_that_are_not_there(steelyard, tmp_path):
+    def absent(levels, *words, options=""):
+        workload = f'{{use: command, run: ["${{program}}"]{options}}}'
+        text = f"experiment: e\nparameters: {{program: {levels}}}\nworkload: {workload}\n"
+        (tmp_path / "p.yaml").write_text(text)
+        return steelyard("plan", "--json", *words, "p.yaml").document["absent"]
+
+    (tmp_path / "own").write_text("#!/bin/sh\n")
+    (tmp_path / "own").chmod(0o755)
+    missing = ["frobnicate", str(tmp_path / "none")]
+    levels = ["true", "./in-scratch", str(tmp_path / "own"), *missing]
+    assert absent(levels, "--site", "ssh:node1") == []
+    assert absent(["./own", "./none"], options=f", cwd: {tmp_path}") == ["./none"]
+    assert absent(levels) == missing
+    said = f"this machine has no program {', '.join(missing)}: trials that start it would fail"
+    assert said in steelyard("plan", "p.yaml").out
+
+
+def test_the_plan_guesses_a_time_from_an_earlier_run(steelyard, file):
+    assert "time     unknown: " in steelyard("plan", file).out
+    steelyard("run", "-q", "--repeat", "2", file)
+    told = r"^time     about 0:0\d, guessed: 4 trials of run \S+-nap-\S+ took .+s each$"
+    assert re.search(told, steelyard("plan", file).out, re.MULTILINE)
+    assert steelyard("plan", "--json", file).document["guessed_from"]["trials"] == 4
+
+
+def test_the_plan_folds_long_scripts(steelyard, tmp_path):
+    script = "".join(f"      echo {n}\n" for n in range(30))
+    text = f"experiment: long\nworkload:\n  use: command\n  script: |\n{script}"
+    (tmp_path / "long.yaml").write_text(text)
+    said = steelyard("plan", "long.yaml").out
+    assert "echo 5\n… 24 more lines'" in said
+    assert "echo 6" not in said
+    assert steelyard("plan", "--json", "long.yaml").document["commands"][0]["argv"][-1].count("echo") == 30
+
+
 def test_resume_says_that_it_goes_on_with_the_copy(steelyard, file):
     steelyard("run", "-q", file)
     assert "has changed" not in steelyard("resume", "-q", "last").err

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from patience import comes, until
-from steelyard.controller.turn import Turn, lock_folder, measuring
+from steelyard.controller.turn import Turn
+from steelyard.controller.turn_locks import lock_folder, measuring
 from steelyard.errors import HostError
 from steelyard.store.layout import account_name
 
@@ -26,7 +27,8 @@ USER = account_name(os.getuid())
 HOLD = """
 import asyncio, sys
 from steelyard.controller.observer import Observer
-from steelyard.controller.turn import Turn, lock_folder, measuring
+from steelyard.controller.turn import Turn
+from steelyard.controller.turn_locks import lock_folder, measuring
 async def hold():
     async with Turn(Observer(), beside="beside" in sys.argv, run="first"):
         print("holds", flush=True)
@@ -272,8 +274,10 @@ def test_a_home_that_nobody_may_write_to_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("STEELYARD_RUNTIME_DIR", raising=False)
-    monkeypatch.setattr("steelyard.controller.turn._is_private", lambda path: not path.is_relative_to("/run"))
-    monkeypatch.setattr("steelyard.controller.turn._home", lambda: tmp_path)
+    monkeypatch.setattr(
+        "steelyard.controller.turn_locks._is_private", lambda path: not path.is_relative_to("/run")
+    )
+    monkeypatch.setattr("steelyard.controller.turn_locks._home", lambda: tmp_path)
     assert lock_folder().is_relative_to(tmp_path)
     monkeypatch.setattr(os, "access", lambda *_: False)
     try:

@@ -19,11 +19,11 @@ from steelyard.remote.base import Host, Process, Streams, finish
 from steelyard.remote.clocks import Clocks, own_clocks
 from steelyard.remote.gate import GatedProcess, gated
 from steelyard.remote.lease import Child, Lease, StartError
+from steelyard.remote.machine import this_machine
 from steelyard.remote.minder.scratch import remove_scratch
 from steelyard.remote.probe import find_probe
 from steelyard.remote.token import Token
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_READ = 1 << 20
 _STEADY = re.compile(r"/proc/(stat|vmstat|meminfo|diskstats|([0-9]+/)?net/dev|pressure/[a-z]+)")
 _LEADER = 8 << 20  # bytes; shells, nsenter and the probe, which lead to a program, are smaller
@@ -227,11 +227,6 @@ class LocalHost(Host):
         except OSError:
             return False
         return True
-
-
-def this_machine() -> str:
-    """What tells this machine from others while it is up; its containers and namespaces are this machine."""
-    return _content(BOOT_ID).strip()
 
 
 def _content(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from steelyard.cli.terminal import echo
 from steelyard.controller.observer import Observer, Progress
-from steelyard.controller.turn import MEASURES
+from steelyard.controller.turn_locks import MEASURES
 from steelyard.model.trial import Result
 from steelyard.store.layout import RunFolder
 
