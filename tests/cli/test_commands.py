@@ -476,6 +476,40 @@ def test_show_and_report_give_the_metrics_that_were_asked_for(steelyard, tmp_pat
     assert "Charts of 4 more metrics, wall, user, system, peak_memory:" in whole
 
 
+@pytest.fixture
+def pip(tmp_path, monkeypatch):
+    """A Python whose pip fails as it is told to, instead of the real one."""
+    program = tmp_path / "python"
+    monkeypatch.setattr("sys.executable", str(program))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    monkeypatch.delenv("PIP_CERT", raising=False)
+
+    def fails(saying):
+        program.write_text(f'#!/bin/sh\necho "$PIP_CERT: {saying}" >&2\nexit 1\n')
+        program.chmod(0o755)
+
+    return fails
+
+
+def test_install_tells_what_to_do_about_certificates(steelyard, pip):
+    pip("certificate verify failed")
+    said = steelyard("install", "--yes", "db12")
+    assert (said.code, "/ca.pem: certificate verify failed" in said.err) == (3, True)
+    assert "Behind a proxy that inspects TLS, set SSL_CERT_FILE to a file" in said.err
+    pip("no such version")
+    assert "its own message stands above" in steelyard("install", "--yes", "db12").err
+
+
+def test_install_names_another_place_where_a_home_is_read_only(steelyard, pip, monkeypatch, tmp_path):
+    pip("it was started")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    said = steelyard("install", "--yes", "db12")
+    assert f"tools cannot be put into {tmp_path}/cache/steelyard/tools/db12" in said.err
+    assert "XDG_CACHE_HOME" in said.err
+    assert "it was started" not in said.err
+
+
 def test_install_knows_what_is_needed(steelyard):
     assert steelyard("install", "--dry-run", "fio").code in (0, 3)
     assert "unknown tool, workload or service 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
