@@ -127,9 +127,9 @@ class CommandWorkload(Workload[CommandOptions]):
 
     The program runs in its scratch directory. Files that it writes to the directory named by the environment
     variable RAW are kept with the record, and figures can be read from them; a file that `from` names may as
-    well be written to the working directory. `peak_memory` is that of its
-    largest process, as the kernel accounts it (getrusage(2), ru_maxrss). Where that may be the memory of what
-    started the program, such as a shell that waited for a common start, it is shown as `≤ 3.9 MiB`.
+    well be written to the working directory. `peak_memory` is that of its largest process, as the kernel
+    accounts it (getrusage(2), ru_maxrss). Where that may be the memory of what started the program, such as a
+    shell that waited for a common start, it is shown as `≤ 3.9 MiB`.
 
     With `to:` it finds that service by its environment: STEELYARD_SERVICE_ADDRESS, _PORT, _USER and
     _PASSWORD, what the service tells in capitals (CONTACT_NAMES and NODE_PORT of a ring of Cassandra), and
