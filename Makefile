@@ -4,6 +4,10 @@ SHELL := /bin/bash
 UV := .tools/bin/uv
 PY := .venv/bin/python
 WORKERS ?= 2
+ifdef SSL_CERT_FILE # uv, curl and Python know it by this name, pip and cargo by their own
+export PIP_CERT ?= $(SSL_CERT_FILE)
+export CARGO_HTTP_CAINFO ?= $(SSL_CERT_FILE)
+endif
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock format clean
 
@@ -67,7 +71,8 @@ clean: ## Remove what the other targets made here, but no results
 
 $(UV):
 	python3 -m venv .tools
-	.tools/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check uv || { echo "uv could not be fetched." \
+	  "Behind a proxy that inspects TLS, set SSL_CERT_FILE to a file with its certificate first." >&2; exit 1; }
 
 .venv/bin/python: | $(UV)
 	$(UV) venv --quiet --allow-existing --python '>=3.11' .venv

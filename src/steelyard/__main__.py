@@ -13,7 +13,9 @@ def main() -> None:
         print(f"steelyard {__version__}")
         return
     from steelyard.cli.app import run
+    from steelyard.cli.terminal import outlive_readers
 
+    outlive_readers()
     sys.exit(run())
 
 

@@ -81,7 +81,9 @@ class Run:
             return "–"
         unit, interval = found.metric.unit, found.shown.interval
         ends = f" [{show(interval.low, unit)}, {show(interval.high, unit)}]" if interval else ""
-        return show(found.shown.median, unit) + ends + (f" {found.under}" if found.under else "")
+        return f"{found.sign}{show(found.shown.median, unit)}{ends}" + (
+            f" {found.under}" if found.under else ""
+        )
 
 
 def run(
@@ -122,7 +124,7 @@ def last(*, store: str | Path | None = None) -> Run:
 def _experiment(given: Experiment | Mapping[str, Any] | str | Path) -> tuple[Experiment, str, Path | None]:
     if isinstance(given, str | Path):
         experiment, text = load_file(Path(given))
-        return experiment, text, Path(given).absolute().parent
+        return experiment, text, Path(given).absolute()
     experiment = given if isinstance(given, Experiment) else Experiment(**given)
     check(experiment)
     return experiment, dump(experiment.as_file()), None

@@ -55,6 +55,7 @@ class Plan:
     on: Callable[[Cell], Sequence[str]] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     short: Callable[[int], Mapping[str, int]] | None = None
+    at_most: Sequence[str] = ()
     state: str = "complete"
     seed: int = 4711
     in_blocks: bool = True
@@ -136,6 +137,7 @@ def _trial(
     line |= {"copies": plan.copies(cell)} if plan.copies else {}
     line |= {"on": list(plan.on(cell))} if plan.on else {}
     line |= {"facts": plan.facts} if plan.facts else {}
+    line |= {"at_most": list(plan.at_most)} if plan.at_most else {}
     line |= {"short": dict(plan.short(repetition))} if plan.short else {}
     folder = writer.phase_folder(number, "host-0", "command")
     (folder / "stdout").write_text("said\n")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from steelyard.analysis.happenings import happenings
+from steelyard.analysis.happenings import Zero, happenings
 from steelyard.analysis.over_time import over_time, units
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
@@ -85,3 +85,45 @@ def test_events_begin_and_end(record):
     assert (whole.label, whole.began, whole.ended, whole.wall) == ("grow ring to 4", 5.0, 8.5, 105.0)
     assert whole.timing == "asked for at 2.00 s, began at 2.01 s of the phase"
     assert (open_ended.ended, open_ended.timing.startswith("when its condition held")) == (None, True)
+
+
+def lines_of(event, at, took=None, **options):
+    """An event of a trial whose phase began at 100 on the monotonic clock, and at 1000 since 1970."""
+    same = {"trial": 1, "entry": at, "event": event, "asked": at, "began": at, "options": options}
+    found = [{"kind": "event-began", "mono": 100.0 + at, "wall": 1000.0 + at, **same}]
+    if took is not None:
+        found.append({"kind": "event-ended", "mono": 100.0 + at + took, "wall": 1000.0 + at + took, **same})
+    return found
+
+
+def test_an_outage_is_one_event_until_what_was_out_is_back(record):
+    here, there = {"service": "db", "node": 0}, {"service": "db", "node": 1}
+    record.journal.extend(
+        [
+            *lines_of("kill", 2.0, 0.1, **here),
+            *lines_of("kill", 3.0, 0.1, **there),
+            *lines_of("grow", 3.5, 1.0, service="db", to=4),
+            *lines_of("restart", 5.0, 1.5, **here),
+            *lines_of("pause", 7.0, 2.0, **here, length="2s"),
+            *lines_of("restart", 9.0, 0.5, **here),
+        ]
+    )
+    assert [(one.label, one.course) for one in happenings(record)[1]] == [
+        ("kill db node 0, restart", "back after 4.50 s"),
+        ("kill db node 1", "not back in this trial"),
+        ("grow db to 4", "took 1.00 s"),
+        ("pause db node 0", "back after 2.00 s"),
+        ("restart db node 0", "back after 0.50 s"),
+    ]
+
+
+def test_a_cut_without_a_length_lasts_until_the_trial_ends(record):
+    record.journal.extend(lines_of("cut", 2.0, 0.1, on="db[1]"))
+    (cut,) = happenings(record)[1]
+    assert (cut.ended, cut.course) == (None, "not back in this trial")
+
+
+def test_charts_of_a_trial_count_from_the_beginning_of_the_phase(record):
+    record.journal.extend(lines_of("kill", 2.0, service="db", node=0))
+    assert Zero.of(happenings(record)[1]) == Zero(1000.0, 100.0)
+    assert Zero.of(()) is None

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from steelyard.analysis.derived import derive
+from steelyard.analysis.knee import knee_study
 from steelyard.analysis.ranking import rankings
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import UsageError
@@ -71,3 +73,14 @@ def test_too_few_trials_are_said(build, plans):
 def test_growing_groups_of_hosts_are_no_machines(build, plans):
     with pytest.raises(UsageError, match="no parameter of the run sets its machine alone"):
         ranked(build(**plans.growing()))
+
+
+def test_what_goes_in_step_with_another_has_a_reason_why_it_is_not_ranked(build):
+    cells = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    record = build(parameters={"a": [1, 2], "b": ["x", "y"]}, measured=lambda cell: cell.parameters in cells)
+    with pytest.raises(UsageError, match="no two measured cells differ in 'a' alone: with it changes b"):
+        ranked(record, of="a")
+    summary = summarise_run(record)
+    assert derive(record, summary).findings == ()
+    with pytest.raises(UsageError, match="with it changes b"):
+        knee_study(summary, parameter="a")

@@ -275,3 +275,28 @@ def test_a_quantile_of_too_few_samples_meets_no_requirement(build, having, bound
     ((ruling,),) = (one.rulings for one in judged(record))
     assert ruling.verdict is verdict
     assert ("wait_p99 needs 100 samples" in ruling.note) == (having < 7)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "verdict"),
+    [
+        ("memory <= 6 MiB", MET),
+        ("memory < 1 MiB", OPEN),
+        ("memory >= 1 MiB", OPEN),
+        ("memory > 6 MiB", NOT),
+        ("memory.max == 6 MiB", OPEN),
+        ("memory.max <= 6 MiB", MET),
+    ],
+)
+def test_what_is_at_most_so_much_proves_no_more_than_that(build, requirement, verdict):
+    memory = Metric("memory", "B", "lower")
+    record = build(
+        parameters={"a": [1]},
+        metrics=[memory],
+        figures=lambda cell, repetition, rng: {"memory": repetition * 2.0**20},
+        at_most=["memory"],
+        require=[requirement],
+    )
+    ((ruling,),) = (one.rulings for one in judged(record))
+    assert ruling.verdict is verdict
+    assert ("at most so much" in ruling.note) == (verdict is OPEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import until
 from steelyard.cli.app import COMMANDS, run
 
 # The machine that runs the tests is busy running them, so that disturbed trials have to count.
@@ -284,6 +286,80 @@ def test_extend_measures_only_what_is_new(steelyard):
     assert steelyard("list", "--json").document[0]["trials"] == 21
 
 
+def test_what_a_person_cancels_is_cancelled_and_no_failure(steelyard, tmp_path):
+    text = FILE.replace("[0.001, 0.002]", "[900]").replace("5 s", "1000 s")
+    (tmp_path / "long.yaml").write_text(text)
+    words = (sys.executable, "-m", "steelyard", "run", "--beside", "long.yaml")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            runs = tmp_path / "store" / "runs"
+            assert until(
+                lambda: "trial-started" in "".join(one.read_text() for one in runs.glob("*/journal.*"))
+            )
+            assert steelyard("cancel", "last").code == 0
+            _, told = running.communicate()
+        finally:
+            running.kill()
+    assert running.returncode == 130
+    assert re.search(r"run \S+ was cancelled by \S+\n`steelyard resume", told)
+    assert re.search(r"  cancelled +0 trials$", steelyard("list").out, re.MULTILINE)
+    assert " is cancelled: 0 trials done, 0 failed" in steelyard("status", "last").out
+    steelyard("report", "last", "--as", "markdown", "-o", "told.md")
+    assert "The run was cancelled" in (tmp_path / "told.md").read_text()
+    steelyard("export", "last", "--as", "junit", "-o", "all.xml")
+    junit = (tmp_path / "all.xml").read_text()
+    assert ' failures="0" errors="0" skipped="3"' in junit
+    assert "the run was cancelled" in junit
+
+
+def test_the_plan_tells_of_programs_that_are_not_there(steelyard, tmp_path):
+    def absent(levels, *words, options=""):
+        workload = f'{{use: command, run: ["${{program}}"]{options}}}'
+        text = f"experiment: e\nparameters: {{program: {levels}}}\nworkload: {workload}\n"
+        (tmp_path / "p.yaml").write_text(text)
+        return steelyard("plan", "--json", *words, "p.yaml").document["absent"]
+
+    (tmp_path / "own").write_text("#!/bin/sh\n")
+    (tmp_path / "own").chmod(0o755)
+    missing = ["frobnicate", str(tmp_path / "none")]
+    levels = ["true", "./in-scratch", str(tmp_path / "own"), *missing]
+    assert absent(levels, "--site", "ssh:node1") == []
+    assert absent(["./own", "./none"], options=f", cwd: {tmp_path}") == ["./none"]
+    assert absent(levels) == missing
+    said = f"this machine has no program {', '.join(missing)}: trials that start it would fail"
+    assert said in steelyard("plan", "p.yaml").out
+
+
+def test_the_plan_guesses_a_time_from_an_earlier_run(steelyard, file):
+    assert "time     unknown: " in steelyard("plan", file).out
+    steelyard("run", "-q", "--repeat", "2", file)
+    told = r"^time     about 0:0\d, guessed: 4 trials of run \S+-nap-\S+ took .+s each$"
+    assert re.search(told, steelyard("plan", file).out, re.MULTILINE)
+    assert steelyard("plan", "--json", file).document["guessed_from"]["trials"] == 4
+
+
+def test_the_plan_folds_long_scripts(steelyard, tmp_path):
+    script = "".join(f"      echo {n}\n" for n in range(30))
+    text = f"experiment: long\nworkload:\n  use: command\n  script: |\n{script}"
+    (tmp_path / "long.yaml").write_text(text)
+    said = steelyard("plan", "long.yaml").out
+    assert "echo 5\n… 24 more lines'" in said
+    assert "echo 6" not in said
+    assert steelyard("plan", "--json", "long.yaml").document["commands"][0]["argv"][-1].count("echo") == 30
+
+
+def test_resume_says_that_it_goes_on_with_the_copy(steelyard, file):
+    steelyard("run", "-q", file)
+    assert "has changed" not in steelyard("resume", "-q", "last").err
+    Path(file).write_text(FILE.replace("0.001, ", ""))
+    said = steelyard("resume", "-q", "last")
+    assert f"warning: {file} has changed since this run began, which goes on as " in said.err
+    assert "/experiment.yaml has it; `steelyard run" in said.err
+    assert (said.code, "seconds=0.001" in said.out) == (0, True)
+    Path(file).unlink()
+    assert "has changed" not in steelyard("resume", "-q", "last").err
+
+
 def test_resume_of_a_complete_run_changes_nothing(steelyard):
     steelyard(*SLEEPS)
     assert steelyard("resume", "-q", "last").code == 0
@@ -400,6 +476,40 @@ def test_show_and_report_give_the_metrics_that_were_asked_for(steelyard, tmp_pat
     assert "Charts of 4 more metrics, wall, user, system, peak_memory:" in whole
 
 
+@pytest.fixture
+def pip(tmp_path, monkeypatch):
+    """A Python whose pip fails as it is told to, instead of the real one."""
+    program = tmp_path / "python"
+    monkeypatch.setattr("sys.executable", str(program))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    monkeypatch.delenv("PIP_CERT", raising=False)
+
+    def fails(saying):
+        program.write_text(f'#!/bin/sh\necho "$PIP_CERT: {saying}" >&2\nexit 1\n')
+        program.chmod(0o755)
+
+    return fails
+
+
+def test_install_tells_what_to_do_about_certificates(steelyard, pip):
+    pip("certificate verify failed")
+    said = steelyard("install", "--yes", "db12")
+    assert (said.code, "/ca.pem: certificate verify failed" in said.err) == (3, True)
+    assert "Behind a proxy that inspects TLS, set SSL_CERT_FILE to a file" in said.err
+    pip("no such version")
+    assert "its own message stands above" in steelyard("install", "--yes", "db12").err
+
+
+def test_install_names_another_place_where_a_home_is_read_only(steelyard, pip, monkeypatch, tmp_path):
+    pip("it was started")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    said = steelyard("install", "--yes", "db12")
+    assert f"tools cannot be put into {tmp_path}/cache/steelyard/tools/db12" in said.err
+    assert "XDG_CACHE_HOME" in said.err
+    assert "it was started" not in said.err
+
+
 def test_install_knows_what_is_needed(steelyard):
     assert steelyard("install", "--dry-run", "fio").code in (0, 3)
     assert "unknown tool, workload or service 'foi'; did you mean 'fio'?" in steelyard("install", "foi").err
@@ -441,10 +551,33 @@ def test_completion_completes_names(steelyard, monkeypatch, capsys, typed, compl
     assert completed in capsys.readouterr().out
 
 
-def test_a_closed_pipe_is_no_error(steelyard, tmp_path):
-    steelyard(*SLEEPS)
-    script = f"{sys.executable} -m steelyard schema | head -1"
+RUN = ("run", "--store", "s", "--disturbed", "include", "--repeat", "2")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("schema",), 0),
+        (("catalog",), 0),
+        (("--help",), 0),
+        ((*RUN, "-q", "--", "sh", "-c", "exit 0"), 0),
+        ((*RUN, "--", "sh", "-c", "exit 4"), 3),
+    ],
+    ids=["schema", "catalog", "help", "run", "failing run"],
+)
+def test_a_reader_that_goes_changes_nothing(tmp_path, words, code):
+    heard, said = os.pipe()
+    os.close(heard)
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False
+        (sys.executable, "-m", "steelyard", *words),
+        cwd=tmp_path,
+        stdout=said,
+        stderr=said if code else subprocess.PIPE,
+        check=False,
     )
-    assert "Traceback" not in done.stderr
+    os.close(said)
+    assert done.returncode == code
+    assert b"Error" not in (done.stderr or b"")
+    if "run" in words:
+        journal = next((tmp_path / "s" / "runs").glob("*/journal.ndjson")).read_text()
+        assert '"state":"complete"' in journal.replace(" ", "")

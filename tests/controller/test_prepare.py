@@ -74,9 +74,9 @@ def test_dropped_caches_are_cold_and_proven_so(tmp_path: Path) -> None:
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
         assert is_cached(opened, size)
-        record, warnings = prepared(tmp_path, {"sync": True}, {"drop_caches": True})
+        record, marks = prepared(tmp_path, {"sync": True}, {"drop_caches": True})
         assert not is_cached(opened, size)
-    assert warnings == []
+    assert marks == []
     assert record["cache"] == "cold"
     assert min(record["cached_before"], record["cached_after"]) > 0
     assert record["drop_caches_seconds"] >= 0
@@ -90,9 +90,11 @@ class Unprivileged(LocalHost):
 
 
 def test_caches_that_may_not_be_dropped_are_told(tmp_path: Path) -> None:
-    record, warnings = prepared(tmp_path, {"drop_caches": True}, host=Unprivileged)
+    record, marks = prepared(tmp_path, {"drop_caches": True}, host=Unprivileged)
     assert record["cache"] == "as left"
-    assert warnings == ["drop_caches is not allowed on local; caches stay as they are there"]
+    (mark,) = marks
+    assert (mark.kind, mark.gist) == ("fallback", "caches not dropped")
+    assert mark.reason == "drop_caches is not allowed on local; caches stay as they are there"
 
 
 def test_sync_writes_what_is_dirty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,8 +112,8 @@ def test_settling_takes_as_long_as_it_says(tmp_path: Path) -> None:
 
 
 def test_preconditioning_writes_and_leaves_nothing(tmp_path: Path) -> None:
-    record, warnings = prepared(tmp_path, {"precondition": "5MiB"})
-    assert warnings == []
+    record, marks = prepared(tmp_path, {"precondition": "5MiB"})
+    assert marks == []
     assert "5242880 bytes" in (tmp_path / "precondition" / "stderr").read_text()
     assert list((tmp_path / "scratch").iterdir()) == []
     assert record["precondition_seconds"] > 0
@@ -155,11 +157,14 @@ def test_a_warm_up_that_fails_fails_the_trial(measure: Measure) -> None:
     assert run.record.trial_document(1)["phases"] == []
 
 
-def test_what_could_not_be_done_is_warned_of_once(
+def test_what_could_not_be_done_marks_the_trials_and_is_warned_of_once(
     measure: Measure, told: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LocalHost, "drop_caches", Unprivileged.drop_caches)
     run = measure("true", before_each=["sync", "drop_caches"], repeat=3)
-    assert told.warnings == ["drop_caches is not allowed on local; caches stay as they are there"]
+    refused = "drop_caches is not allowed on local; caches stay as they are there"
+    assert told.warnings == [f"{refused}: such trials do not count"]
+    assert {mark.reason for trial in run.record.trials for mark in trial.marks} >= {refused}
+    assert not any(trial.result.poolable for trial in run.record.trials)
     assert run.record.warnings == told.warnings
     assert [run.record.trial_document(n)["prepared"]["cache"] for n in (1, 2, 3)] == ["as left"] * 3

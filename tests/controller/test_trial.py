@@ -93,6 +93,8 @@ def test_a_failure_that_the_file_says_to_retry_is_retried(
     (trial,) = run.record.trials
     assert (trial.number, trial.attempt, trial.result.status) == (3, 3, "ok")
     assert told.counts == [0, 0, 1]
+    retries = [message.rpartition("; ")[2] for _, _, message in told.ends]
+    assert retries == ["retry 1 of 5 follows", "retry 2 of 5 follows", ""]
     assert all((run.record.folder.trial(number) / "trial.json").exists() for number in (1, 2, 3))
 
 

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from patience import comes
+from patience import comes, until
 from steelyard.controller.turn import Turn
+from steelyard.controller.turn_locks import lock_folder, measuring
 from steelyard.errors import HostError
+from steelyard.store.layout import account_name
 
 if TYPE_CHECKING:
     from conftest import Recorder
 
+USER = account_name(os.getuid())
 HOLD = """
 import asyncio, sys
 from steelyard.controller.observer import Observer
 from steelyard.controller.turn import Turn
+from steelyard.controller.turn_locks import lock_folder, measuring
 async def hold():
-    async with Turn(Observer(), beside="beside" in sys.argv):
+    async with Turn(Observer(), beside="beside" in sys.argv, run="first"):
         print("holds", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 asyncio.run(hold())
@@ -78,9 +83,11 @@ def test_the_second_waits_until_the_first_is_over(told: Recorder) -> None:
 
     with another() as first:
         asyncio.run(story(first))
-    assert set(told.warnings) == {
-        "another run measures on this machine; waiting for it to end (--beside runs at once, and marks)"
-    }
+    (warning,) = {re.sub(r"\d+:\d\d", "0:00", text) for text in told.warnings}
+    assert warning == (
+        f"run first of {USER} has been measuring on this machine for 0:00; waiting for it to end"
+        " (--beside runs at once, and marks)"
+    )
 
 
 def test_a_turn_ends_with_its_process(told: Recorder) -> None:
@@ -101,7 +108,9 @@ def test_beside_another_neither_is_alone(told: Recorder) -> None:
 
     with another():
         asyncio.run(story())
-    assert told.warnings == ["another run measures on this machine; trials are marked as disturbed"]
+    (warning,) = told.warnings
+    assert warning.startswith(f"run first of {USER} has been measuring on this machine for ")
+    assert warning.endswith("; trials are marked as disturbed")
 
 
 def test_who_was_first_learns_of_one_that_came_beside(told: Recorder) -> None:
@@ -242,3 +251,37 @@ def test_a_place_for_the_locks_that_is_gone_is_told(own_place: Path, told: Recor
     with pytest.raises(HostError, match="cannot lock this machine's turn") as caught:
         asyncio.run(Turn(told, beside=False).__aenter__())
     assert "STEELYARD_RUNTIME_DIR" in caught.value.hint
+
+
+def test_who_looks_learns_which_run_measures(told: Recorder) -> None:
+    said = f"run first of {USER} has been measuring on this machine for "
+    assert measuring() is None
+    with another():
+        assert (measuring() or "").startswith(said)
+        with another("beside"):
+            assert (measuring() or "").startswith(said)
+    assert until(lambda: measuring() is None)
+
+
+@pytest.mark.parametrize("text", ["", "x", "run me soon", "\xff\x1b 1", "a b -1"])
+def test_a_turn_that_nobody_signed_is_that_of_another(told: Recorder, text: str) -> None:
+    with another():
+        (lock_folder() / "turn").write_text(text, "latin-1")
+        assert measuring() == "another run has been measuring on this machine"
+
+
+def test_a_home_that_nobody_may_write_to_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("STEELYARD_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(
+        "steelyard.controller.turn_locks._is_private", lambda path: not path.is_relative_to("/run")
+    )
+    monkeypatch.setattr("steelyard.controller.turn_locks._home", lambda: tmp_path)
+    assert lock_folder().is_relative_to(tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    try:
+        assert lock_folder() == Path(f"/var/tmp/steelyard-{os.getuid()}")
+    finally:
+        with suppress(OSError):
+            Path(f"/var/tmp/steelyard-{os.getuid()}").rmdir()

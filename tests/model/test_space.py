@@ -83,6 +83,17 @@ def test_a_group_stands_where_its_first_member_does() -> None:
     ]
 
 
+def test_a_level_may_stand_twice_where_others_tell_its_cells_apart() -> None:
+    parameters = {"machine": ["m", "m", "n"], "cores": [1, 2, 2]}
+    assert rows(parameters=parameters, zip=["machine", "cores"]) == [("m", 1), ("m", 2), ("n", 2)]
+    assert wrong(parameters=parameters, zip=["machine", "cores"]) == []
+    assert [
+        path for path, _ in wrong(parameters=parameters | {"cores": [1, 1, 2]}, zip=["machine", "cores"])
+    ] == [("zip", 0)]
+    assert [path for path, _ in wrong(parameters={"a": [1, 1]})] == [("parameters", "a")]
+    assert wrong(parameters={"a": [1, True]}) == []
+
+
 def test_two_groups_are_multiplied() -> None:
     parameters = {"a": [1, 2], "b": [3, 4], "c": [5, 6, 7], "d": [8, 9, 0]}
     assert len(rows(parameters=parameters, zip=[["a", "b"], ["c", "d"]])) == 6

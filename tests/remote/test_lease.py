@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 import stat
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -197,16 +198,26 @@ def test_a_signal_is_told_from_a_code(run: Run) -> None:
 
 def test_time_and_memory_are_the_childs(run: Run) -> None:
     busy = "import time; block = b'x' * 60_000_000\nwhile time.process_time() < 0.2: pass"
-
-    async def story(lease: Lease, start: Start) -> tuple[Exit, Exit, int]:
-        small = await (await start("true")).wait()
-        large = await (await start(sys.executable, "-I", "-S", "-c", busy)).wait()
-        return small, large, lease.memory_floor()
-
-    small, large, floor = within(run, story)
+    large = run_one(run, sys.executable, "-I", "-S", "-c", busy)
     assert 0.15 <= large.user + large.system <= large.wall + 0.05
-    assert small.peak_memory <= floor < 30_000_000
     assert large.peak_memory > 60_000_000
+
+
+@pytest.mark.parametrize("argv", [("true",), ("dd", "if=/dev/zero", "of=/dev/null", "bs=2M", "count=1")])
+def test_the_memory_of_what_starts_a_program_is_not_its_own(run: Run, argv: tuple[str, ...]) -> None:
+    if not Path("/usr/bin/time").is_file():
+        pytest.skip("no /usr/bin/time")
+    told = [subprocess.run(("/usr/bin/time", "-f%M", *argv), capture_output=True, check=True) for _ in "123"]
+    theirs = sorted(int(one.stderr.split()[-1]) * 1024 for one in told)
+    ended = run_one(run, *argv)
+    assert not ended.peak_is_bound
+    assert theirs[0] * 0.9 <= ended.peak_memory <= theirs[-1] * 1.1
+
+
+def test_memory_that_may_be_that_of_another_is_a_bound(run: Run) -> None:
+    ended = run_one(run, "true", least_peak=100_000_000)
+    assert ended.peak_is_bound
+    assert ended.peak_memory < 100_000_000
 
 
 def test_two_hundred_at_once(run: Run) -> None:

@@ -40,6 +40,18 @@ def test_rate_per_core_total_and_loss_are_printed(machines):
     assert table[-3].endswith("] of what it delivers with 1")
 
 
+def test_a_gain_is_told_as_one(build, plans):
+    def faster(cell, repetition, rng):
+        return {"events_per_second": 144.0 if cell.parameters["copies"] == "cores" else 0.25}
+
+    found = lines(build(**plans.gensim(figures=faster)))
+    (line,) = [line for line in found if line.startswith("events_per_second (machine=0): with")]
+    assert line == "events_per_second (machine=0): with 4 copies each core delivers 144 [144, 144] times" + (
+        " what it delivers with 1"
+    )
+    assert not [line for line in found if "loses -" in line]
+
+
 def test_costs_name_their_source_and_what_has_no_price(machines):
     table = at(lines(machines), "Cost of events_per_second")
     assert "USD an hour" in table[0]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 from steelyard.analysis.derived import derive
+from steelyard.analysis.happenings import Zero, happenings
 from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.telemetry import HostSamples
 from steelyard.model.metric import Metric, latency_metrics
+from steelyard.report.charts.hosts import PANELS, host_panel
 from steelyard.report.charts.over_time import _shown
 from steelyard.report.gallery import gallery
 
@@ -55,7 +59,21 @@ def test_an_event_is_a_band_where_it_happened(build):
     rates = charts["over0/0"].data
     (band,) = next(rows for name, rows in rates.items() if name.endswith("-events"))
     assert (band["from"], band["to"], band["event"], band["took"]) == (1.5, 3.0, "grow ring to 4", "1.50 s")
-    assert any(layer.get("name") == "bands" for layer in charts["over0/0"].wide["layer"])
+    assert band["words"] == "grow ring to 4\ntook 1.50 s"
+    layers = [layer.get("name") for layer in charts["over0/0"].wide["layer"]]
+    assert {"bands", "labels"} <= set(layers)
+
+
+def test_telemetry_and_series_count_from_one_moment(build):
+    host = HostSamples("h", [0.0, 1.0, 2.0], {"disk_read": [1.0, 2.0, 3.0]}, 48.5, 999.5)
+    began = fired("event-began", 50.5, wall=1001.5, asked=1.5)
+    (event,) = happenings(SimpleNamespace(journal=[began]))[1]
+    panel = next(panel for panel in PANELS if panel.key == "disk")
+    chart = host_panel(0, host, panel, [event], zero=Zero.of([event]).mono)
+    assert [row["seconds"] for row in chart.data["disk0"]] == [-0.5, 0.5, 1.5]
+    (band,) = chart.data["disk0-events"]
+    assert (band["from"], band["to"]) == (1.5, 1.5)
+    assert host.counted_from(49.0).wall == 1000.0
 
 
 def test_without_events_there_is_no_layer_of_bands(build):

@@ -7,7 +7,9 @@ from steelyard.analysis.summary import summarise_run
 from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.report.columns import width
+from steelyard.report.plain import plain_run
 from steelyard.report.table import result_lines, table_lines
+from steelyard.report.tidy import tidy
 
 RATE = Metric("rate", "B/s", "higher")
 TIME = Metric("time", "s", "lower")
@@ -259,3 +261,16 @@ def test_no_parameters_and_no_metrics_are_fine(build):
 @pytest.mark.parametrize("columns", [1, 60, 200])
 def test_a_hostile_record_cannot_move_the_cursor(hostile, columns):
     assert all(line.isprintable() for line in lines(hostile, columns=columns))
+
+
+def test_figures_that_are_bounds_say_so_everywhere(build):
+    memory = Metric("memory", "B", "lower")
+    value = lambda cell, repetition, rng: {"memory": 2.0**20}  # noqa: E731
+    record = build(parameters={"a": [1]}, metrics=[memory], figures=value, at_most=["memory"], design={})
+    assert lines(record)[1:] == [
+        "a=1   6  ≤ 1.00 MiB [1.00, 1.00]",
+        "≤  memory is at most so much: what starts the program may be as large",
+    ]
+    table = tidy(record)
+    assert [row[list(table.columns).index("bound")] for row in table.rows] == ["at most"] * 6
+    assert plain_run(summarise_run(record), ())["cells"][0]["metrics"]["memory"]["at_most"] is True

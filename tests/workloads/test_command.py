@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -30,6 +31,12 @@ def read(figure, stdout="", stderr="", raw=None) -> float:
 def test_the_kernel_tells_times_and_memory():
     values = made().parse("run", Output(EXIT, "", "")).values
     assert values == {"wall": 1.5, "user": 0.25, "system": 0.5, "peak_memory": 2**20}
+
+
+def test_memory_that_may_be_that_of_another_program_is_at_most_so_much():
+    ended = replace(EXIT, peak_is_bound=True)
+    assert made().parse("run", Output(ended, "", "")).bounds == {"peak_memory"}
+    assert made().parse("run", Output(EXIT, "", "")).bounds == frozenset()
 
 
 def test_a_script_gets_parameters_as_variables_and_is_never_interpolated():

@@ -21,7 +21,8 @@ class CellMetric:
     is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
     where there are any: worth a look, but no result. `short` are how many observations each trial had that
     has no figure, because a quantile needs more. `with_disturbed` is the metric with the disturbed trials
-    counted in, where there are any.
+    counted in, where there are any. `bound` says that figures of some trials are only known not to be
+    exceeded.
     """
 
     metric: Metric
@@ -32,6 +33,12 @@ class CellMetric:
     marked: float | None = None
     short: tuple[int, ...] = ()
     with_disturbed: AllTrials | None = None
+    bound: bool = False
+
+    @property
+    def sign(self) -> str:
+        """What stands before its figures: `≤ ` where they are bounds."""
+        return "≤ " if self.bound else ""
 
     @property
     def fallen_back_on(self) -> AllTrials | None:
@@ -72,7 +79,8 @@ def cell_metric(
 ) -> CellMetric:
     """The metric over all `trials` of a cell, of which those `pooled` count."""
     found = _metric(metric, pooled, policy) if pooled else _unpooled(metric, trials, _why_nothing(trials))
-    return replace(found, with_disturbed=all_trials(metric, trials, policy))
+    bound = any(metric.name in trial.bounds for trial in trials)
+    return replace(found, with_disturbed=all_trials(metric, trials, policy), bound=bound)
 
 
 def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:

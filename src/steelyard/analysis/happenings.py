@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from steelyard.store.reader import RunRecord
+
+_HEALED_BY = {"kill": "restart", "pause": "resume"}
+_LASTING = ("kill", "pause", "cut", "partition")  # those without a length go on until they are healed
+_OUTAGES = (*_LASTING, "restart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +18,8 @@ class Happening:
     """An event: what it was, its first and last moment on the controller's clocks (s), and how it was timed.
 
     `began` and `ended` are monotonic, `wall` is the first moment in seconds since 1970. `ended` is None for
-    one of which the record knows no end.
+    one of which the record knows no end. `after` is how long its phase had been going on. An `outage` ends
+    when what was out is there again, be it by an event of its own: a kill and its restart are one.
     """
 
     label: str
@@ -20,32 +27,86 @@ class Happening:
     ended: float | None
     wall: float
     timing: str
+    after: float = 0.0
+    outage: bool = False
+
+    @property
+    def course(self) -> str:
+        """What came of it: `back after 2.05 s`, `took 31.20 s`."""
+        if self.ended is None:
+            return "not back in this trial" if self.outage else "not complete"
+        return f"{'back after' if self.outage else 'took'} {self.ended - self.began:.2f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """The moment from which the charts of a trial count: seconds since 1970, and on the monotonic clock."""
+
+    wall: float
+    mono: float
+
+    @classmethod
+    def of(cls, events: Sequence[Happening]) -> Zero | None:
+        """The beginning of the phase by which events are timed; None without any."""
+        return next((cls(one.wall - one.after, one.began - one.after) for one in events), None)
 
 
 def happenings(record: RunRecord) -> dict[int, list[Happening]]:
     """The events of each trial that had any, by its number, in the order in which they began."""
-    found: dict[int, dict[tuple[object, object], Happening]] = {}
+    found: dict[int, dict[tuple[object, object], list[dict[str, Any]]]] = {}
     for line in record.journal:
-        if line["kind"] not in ("event-began", "event-ended"):
+        if line["kind"] in ("event-began", "event-ended"):
+            key = (line.get("entry"), line.get("began"))
+            found.setdefault(int(line["trial"]), {}).setdefault(key, []).append(line)
+    return {number: _happenings(list(events.values())) for number, events in found.items()}
+
+
+def _happenings(events: Sequence[Sequence[dict[str, Any]]]) -> list[Happening]:
+    """From the lines of each event. What ends an outage is no happening of its own."""
+    found: list[Happening] = []
+    out: dict[tuple[str, str], int] = {}  # by what would end it, and where
+    for first, *rest in events:
+        if first["kind"] != "event-began":
             continue
-        of_trial, key = found.setdefault(int(line["trial"]), {}), (line.get("entry"), line.get("began"))
-        if line["kind"] == "event-began":
-            moment, wall = float(line["mono"]), float(line["wall"])
-            of_trial[key] = Happening(_label(line), moment, None, wall, _timing(line))
-        elif key in of_trial:
-            of_trial[key] = replace(of_trial[key], ended=float(line["mono"]))
-    return {number: list(of_trial.values()) for number, of_trial in found.items()}
+        name, where = str(first.get("event", "")), _where(first)
+        ended = float(rest[-1]["mono"]) if rest else None
+        if (name, where) in out:
+            index = out.pop((name, where))
+            label = f"{found[index].label}, {name}"
+            found[index] = replace(found[index], label=label, ended=ended)
+            continue
+        lasting = name in _LASTING and not _options(first).get("length")
+        if lasting and name in _HEALED_BY:
+            out[_HEALED_BY[name], where] = len(found)
+        found.append(_happening(first, None if lasting else ended))
+    return found
 
 
-def _label(line: dict[str, object]) -> str:
-    options = line.get("options")
-    told = options if isinstance(options, dict) else {}
+def _happening(line: dict[str, Any], ended: float | None) -> Happening:
+    began, name = line.get("began"), str(line.get("event", ""))
+    return Happening(
+        " ".join(filter(None, (name, _where(line)))),
+        float(line["mono"]),
+        ended,
+        float(line["wall"]),
+        _timing(line),
+        float(began) if isinstance(began, int | float) else 0.0,
+        name in _OUTAGES,
+    )
+
+
+def _where(line: dict[str, Any]) -> str:
+    told = _options(line)
     words = [str(told[key]) for key in ("service", "on") if key in told]
-    words += [f"{key} {told[key]}" for key in ("node", "to") if key in told]
-    return " ".join([str(line.get("event", "")), *words])
+    return " ".join(words + [f"{key} {told[key]}" for key in ("node", "to") if key in told])
 
 
-def _timing(line: dict[str, object]) -> str:
+def _options(line: dict[str, Any]) -> dict[str, Any]:
+    options = line.get("options")
+    return options if isinstance(options, dict) else {}
+
+
+def _timing(line: dict[str, Any]) -> str:
     asked, began = line.get("asked"), line.get("began")
     if not isinstance(began, int | float):
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steelyard.analysis.series import Series, chosen_metric, parameter_axis, series
+from steelyard.analysis.series import Series, chosen_metric, needed_series, parameter_axis
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
@@ -90,9 +90,7 @@ def knee_study(
     axis = parameter_axis(summary, parameter)
     if axis.places is None:
         raise UsageError(f"the levels of '{parameter}' are no numbers, so it can have no knee")
-    curves = tuple(_curve(one, found, tolerance) for one in series(summary, parameter))
-    if not curves:
-        raise UsageError(f"fewer than two levels of '{parameter}' were measured")
+    curves = tuple(_curve(one, found, tolerance) for one in needed_series(summary, parameter))
     return KneeStudy(parameter, found, tolerance, curves)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.analysis.machines import HostFacts, hosts, machine_of
-from steelyard.analysis.series import Series, chosen_metric, series, setters
+from steelyard.analysis.series import Series, chosen_metric, needed_series, setters
 from steelyard.analysis.setters import machine_setter
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
@@ -67,9 +67,12 @@ def rankings(
             hint='let one choose the host: `on: "host[${machine}]"`, or rank another: {ranking: {of: NAME}}',
         )
     by_machine = parameter in setters(summary, lambda cell: machine_of(cell, known))
-    tables = (
-        _table(one, found, known if by_machine else None, record.seed) for one in series(summary, parameter)
-    )
+    tables = [
+        _table(one, found, known if by_machine else None, record.seed)
+        for one in needed_series(summary, parameter)
+    ]
+    if not any(tables):
+        raise UsageError(f"fewer than two levels of '{parameter}' have figures of {found.name}")
     return tuple(table for table in tables if table)
 
 

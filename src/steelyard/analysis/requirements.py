@@ -144,7 +144,8 @@ def _ruling(
     measured = cell.metrics.get(requirement.metric)
     if measured is None:
         return Ruling(cell.cell, Verdict.MISSING, None, None, f"there is no metric {requirement.metric}")
-    return on_samples(_decided(replace(requirement, over_repetitions=over), cell, measured), measured)
+    ruling = on_samples(_decided(replace(requirement, over_repetitions=over), cell, measured), measured)
+    return _on_bounds(ruling, requirement) if measured.bound else ruling
 
 
 def _decided(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
@@ -168,6 +169,15 @@ def on_samples(ruling: Ruling, measured: CellMetric) -> Ruling:
     verdict = Verdict.UNDECIDED if ruling.verdict is Verdict.MET else ruling.verdict
     note = "; ".join(filter(None, (too_few(measured.metric, measured.short), ruling.note)))
     return replace(ruling, verdict=verdict, note=note)
+
+
+def _on_bounds(ruling: Ruling, requirement: Requirement) -> Ruling:
+    """What is at most so much can meet an upper limit and miss a lower one, and decides nothing else."""
+    proven = {"<": Verdict.MET, "<=": Verdict.MET, ">": Verdict.NOT_MET, ">=": Verdict.NOT_MET}
+    if ruling.value is None or ruling.verdict is proven.get(requirement.operator):
+        return ruling
+    note = f"{requirement.metric} is only known to be at most so much"
+    return replace(ruling, verdict=Verdict.UNDECIDED, note="; ".join(filter(None, (note, ruling.note))))
 
 
 def opposed(ruling: Ruling, other: Ruling, under: str) -> Ruling:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from steelyard.analysis.machines import copies_of
-from steelyard.analysis.series import Series, chosen_metric, series
+from steelyard.analysis.series import Series, chosen_metric, needed_series
 from steelyard.analysis.setters import By, fills_its_cores, host_count
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
@@ -87,7 +87,7 @@ def scaling(
     found = chosen_metric(summary, metric, lambda one: scalable(one, by))
     if found is None or not scalable(found, by):
         raise UsageError(_unfit(metric, by))
-    curves = [_curve(one, found, by) for one in series(summary, over)]
+    curves = [_curve(one, found, by) for one in needed_series(summary, over)]
     usable = tuple(curve for curve in curves if len({point.amount for point in curve.points}) > 1)
     if not usable:
         raise UsageError(f"no two measured cells that differ in '{over}' alone differ in their {_NOUN[by]}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.analysis.axes import Axis, axes
 from steelyard.analysis.summary import CellSummary, RunSummary
-from steelyard.errors import UnknownName
+from steelyard.errors import UnknownName, UsageError
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Scalar, show_level
 
@@ -52,6 +52,21 @@ def series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
         sorted(cells, key=lambda cell: _place(axis, cell)) for cells in found.values() if len(cells) > 1
     ]
     return tuple(Series(axis, _levels(group[0], others), tuple(group)) for group in groups[:MOST_SERIES])
+
+
+def needed_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
+    """All series over a parameter. Raises UnknownName, and UsageError with the reason where there is none."""
+    if found := series(summary, parameter):
+        return found
+    measured = [cell for cell in summary.cells if cell.n and parameter in cell.cell.parameters]
+    levels = {show_level(cell.cell.parameters[parameter]) for cell in measured}
+    if len(levels) < 2:
+        raise UsageError(f"fewer than two levels of '{parameter}' were measured")
+    others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
+    raise UsageError(
+        f"no two measured cells differ in '{parameter}' alone: with it changes {', '.join(others)}",
+        hint="parameters that go in step by `zip` cannot be told apart; vary one of them by itself",
+    )
 
 
 def setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from steelyard.analysis.summary import CellSummary, RunSummary
@@ -20,13 +20,20 @@ Column = list[float | None]
 class HostSamples:
     """A host during a trial. `seconds` counts from the trial's first sample; a column may have gaps.
 
-    `began` is the moment of that sample on the controller's monotonic clock.
+    `began` is the moment from which is counted on the controller's monotonic clock, `wall` since 1970.
     """
 
     host: str
     seconds: list[float]
     columns: Mapping[str, Column]
     began: float = 0.0
+    wall: float = 0.0
+
+    def counted_from(self, zero: float) -> HostSamples:
+        """The same with seconds since another moment of the monotonic clock."""
+        later = zero - self.began
+        seconds = [moment - later for moment in self.seconds]
+        return replace(self, seconds=seconds, began=zero, wall=self.wall + later)
 
 
 def shown_trials(summary: RunSummary, *, most: int) -> list[TrialRecord]:
@@ -68,16 +75,16 @@ def samples(record: RunRecord, number: int, names: Sequence[str]) -> list[HostSa
         moments = table.get("m") or []
         if moments and all(_is_figure(moment) for moment in moments):
             columns = {name: table[name] for name in names if name in table}
-            found.append(_host(host, moments, columns))
+            found.append(_host(host, moments, columns, (table.get("t") or [0.0])[0] or 0.0))
     return found
 
 
-def _host(host: str, moments: list[float], columns: Mapping[str, Column]) -> HostSamples:
+def _host(host: str, moments: list[float], columns: Mapping[str, Column], wall: float) -> HostSamples:
     size = math.ceil(len(moments) / MOST_POINTS)
     seconds = [moment - moments[0] for moment in moments]
     groups = range(0, len(seconds), size)
     thinned = {name: [_mean(column[at : at + size]) for at in groups] for name, column in columns.items()}
-    return HostSamples(host, [seconds[at] for at in groups], thinned, moments[0])
+    return HostSamples(host, [seconds[at] for at in groups], thinned, moments[0], wall)
 
 
 def _mean(values: Column) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import keyword
-import sys
 from collections.abc import Sequence
 
 import click
@@ -105,7 +104,4 @@ def run(words: Sequence[str] | None = None) -> int:
     except SteelyardError as error:
         echo(str(error), err=True)
         return error.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone, as in `steelyard list | head`
-        return 0
     return outcome if isinstance(outcome, int) else 0

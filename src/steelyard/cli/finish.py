@@ -5,26 +5,25 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from steelyard.analysis.derived import derive
-from steelyard.analysis.gate import Gated
+from steelyard.analysis.derived import Derived, derive
 from steelyard.analysis.requirements import Judged, failed, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
-from steelyard.analysis.within import own_comparison
 from steelyard.cli.options import print_json
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
 from steelyard.printable import one_line
-from steelyard.report.comparison import comparison_lines, gate_lines
 from steelyard.report.findings import finding_lines, sections
 from steelyard.report.heading import place
 from steelyard.report.plain import plain_derived, plain_run
-from steelyard.report.sections.comparison import compared as section_of
 from steelyard.report.sections.outcome import outcome
 from steelyard.report.table import result_lines
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
+
+if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
+    from steelyard.analysis.gate import Gated
 
 MOST_CELLS = 60
 
@@ -34,7 +33,7 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     record = RunRecord(folder)
     summary = summarise_run(record)
     judged = judge(record, summary)
-    compared = own_comparison(record, summary)
+    compared = compare_levels(record, summary)
     print_results(record, summary, judged, compared, as_json=as_json)
     report = _report(record)
     if report and not as_json:
@@ -75,10 +74,30 @@ def print_results(
     columns, most = (shutil.get_terminal_size().columns, MOST_CELLS) if sys.stdout.isatty() else (None, None)
     lines = result_lines(shown, judged, columns=columns, most=most, both=both)
     lines += finding_lines(derived)
-    lines += ["", *comparison_lines(compared.comparison), *gate_lines(compared)] if compared else []
-    within = section_of(compared) if compared else None
-    short = outcome(record, summary, judged, sections(derived), within)
-    echo("\n".join([*lines, "", *map(one_line, (short.answer, *short.failures))]))
+    lines += ["", *(_comparison(compared) if compared else _answer(record, shown, judged, derived))]
+    echo("\n".join(lines))
+
+
+def compare_levels(record: RunRecord, summary: RunSummary) -> Gated | None:
+    """What the experiment's own `compare` says; None where it has none."""
+    if not record.design.get("compare"):
+        return None
+    from steelyard.analysis.within import own_comparison
+
+    return own_comparison(record, summary)
+
+
+def _comparison(compared: Gated) -> list[str]:
+    from steelyard.report.comparison import comparison_lines, gate_lines
+
+    return [*comparison_lines(compared.comparison), *gate_lines(compared)]
+
+
+def _answer(
+    record: RunRecord, summary: RunSummary, judged: tuple[Judged, ...], derived: Derived
+) -> list[str]:
+    short = outcome(record, summary, judged, sections(derived))
+    return [one_line(text) for text in (short.answer, *short.failures)]
 
 
 def _report(record: RunRecord) -> Any:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,9 @@ from steelyard.cli.options import ToolName, site_option
 from steelyard.cli.terminal import confirm, echo
 from steelyard.errors import SteelyardError
 from steelyard.model.tool import Tool
+from steelyard.tools.certificates import advice, passed_on
+
+MOST_SAID = 20_000
 
 if TYPE_CHECKING:
     from steelyard.spec.sites import NamedSite
@@ -63,7 +67,7 @@ def _elsewhere(site: str) -> NamedSite | None:
 
 
 def _install_here(tools: Sequence[Tool], *, ask: bool, dry_run: bool) -> None:
-    from steelyard.tools.find import environment_commands, install_command, missing
+    from steelyard.tools.find import environment, environment_commands, install_command, missing
     from steelyard.tools.maven import BUILDERS
 
     wanted = missing(tools)
@@ -78,6 +82,10 @@ def _install_here(tools: Sequence[Tool], *, ask: bool, dry_run: bool) -> None:
         raise SteelyardError(f"no package manager here that knows {listed}", hint="install it by hand")
     if argv:
         _carry_out(_as_root(argv), ask=ask, dry_run=dry_run)
+    if not dry_run:
+        for tool in wanted:
+            if tool.in_place_of_its_own:
+                _check_place(environment(tool))
     for tool in wanted:
         for step in environment_commands(tool) if tool.in_place_of_its_own else ():
             _carry_out(step, ask=False, dry_run=dry_run)
@@ -96,5 +104,28 @@ def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
         confirm("run this?")
     if shutil.which(argv[0]) is None:
         raise SteelyardError(f"{argv[0]} is not here", hint=f"install {argv[0]} first, then try again")
-    if subprocess.run(argv, check=False).returncode != 0:
-        raise SteelyardError(f"{argv[0]} failed", hint="its own message stands above")
+    code, said = _run(argv)
+    if code != 0:
+        raise SteelyardError(f"{argv[0]} failed", hint=advice(said) or "its own message stands above")
+
+
+def _run(argv: tuple[str, ...]) -> tuple[int, str]:
+    """Run a program, and pass on what it says; its code, and the end of what it said to standard error."""
+    environment, said = {**os.environ, **passed_on(os.environ)}, ""
+    with subprocess.Popen(
+        argv, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as program:
+        for line in program.stderr or ():
+            echo(line, err=True, nl=False)
+            said = (said + line)[-MOST_SAID:]
+    return program.returncode, said
+
+
+def _check_place(place: Path) -> None:
+    """Raises SteelyardError where tools cannot be put."""
+    there = next(each for each in (place, *place.parents) if each.exists())
+    if not os.access(there, os.W_OK):
+        raise SteelyardError(
+            f"tools cannot be put into {place}: {there} is not yours to write to, or read-only",
+            hint="set XDG_CACHE_HOME to a directory of yours, now and for the runs that use the tools",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import shlex
@@ -24,7 +25,10 @@ from steelyard.model.trial import show_level
 from steelyard.units import show, show_span
 
 if TYPE_CHECKING:
+    from steelyard.controller.pace import Pace
     from steelyard.controller.preview import Preview
+
+MOST_LINES = 6
 
 
 @click.command()
@@ -50,7 +54,25 @@ def command(
 
     Nothing is run. All problems of the file are listed at once.
     """
+    from steelyard.controller.courtesy import courtesy
+
+    with courtesy() as run:
+        if run:
+            echo(f"{run}; the plan takes its time, so as not to disturb it", err=True)
+        return _plan(file, site, scratch, levels, store, as_json=as_json)
+
+
+def _plan(
+    file: str,
+    site: str | None,
+    scratch: str | None,
+    levels: tuple[str, ...],
+    store: str | None,
+    *,
+    as_json: bool,
+) -> int:
     from steelyard.controller.choices import Choices, chosen_site
+    from steelyard.controller.pace import pace_of
     from steelyard.controller.preview import preview
     from steelyard.spec.change import changed
     from steelyard.spec.load import load
@@ -60,11 +82,13 @@ def command(
     if levels:
         experiment, _ = changed(text, file, {}, dict(map(named_levels, levels)))
     named = chosen_site(Choices(site), experiment)
-    where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or chosen_store(store).scratch).absolute()
+    kept = chosen_store(store)
+    where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    found = preview(experiment, seed, where, cores, memory)
+    pace = pace_of(kept, experiment.experiment)
+    found = preview(experiment, seed, where, cores, memory, here=named.site.installs == "here", pace=pace)
     if as_json:
         print_json(_document(found))
     else:
@@ -111,7 +135,7 @@ def _compare_lines(experiment: Any) -> list[str]:
 
 def _size(found: Preview) -> str:
     if not found.searches:
-        return f"{len(found.cells)} cells"
+        return f"{len(found.cells)} cell{'s' if len(found.cells) != 1 else ''}"
     least, most = found.searches[0].bounds.probes()
     count = len(found.searches)
     return f"{count} search{'es' if count > 1 else ''} of {least} to {most} levels"
@@ -146,9 +170,17 @@ def _site(found: Preview, site: str) -> str:
 
 def _time(found: Preview) -> str:
     if found.seconds is None:
-        return "unknown: the workload's options do not tell how long it takes"
+        return "unknown: the workload's options do not tell how long it takes; after a first run, that will"
     low, high = found.seconds
-    return f"about {show_span(low)}" if low == high else f"about {show_span(low)} to {show_span(high)}"
+    span = show_span(low) if low == high else f"{show_span(low)} to {show_span(high)}"
+    return f"about {span}{_guessed(found.pace)}"
+
+
+def _guessed(pace: Pace | None) -> str:
+    if pace is None:
+        return ""
+    trials = f"{pace.trials} trials" if pace.trials > 1 else "a trial"
+    return f", guessed: {trials} of run {pace.run} took {show(pace.seconds, 's')} each"
 
 
 def _disk(found: Preview, scratch: Path) -> str:
@@ -184,13 +216,18 @@ def _cell_lines(found: Preview) -> list[str]:
 def shown(command_: Any) -> str:
     """A command as one would type it."""
     env = " ".join(f"{name}={shlex.quote(value)}" for name, value in command_.env.items())
-    line = " ".join(filter(None, (env, shlex.join(command_.argv))))
+    line = " ".join(filter(None, (env, shlex.join(map(_folded, command_.argv)))))
     return line + (f"  <<< {len(command_.stdin)} characters of input" if command_.stdin else "")
 
 
+def _folded(word: str) -> str:
+    """A script of many lines by its first ones; --json has it whole."""
+    lines = word.splitlines()
+    more = len(lines) - MOST_LINES
+    return word if more <= 1 else "\n".join([*lines[:MOST_LINES], f"… {more} more lines"])
+
+
 def _lacks(found: Preview) -> list[str]:
-    if not found.lacks:
-        return []
     brought = list(dict.fromkeys(tool.name for tool in found.lacks if tool.obtainable))
     others = list(dict.fromkeys(tool.name for tool in found.lacks if not tool.obtainable))
     lines = []
@@ -199,6 +236,9 @@ def _lacks(found: Preview) -> list[str]:
         lines.append(f"this machine lacks {names}; `steelyard install {' '.join(brought)}` brings it")
     if others:
         lines.append(f"this machine lacks {', '.join(others)}, which no registry has: see its maker's manual")
+    if found.absent:
+        named = ", ".join(found.absent)
+        lines.append(f"this machine has no program {named}: trials that start it would fail (tool-missing)")
     return lines
 
 
@@ -218,4 +258,6 @@ def _document(found: Preview) -> dict[str, Any]:
         "commands": [{"phase": name, "argv": command_.argv} for name, command_ in found.commands],
         "warnings": list(found.warnings),
         "lacks": [tool.name for tool in found.lacks],
+        "absent": list(found.absent),
+        "guessed_from": dataclasses.asdict(found.pace) if found.pace else None,
     }

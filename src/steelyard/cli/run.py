@@ -108,7 +108,7 @@ def command(
 def _experiment(
     file: str | None, words: tuple[str, ...], changes: dict[str, Any], levels: tuple[str, ...]
 ) -> tuple[Any, str, Path | None]:
-    """The experiment, the text to keep of it, and the folder that it comes from."""
+    """The experiment, the text to keep of it, and the file that it comes from."""
     from steelyard.cli.bare import experiment_of
     from steelyard.spec.change import changed, from_tree
     from steelyard.spec.load import load
@@ -124,4 +124,4 @@ def _experiment(
     experiment, text = load(path)
     if wanted or levels:
         experiment, text = changed(text, str(path), wanted, dict(map(named_levels, levels)))
-    return experiment, text, path.absolute().parent
+    return experiment, text, path.absolute()

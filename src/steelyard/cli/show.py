@@ -52,8 +52,7 @@ def command(
     """
     from steelyard.analysis.requirements import judge
     from steelyard.analysis.summary import summarise_run
-    from steelyard.analysis.within import own_comparison
-    from steelyard.cli.finish import print_results
+    from steelyard.cli.finish import compare_levels, print_results
     from steelyard.cli.options import print_json
     from steelyard.store.reader import RunRecord
 
@@ -62,6 +61,6 @@ def command(
         print_json(record.trial_page(trial))
         return 0
     summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
-    judged, compared = judge(record, summary), own_comparison(record, summary)
+    judged, compared = judge(record, summary), compare_levels(record, summary)
     print_results(record, summary, judged, compared, as_json=as_json, both=with_disturbed, metrics=metrics)
     return 0

@@ -35,7 +35,8 @@ def command(directories: tuple[Path, ...], remove: bool) -> int:
             elif not distrust(directory):
                 raise UsageError(f"{directory} was not trusted", hint="`steelyard trust` lists what is")
     except OSError as error:
-        raise UsageError(f"the list of trusted directories cannot be written: {error}") from error
+        hint = "XDG_CONFIG_HOME may name another place than ~/.config"
+        raise UsageError(f"the list of trusted directories cannot be written: {error}", hint=hint) from error
     if not directories:
         for listed in trusted_directories():
             echo(listed)

@@ -23,6 +23,7 @@ class Account:
     metrics: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
     short: dict[str, int] = field(default_factory=dict)
+    bounds: set[str] = field(default_factory=set)
     facts: dict[str, Any] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -69,5 +70,6 @@ class Account:
             self.metrics |= {prefix + name: value for name, value in ended.reading.values.items()}
             self.histograms |= {prefix + name: bins for name, bins in ended.reading.histograms.items()}
             self.short |= {prefix + name: count for name, count in ended.reading.short.items()}
+            self.bounds |= {prefix + name for name in ended.reading.bounds}
             self.facts[ended.name] = dict(ended.reading.facts)
             self.marks += ended.reading.marks

@@ -13,7 +13,7 @@ from steelyard.controller.observer import Observer, Progress
 from steelyard.controller.signals import interruptible
 from steelyard.design import Design, Results
 from steelyard.errors import HostError, Interrupted
-from steelyard.sites._job import Job
+from steelyard.sites._job import Job, JobState
 from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord, trial_record
@@ -66,8 +66,8 @@ class Follower:
         hint = f"`steelyard resume {self.folder.id}` goes on with it"
         if self._state == "failed":
             raise HostError(self._reason, hint=hint)
-        if self._state == "interrupted":
-            raise Interrupted(f"run {self.folder.id} was interrupted: {self._reason}", hint=hint)
+        if self._state in ("interrupted", "cancelled"):
+            raise Interrupted(f"run {self.folder.id} was {self._state}: {self._reason}", hint=hint)
 
     async def _until_it_ends(self) -> None:
         pause = ASK_LEAST
@@ -118,10 +118,12 @@ class Follower:
         self.observer.waiting(job.sentence)
         return True
 
-    def _lost(self, job: Job) -> HostError:
+    def _lost(self, job: Job) -> HostError | Interrupted:
         hint = (
             f"{self.folder.job_log} may say why; `steelyard resume {self.folder.id}` goes on, nothing is lost"
         )
+        if job.state is JobState.CANCELLED:
+            return Interrupted(f"{job.sentence}, and the run {self.folder.id} is not complete", hint=hint)
         return HostError(f"{job.sentence}, and the run {self.folder.id} is not complete", hint=hint)
 
     def _progress(self) -> Progress:

@@ -20,7 +20,7 @@ from steelyard.model.command import Exit
 from steelyard.model.metric import Mark
 from steelyard.model.uses import Start
 from steelyard.remote.base import Clock, Host
-from steelyard.remote.local import this_machine
+from steelyard.remote.machine import this_machine
 from steelyard.units import show
 
 ANSWER_WITHIN = 10.0

@@ -37,7 +37,8 @@ def merged(
     values = {m.name: value for m in declared if (value := _value(m, readings, bins, window)) is not None}
     facts = {name: dict(reading.facts) for name, reading in readings.items() if reading.facts}
     marks = (*_marks(readings), *_lacks(bins, readings))
-    return founded(declared, Reading(values, bins, marks, facts))
+    bounds = frozenset[str]().union(*(reading.bounds for reading in readings.values()))
+    return founded(declared, Reading(values, bins, marks, facts, bounds=bounds))
 
 
 def founded(metrics: Iterable[Metric], reading: Reading) -> Reading:

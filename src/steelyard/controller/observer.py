@@ -38,4 +38,4 @@ class Observer:
         """How the job stands that the run goes on in, whenever that changes."""
 
     def ended(self, folder: RunFolder, state: str, reason: str) -> None:
-        """The run is over: `complete`, `interrupted` or `failed`."""
+        """The run is over: `complete`, `interrupted`, `cancelled` or `failed`."""

@@ -14,6 +14,7 @@ from steelyard.controller.crew import Berth
 from steelyard.controller.evidence import judge, reading_of
 from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
 from steelyard.controller.merge import founded, merged
+from steelyard.controller.results import ResultFiles
 from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
@@ -200,10 +201,13 @@ class _Stage:
         raw = await _raw(berth, folder)
         phase = self._with_ranks(berth, self._phase(self.runner.place(berth, berths, raw, self.to)))
         limit = phase.timeout or self.limit
+        results = ResultFiles(host, phase.command.cwd or berth.scratch, phase.results)
+        await results.note()
         process = await self._started(berth, phase, folder, instant)
         exit_, timed_out = await finish(process, limit)
         if not host.shares_files:
             await host.get(raw, folder / "raw")
+        await results.fetch(folder / "raw")
         ended = Ended(berth.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out))
         try:
             judge(phase, ended.exit, folder, limit)

@@ -12,6 +12,7 @@ from steelyard.controller.crew import Berth, machines
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
 from steelyard.model.method import Step
+from steelyard.model.metric import Mark
 from steelyard.remote.base import Host, Streams, finish
 from steelyard.remote.small import tail
 
@@ -35,22 +36,22 @@ class Preparation:
         self._machines = [hosts[0] for hosts in machines(berth.host for berth in berths).values()]
         self._warm_up, self._folder = warm_up, folder
 
-    async def carry_out(self, steps: tuple[Step, ...]) -> tuple[dict[str, Any], list[str]]:
-        """Do the steps in order. What each came to, and what could not be done as asked."""
+    async def carry_out(self, steps: tuple[Step, ...]) -> tuple[dict[str, Any], list[Mark]]:
+        """Do the steps in order. What each came to, and marks for what could not be done as asked."""
         record: dict[str, Any] = {"cache": "as left"}
-        warnings: list[str] = []
+        marks: list[Mark] = []
         for step in steps:
             began = time.monotonic()
-            await self._step(step, record, warnings)
+            await self._step(step, record, marks)
             record[f"{step.name}_seconds"] = round(time.monotonic() - began, 6)
-        return record, warnings
+        return record, marks
 
-    async def _step(self, step: Step, record: dict[str, Any], warnings: list[str]) -> None:
+    async def _step(self, step: Step, record: dict[str, Any], marks: list[Mark]) -> None:
         match step.name:
             case "sync":
                 await asyncio.gather(*(host.sync() for host in self._machines))
             case "drop_caches":
-                await self._drop_caches(record, warnings)
+                await self._drop_caches(record, marks)
             case "settle":
                 await asyncio.sleep(float(step.value))
             case "warm_up":
@@ -60,14 +61,13 @@ class Preparation:
                 fill = (self._precondition(berth, int(step.value)) for berth in self._berths)
                 await asyncio.gather(*fill)
 
-    async def _drop_caches(self, record: dict[str, Any], warnings: list[str]) -> None:
+    async def _drop_caches(self, record: dict[str, Any], marks: list[Mark]) -> None:
         before = await self._cached()
         dropped = await asyncio.gather(*(host.drop_caches() for host in self._machines))
         refused = [host.name for host, done in zip(self._machines, dropped, strict=True) if not done]
         if refused:
-            warnings.append(
-                f"drop_caches is not allowed on {', '.join(refused)}; caches stay as they are there"
-            )
+            reason = f"drop_caches is not allowed on {', '.join(refused)}; caches stay as they are there"
+            marks.append(Mark("fallback", reason, "caches not dropped"))
             return
         record |= {"cache": "cold", "cached_before": before, "cached_after": await self._cached()}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from steelyard.controller.pace import Pace
 from steelyard.design import Design, Results
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment
@@ -32,7 +35,8 @@ class Preview:
     `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
     in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
     `restricted` says how services restrict the order; empty where they do not. With `find`, `cells` are those
-    at the bounds of the `searches`. `warnings` say what the figures will not tell.
+    at the bounds of the `searches`. `warnings` say what the figures will not tell. `pace` is what `seconds`
+    rest on where the options do not tell. `absent` are programs that this machine was looked through for.
     """
 
     cells: tuple[Cell, ...]
@@ -49,6 +53,8 @@ class Preview:
     searches: tuple[Search, ...] = ()
     replaces: bool = False
     warnings: tuple[str, ...] = ()
+    pace: Pace | None = None
+    absent: tuple[str, ...] = ()
 
     @property
     def planned(self) -> tuple[int, int]:
@@ -57,14 +63,29 @@ class Preview:
         return least, most // AGAIN if self.replaces and not self.searches else most
 
 
-def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory: int) -> Preview:
-    """Look ahead. `scratch` is where test data would go; `cores` and `memory` (bytes) are the host's."""
+def preview(
+    experiment: Experiment,
+    seed: int,
+    scratch: Path,
+    cores: int,
+    memory: int,
+    *,
+    here: bool = False,
+    pace: Pace | None = None,
+) -> Preview:
+    """Look ahead. `scratch` is where test data would go; `cores` and `memory` (bytes) are the host's.
+
+    `here`: the hosts are this machine. `pace` is that of an earlier run.
+    """
     design = Design(experiment, seed)
     least, most = design.expected(Results())
     needs = tools_of(experiment, design.cells[0])
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
-    seconds = _seconds(experiment, sample, least, most)
+    each = _seconds(experiment, sample)
+    pace = pace if each is None else None
+    each = pace.seconds if pace else each
+    seconds = None if each is None else (each * least, each * most)
     return Preview(
         design.cells,
         (least, most),
@@ -80,18 +101,18 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
         design.searches,
         design.replaces,
         tuple(omissions(experiment, sample)),
+        pace,
+        tuple(_absent(experiment, sample, place)) if here else (),
     )
 
 
-def _seconds(
-    experiment: Experiment, sample: tuple[Cell, ...], least: int, most: int
-) -> tuple[float, float] | None:
+def _seconds(experiment: Experiment, sample: tuple[Cell, ...]) -> float | None:
+    """How long a trial takes, as the options tell."""
     found = [workload.seconds() for cell in sample for _, workload in bound_all(experiment, cell)]
     if None in found or not sample:
         return None
     before = sum(float(step.value) for step in experiment.before_each if step.name == "settle")
-    each = sum(seconds or 0.0 for seconds in found) / len(sample) + before
-    return each * least, each * most
+    return sum(seconds or 0.0 for seconds in found) / len(sample) + before
 
 
 def _idle(
@@ -121,6 +142,28 @@ def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[st
         for use, workload in bound_all(experiment, cell)
         for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
     ]
+
+
+def _absent(experiment: Experiment, sample: Sequence[Cell], place: Place) -> dict[str, None]:
+    """Programs that trials would not find; those of workloads with tools of their own are among the tools."""
+    commands = (
+        phase.command
+        for cell in sample
+        for use, workload in bound_all(experiment, cell)
+        if not workload.needs
+        for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
+    )
+    return {command.argv[0]: None for command in commands if not _is_here(command)}
+
+
+def _is_here(command: Command) -> bool:
+    """Whether its program is there; what is to be in a scratch directory may come to be there."""
+    name = command.argv[0]
+    if "/" in name and not name.startswith("/"):
+        if command.cwd is None:
+            return True
+        name = f"{command.cwd}/{name}"
+    return shutil.which(name, path=command.variables.get("PATH")) is not None
 
 
 def _stand_in(experiment: Experiment, use: WorkloadUse) -> Endpoint | None:

@@ -13,6 +13,7 @@ from steelyard.controller.described import described, experiment_of
 from steelyard.controller.functions import found_again, keep, looked_up, texts
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
+from steelyard.controller.origin import change_of, state_of
 from steelyard.controller.sitting import Sitting
 from steelyard.design import Design, Results
 from steelyard.errors import UsageError
@@ -38,13 +39,15 @@ def start(
     observer: Observer | None = None,
     origin: Path | None = None,
 ) -> RunFolder:
-    """Run a checked experiment. `text` is kept as `experiment.yaml`; `origin` is its folder, for git.
+    """Run a checked experiment. `text` is kept as `experiment.yaml`; `origin` is its file, whose folder is
+    looked at for git.
 
     Raises Interrupted when a signal ended it, SteelyardError when it could not be carried out; either way
     what had finished is in the store.
     """
     site = chosen_site(choices, experiment)
-    functions, experiment = texts(experiment, origin), looked_up(experiment, origin)
+    place = origin.parent if origin else None
+    functions, experiment = texts(experiment, place), looked_up(experiment, place)
     check_is_ours(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
@@ -53,8 +56,9 @@ def start(
         writer.text(folder.experiment, text.rstrip("\n"))
         writer.document(folder.design, described(experiment, design))
         keep(functions, writer)
-        sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, origin)
+        sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, place)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
+        facts |= {"file": state_of(origin)} if origin else {}
         complete(sitting.take_place("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
     return folder
@@ -104,6 +108,7 @@ def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: O
     folder = writer.folder
     record = _begun(folder)
     experiment = found_again(experiment_of(record), folder)
+    folder.cancelled.unlink(missing_ok=True)
     sweep(run=folder.id)
     remove_scratch_of(folder)
     # A trial that failed only because its record found no room is made again.
@@ -111,6 +116,8 @@ def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: O
     design = Design(experiment, record.seed)
     writer.document(folder.design, described(experiment, design))
     site = chosen_site(choices, experiment, record.site)
+    if observer and (said := change_of(record.journal[0].get("file"), folder.experiment)):
+        observer.warned(said)
     sitting = Sitting(experiment, design, results, writer, store, site, choices, observer, None)
     complete(sitting.take_place("run-resumed", record.last_number + 1))
     return site

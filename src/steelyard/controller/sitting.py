@@ -143,6 +143,9 @@ class Sitting:
         task = asyncio.current_task()
         if task:
             task.uncancel()  # what follows is short, and has to be said
+        if who := self.writer.folder.canceller():
+            self._end("cancelled", f"{who} cancelled it")
+            raise self._stopped(f"was cancelled by {who}")
         if stop.signal in TIME_IS_SHORT and (self.site.site.inside() or self.choices.seconds):
             await self._pause(LATE)
         if failure := await self.site.site.failure():
@@ -217,7 +220,7 @@ class Sitting:
         self.writer.announce(**control)
         async with AsyncExitStack() as scope:
             sweep()
-            turn = await scope.enter_async_context(Turn(self.observer, beside=self.choices.beside))
+            turn = await scope.enter_async_context(self._turn())
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
             scope.push_async_callback(self._overhead.ask, hosts)
@@ -253,6 +256,9 @@ class Sitting:
             limit = TimeLimit(await self._seconds_left())
             self.hold.serve(crew, deployment, limit)
             yield Study(self.experiment, self._part, self.results, runner, self.writer, self.observer, limit)
+
+    def _turn(self) -> Turn:
+        return Turn(self.observer, beside=self.choices.beside, run=self.writer.folder.id)
 
     async def _seconds_left(self) -> float | None:
         left = await self.site.site.seconds_left()

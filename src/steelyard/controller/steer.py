@@ -6,13 +6,14 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from typing import Any
 
 from steelyard.controller.loop import complete
 from steelyard.errors import HostError, UsageError
 from steelyard.remote.minder.processes import process
 from steelyard.remote.token import Token
-from steelyard.store.layout import RunFolder
+from steelyard.store.layout import RunFolder, account_name
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import is_live
 from steelyard.units import show_span
@@ -41,13 +42,22 @@ def steer(folder: RunFolder, verb: str) -> str:
     """`cancel`, `suspend` or `continue` a run; what came of it. Raises UsageError, HostError."""
     record = RunRecord(folder)
     if any(line["kind"] == "run-submitted" for line in record.journal):
-        return _job_sentence(record, verb)
+        return _cancel_job(record) if verb == "cancel" else _job_sentence(record, verb)
     if verb != "cancel":
         raise UsageError(
             f"run {folder.id} is in no job of a batch scheduler, so it cannot {verb}",
             hint="Ctrl-C or `steelyard cancel` ends it in good order, and `steelyard resume` goes on",
         )
     return _end_controller(folder)
+
+
+def _cancel_job(record: RunRecord) -> str:
+    _sign(record.folder)
+    try:
+        return _job_sentence(record, "cancel")
+    except HostError:
+        record.folder.cancelled.unlink(missing_ok=True)
+        raise
 
 
 def _job_sentence(record: RunRecord, verb: str | None = None) -> str:
@@ -79,8 +89,15 @@ def _end_controller(folder: RunFolder) -> str:
         ) from error
     if token is None or not token.here():
         raise HostError(f"run {folder.id} is driven from another machine or container; cancel it there")
+    _sign(folder)
     _send(token)
     return f"run {folder.id} was asked to stop; it ends in good order"
+
+
+def _sign(folder: RunFolder) -> None:
+    """Say in the run's folder that somebody wanted this end, so that nobody takes it for a failure."""
+    with suppress(OSError):  # of somebody else, or full: then it ends as it would by a signal
+        folder.cancelled.write_text(account_name(os.geteuid()), "utf-8")
 
 
 def _send(token: Token) -> None:

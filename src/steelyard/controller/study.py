@@ -80,6 +80,8 @@ class Study:
         if not again:
             self.results.add(result)  # after its line is on the disk, so that memory never knows more
             self.failed = line["failed"]
+        if again and self.experiment.retry:
+            message += f"; retry {attempt} of {self.experiment.retry.times} follows"
         self.observer.trial_ended(result, message, self.progress())
         self._check_space(result)
 
@@ -104,6 +106,8 @@ class Study:
             line |= {"category": account.failure.category, "message": account.failure.message}
         if account.short:
             line["short"] = account.short
+        if account.bounds:
+            line["at_most"] = sorted(account.bounds)
         if account.facts:
             line["facts"] = account.facts
         return line | ({"retried": True} if again else {})

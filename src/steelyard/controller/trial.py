@@ -203,8 +203,9 @@ class TrialRunner:
 
         if self.experiment.before_each:
             steps = Preparation(course.berths(), warm_up=warm_up, folder=self._folder(number))
-            account.prepared, warnings = await steps.carry_out(self.experiment.before_each)
-            account.warnings += warnings
+            account.prepared, marks = await steps.carry_out(self.experiment.before_each)
+            account.marks += marks
+            account.warnings += [f"{mark.reason}: such trials do not count" for mark in marks]
 
     def _folder(self, number: int) -> Callable[[str, str], Path]:
         def make(seat: str, phase: str) -> Path:

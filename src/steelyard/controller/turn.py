@@ -9,29 +9,26 @@ has locked a file makes sure that it is still the one that others find.
 from __future__ import annotations
 
 import asyncio
-import errno
 import fcntl
 import os
-import pwd
-import stat
+import time
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from steelyard.controller.observer import Observer
+from steelyard.controller.turn_locks import VARIABLE, lock_folder, opened_lock, signed, take
 from steelyard.errors import HostError
-from steelyard.remote.local import this_machine
+from steelyard.store.layout import account_name
 
 LOOK_EVERY = 0.1
-VARIABLE = "STEELYARD_RUNTIME_DIR"
 
 
 class Turn:
     """This run's turn on this machine, for as long as the block lasts."""
 
-    def __init__(self, observer: Observer, *, beside: bool) -> None:
-        self._observer, self._beside = observer, beside
+    def __init__(self, observer: Observer, *, beside: bool, run: str = "") -> None:
+        self._observer, self._beside, self._run = observer, beside, run
         self._turn = self._present = -1
         self._arrivals = 0
 
@@ -39,8 +36,8 @@ class Turn:
         while True:
             self._open()
             try:
-                if not _take(self._turn, fcntl.LOCK_EX):
-                    await self._wait()
+                if take(self._turn, fcntl.LOCK_EX) or await self._wait():
+                    self._sign()
                 self._arrive()
             except BaseException:
                 self._close()
@@ -52,23 +49,23 @@ class Turn:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if _take(self._present, fcntl.LOCK_EX) and _take(self._turn, fcntl.LOCK_EX):
+        if take(self._present, fcntl.LOCK_EX) and take(self._turn, fcntl.LOCK_EX):
             self._remove()
         self._close()
 
     def alone(self) -> bool:
         """Whether no other run of this user measures here now, nor has since this was asked before."""
         known, self._arrivals = self._arrivals, os.fstat(self._present).st_size
-        only = _take(self._present, fcntl.LOCK_EX)
+        only = take(self._present, fcntl.LOCK_EX)
         fcntl.flock(self._present, fcntl.LOCK_SH)  # also a failed conversion loses the lock: flock(2)
         return only and self._arrivals == known
 
     def _open(self) -> None:
         try:
             self._folder = lock_folder()
-            self._turn = _opened(self._folder / "turn")
+            self._turn = opened_lock(self._folder / "turn")
             try:
-                self._present = _opened(self._folder / "present")
+                self._present = opened_lock(self._folder / "present")
             except OSError:
                 os.close(self._turn)
                 raise
@@ -98,78 +95,26 @@ class Turn:
         os.close(self._present)
 
     def _arrive(self) -> None:
-        if _take(self._present, fcntl.LOCK_EX):
+        if take(self._present, fcntl.LOCK_EX):
             os.ftruncate(self._present, 0)
         fcntl.flock(self._present, fcntl.LOCK_SH)
         with suppress(OSError):  # on a full disk those who come and go in between are not noticed
             os.write(self._present, b".")
         self._arrivals = os.fstat(self._present).st_size
 
-    async def _wait(self) -> None:
+    def _sign(self) -> None:
+        """Say to those who wait whose turn it is, and since when."""
+        with suppress(OSError):  # on a full disk nobody can be told
+            os.ftruncate(self._turn, 0)
+            os.write(self._turn, f"{self._run} {account_name(os.getuid())} {time.time():.0f}".encode())
+
+    async def _wait(self) -> bool:
+        """Wait for the turn, unless this run is to be beside others; whether it is ours now."""
+        who = signed(self._turn)
         if self._beside:
-            self._observer.warned("another run measures on this machine; trials are marked as disturbed")
-            return
-        self._observer.warned(
-            "another run measures on this machine; waiting for it to end (--beside runs at once, and marks)"
-        )
-        while not _take(self._turn, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody of a freed lock
+            self._observer.warned(f"{who}; trials are marked as disturbed")
+            return False
+        self._observer.warned(f"{who}; waiting for it to end (--beside runs at once, and marks)")
+        while not take(self._turn, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody of a freed lock
             await asyncio.sleep(LOOK_EVERY)
-
-
-def _take(lock: int, how: int) -> bool:
-    try:
-        fcntl.flock(lock, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-
-
-def lock_folder() -> Path:
-    """A directory of ours that all our runs on this machine find, whatever TMPDIR and XDG_… say in each.
-
-    That of the session, where there is one; else one in our home, which other machines may share; else, for
-    an account without a home, one for temporary files. STEELYARD_RUNTIME_DIR names another. Raises OSError.
-    """
-    if named := os.environ.get(VARIABLE):
-        return _private(Path(named) / "steelyard")
-    runtime = Path(f"/run/user/{os.getuid()}")
-    if _is_private(runtime):
-        return _private(runtime / "steelyard")
-    if home := _home():
-        cache = home / ".cache" / "steelyard"
-        cache.mkdir(parents=True, exist_ok=True)
-        return _private(cache / f"runs-{this_machine()}")
-    return _private(Path(f"/var/tmp/steelyard-{os.getuid()}"))  # noqa: S108 - made, or refused
-
-
-def _home() -> Path | None:
-    """Ours, as the list of accounts has it; a container may run as a user whom that does not know."""
-    try:
-        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return None
-    return home if home.is_absolute() and home.is_dir() else None
-
-
-def _private(path: Path) -> Path:
-    try:
-        path.mkdir(mode=0o700)
-    except FileExistsError:
-        if not _is_private(path):
-            why = "it belongs to somebody else, or others may write to it"
-            raise PermissionError(errno.EPERM, why, str(path)) from None
-    except FileNotFoundError:
-        raise NotADirectoryError(errno.ENOTDIR, "there is no such directory", str(path.parent)) from None
-    return path
-
-
-def _is_private(path: Path) -> bool:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+        return True

@@ -25,7 +25,7 @@ from steelyard.model.method import Telemetry as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
 from steelyard.remote.clocks import Clocks, own_clocks
-from steelyard.remote.local import this_machine
+from steelyard.remote.machine import this_machine
 from steelyard.services.base import Metered
 from steelyard.store.layout import RunFolder
 

@@ -35,12 +35,17 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One stage of a workload. A phase that is not `measured` prepares: its output is kept, not parsed."""
+    """One stage of a workload. A phase that is not `measured` prepares: its output is kept, not parsed.
+
+    `results` are names of files that it may write to its working directory; they are kept as those in
+    `Place.raw` are, which come first.
+    """
 
     name: str
     command: Command
     measured: bool = True
     timeout: float | None = None
+    results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,8 @@ class Exit:
 
     `signal` is set when a signal ended it, `code` otherwise. `leftovers` counts the processes it left
     running, which were ended. `started` is when it began, by its host's wall clock; `released` when it was
-    let go, where it waited for an instant. `peak_memory` is None on a host that cannot tell.
+    let go, where it waited for an instant. `peak_memory` is None on a host that cannot tell; `peak_is_bound`
+    where it is no more than that of what started the program, so that the program's own is at most so much.
     """
 
     code: int | None
@@ -103,6 +109,7 @@ class Exit:
     leftovers: int = 0
     timed_out: bool = False
     released: float | None = None
+    peak_is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,6 @@ class Levels(BaseModel):
         for level in found:
             if not isinstance(level, int | float | str | bool | None):
                 raise ValueError(f"a level is a number, a string, true, false or null, not {level!r:.60}")
-        if len({(type(level), level) for level in found}) < len(found):
-            raise ValueError(f"a level stands twice in {list(found)!r:.80}")
         return tuple(found)
 
     @model_validator(mode="after")

@@ -132,6 +132,7 @@ class Reading:
     its representative value in the metric's unit and its count; an empty one says that nothing was there to
     count. `facts`: what the tool said it really did (engine, achieved depth, version), kept in the record as
     they are. `short`: quantiles that rest on too few observations, with how many; they are no values.
+    `bounds`: metrics whose value says "at most so much".
     `series`: how metrics went over time, on the host's clock, as `Workload.series` tells.
     """
 
@@ -140,4 +141,5 @@ class Reading:
     marks: tuple[Mark, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
+    bounds: frozenset[str] = frozenset()
     series: Sequence[Sample] = ()

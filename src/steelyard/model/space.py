@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.model.experiment import NAME, Experiment
 from steelyard.model.expression import Expression
 from steelyard.model.find import Bounds
 from steelyard.model.levels import Levels, Sample
-from steelyard.model.trial import Cell, Scalar
+from steelyard.model.trial import Cell, Scalar, show_level
 
 MOST_CELLS = 1_000_000
 
@@ -55,6 +55,7 @@ def problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], st
                 f"parameter '{name[:40]}' must be a letter, then letters, digits or '_'",
             )
     yield from _zip_problems(experiment)
+    yield from _repeated(experiment)
     yield from _sample_problems(experiment)
     count = _count(experiment)
     if count > MOST_CELLS:
@@ -88,6 +89,28 @@ def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...
                 ("zip", index),
                 f"zip: {', '.join(group)} have {_listed(lengths)} levels; they must have as many",
             )
+
+
+def _repeated(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """A level may stand twice where it goes in step with others, as long as no cell does."""
+    in_step = {name for group in experiment.zip for name in group}
+    for name, levels in experiment.parameters.items():
+        if name not in in_step and _twice([(level,) for level in levels.values()]):
+            yield ("parameters", name), f"{name}: a level stands twice in {list(levels.values())!r:.80}"
+    for index, group in enumerate(experiment.zip):
+        columns = [experiment.parameters[name].values() for name in group if name in experiment.parameters]
+        if again := _twice(zip(*columns, strict=False)):
+            yield ("zip", index), f"zip: {', '.join(group)} are twice {', '.join(map(show_level, again))}"
+
+
+def _twice(rows: Iterable[tuple[Scalar, ...]]) -> tuple[Scalar, ...] | None:
+    """The first row that was there before; true is not 1."""
+    seen: set[str] = set()
+    for row in rows:
+        if (shown := repr(row)) in seen:
+            return row
+        seen.add(shown)
+    return None
 
 
 def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:

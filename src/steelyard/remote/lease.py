@@ -11,7 +11,6 @@ import errno
 import itertools
 import json
 import os
-import re
 import signal
 import socket
 import sys
@@ -25,7 +24,7 @@ from steelyard.errors import HostError
 from steelyard.model.command import Exit
 from steelyard.remote import minder
 from steelyard.remote.mark import Mark
-from steelyard.remote.minder.processes import EXEC_WITHIN, read_proc
+from steelyard.remote.minder.processes import EXEC_WITHIN
 from steelyard.remote.sweep import UNENDING, SweepError, end_bearers
 from steelyard.remote.token import Token
 
@@ -57,8 +56,8 @@ class StartError(HostError):
 class Child:
     """A program that the minder started. `started` is wall-clock time, `clock` monotonic, in seconds."""
 
-    def __init__(self, lease: Lease, name: str) -> None:
-        self.name, self.pid = name, 0
+    def __init__(self, lease: Lease, name: str, least_peak: int) -> None:
+        self.name, self.pid, self._least_peak = name, 0, least_peak
         self.started = self.clock = 0.0
         self._lease = lease
         self._exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
@@ -78,6 +77,7 @@ class Child:
 
     def _ended(self, message: dict[str, Any]) -> None:
         figures = {key: value for key, value in message.items() if key not in ("event", "id")}
+        figures["peak_is_bound"] |= message["peak_memory"] <= self._least_peak
         self._exit.set_result(Exit(started=self.started, **figures))
 
 
@@ -121,16 +121,18 @@ class Lease:
         stdin: Path | str | None = None,
         stdout: Path | str,
         stderr: Path | str,
+        least_peak: int = 0,
     ) -> Child:
         """Start a program in a session of its own with exactly this environment and the token of the run.
 
         `argv[0]` is looked up on the PATH in `env`. Output files are created or emptied; where both paths are
-        equal they share one open file. Raises StartError and MinderError.
+        equal they share one open file. A peak of no more than `least_peak` bytes is a bound: it may be that
+        of a program that becomes the one that was meant. Raises StartError and MinderError.
         """
         places = {"directory": cwd, "stdin": stdin or os.devnull, "stdout": stdout, "stderr": stderr}
         values = {"program": argv[0] if argv else ""} | {what: str(place) for what, place in places.items()}
         request = _request(argv, env, places)
-        child = Child(self, next(self._names))
+        child = Child(self, next(self._names), least_peak)
         self._children[child.name] = child
         try:
             answer = await self._ask(child.name, do="start", **request)
@@ -151,16 +153,6 @@ class Lease:
         answer = await self._ask(next(self._names), do="scratch", path=_path(path), mark=str(mark))
         if answer["errno"]:
             raise OSError(answer["errno"], answer["why"], str(path))
-
-    def memory_floor(self) -> int:
-        """Return the least `peak_memory`, in bytes, that an exit can show, about 11 MB.
-
-        Until its exec a program shares the minder's memory, and the kernel counts that as its own: a peak no
-        larger than this only says "at most so much".
-        """
-        status = read_proc(f"/proc/{self.minder_pid}/status")
-        found = re.search(rb"^VmHWM:\s+([0-9]+) kB$", status, re.MULTILINE)
-        return int(found[1]) * 1024 if found else 0
 
     def forget_scratch(self, path: Path) -> None:
         """Tell the minder that a directory was removed, or is to stay."""

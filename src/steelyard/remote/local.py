@@ -19,13 +19,14 @@ from steelyard.remote.base import Host, Process, Streams, finish
 from steelyard.remote.clocks import Clocks, own_clocks
 from steelyard.remote.gate import GatedProcess, gated
 from steelyard.remote.lease import Child, Lease, StartError
+from steelyard.remote.machine import this_machine
 from steelyard.remote.minder.scratch import remove_scratch
 from steelyard.remote.probe import find_probe
 from steelyard.remote.token import Token
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOST_READ = 1 << 20
 _STEADY = re.compile(r"/proc/(stat|vmstat|meminfo|diskstats|([0-9]+/)?net/dev|pressure/[a-z]+)")
+_LEADER = 8 << 20  # bytes; shells, nsenter and the probe, which lead to a program, are smaller
 _NOT_A_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
 
 
@@ -72,9 +73,9 @@ class LocalHost(Host):
         """Start a program; see `Host`."""
         if at is not None:
             return await self._start_at(command, streams, cwd, at)
-        return await self._start(command, streams, cwd)
+        return await self._start(command, streams, cwd, _LEADER if self._prefix else 0)
 
-    async def _start(self, command: Command, streams: Streams, cwd: PurePosixPath) -> Child:
+    async def _start(self, command: Command, streams: Streams, cwd: PurePosixPath, least_peak: int) -> Child:
         self._check_program(command, cwd)
         try:
             return await self._lease.start(
@@ -84,6 +85,7 @@ class LocalHost(Host):
                 stdin=streams.stdin,
                 stdout=streams.stdout,
                 stderr=streams.stderr,
+                least_peak=least_peak,
             )
         except StartError as error:
             raise _start_failure(error) from error
@@ -96,7 +98,7 @@ class LocalHost(Host):
             record = Path(f"/proc/{os.getpid()}/fd/{noted}")
             machine = os.uname()
             probe = find_probe(machine.sysname, machine.machine)
-            child = await self._start(gated(command, at, record, probe), streams, cwd)
+            child = await self._start(gated(command, at, record, probe), streams, cwd, _LEADER)
         except BaseException:
             os.close(noted)
             raise
@@ -225,11 +227,6 @@ class LocalHost(Host):
         except OSError:
             return False
         return True
-
-
-def this_machine() -> str:
-    """What tells this machine from others while it is up; its containers and namespaces are this machine."""
-    return _content(BOOT_ID).strip()
 
 
 def _content(path: str) -> str:

@@ -62,8 +62,9 @@ def write_json(record: RunRecord, path: Path) -> Path:
 
 def write_junit(record: RunRecord, path: Path) -> Path:
     """Cells, requirements, the comparison and failed trials, see `junit`."""
-    summary = summarise_run(record)
-    return write_text(path, junit(summary, judge(record, summary), own_comparison(record, summary)))
+    summary, cancelled = summarise_run(record), record.glance().state == "cancelled"
+    own = own_comparison(record, summary)
+    return write_text(path, junit(summary, judge(record, summary), own, cancelled=cancelled))
 
 
 def write_comparison(gated: Gated, records: Sequence[RunRecord], form: str, path: Path) -> Path:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from steelyard.analysis.derived import Derived
 from steelyard.printable import one_line
 from steelyard.report.columns import aligned
-from steelyard.report.sections.finding import Section
 from steelyard.report.wording import counted
+
+if TYPE_CHECKING:  # it loads numpy, which showing most runs does not need
+    from steelyard.report.sections.finding import Section
 
 MOST_ROWS = 40
 
 
 def sections(derived: Derived) -> list[Section]:
-    """A section for each finding; they load numpy, which showing most runs does not need."""
+    """A section for each finding."""
     if not derived.findings:
         return []
     from steelyard.report.sections.derived import derived_sections

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
 from steelyard.analysis.derived import Derived
-from steelyard.analysis.happenings import Happening, happenings
+from steelyard.analysis.happenings import Happening, Zero, happenings
 from steelyard.analysis.latency import Point, merged, percentile_curve
 from steelyard.analysis.over_time import over_time
 from steelyard.analysis.summary import RunSummary
@@ -87,9 +87,10 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
         charts[f"derived/{number}"] = derived_chart(number, finding)
     latencies, damaged = _latencies(record, few)
     typical, events = shown_trials(summary, most=MOST_TRIALS), happenings(record)
-    hosts, trials, unread = _hosts(record, typical, events)
+    zeros = {number: Zero.of(happened) for number, happened in events.items()}
+    hosts, trials, unread = _hosts(record, typical, events, zeros)
     lead = next((metric.unit for metric in summary.primary), "")
-    series, timed = _over_time(record, typical, events, lead)
+    series, timed = _over_time(record, typical, events, zeros, lead)
     choices = {
         "metric": [Choice(str(n), metric.name) for n, metric in enumerate(summary.metrics[:shown])],
         "parameter": [Choice(str(n), axis.name) for n, axis in enumerate(varying)],
@@ -140,8 +141,9 @@ def _latencies(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart]
 
 
 def _hosts(
-    record: RunRecord, trials: Sequence[TrialRecord], events: Events
+    record: RunRecord, trials: Sequence[TrialRecord], events: Events, zeros: dict[int, Zero | None]
 ) -> tuple[dict[str, Chart], list[Choice], list[str]]:
+    """The hosts during the shown trials, which count from the first sample of any where nothing happened."""
     charts: dict[str, Chart] = {}
     choices: list[Choice] = []
     notes: list[str] = []
@@ -153,15 +155,20 @@ def _hosts(
             continue
         happened = events.get(trial.number, ())
         for host in hosts:
-            number = len(choices)
-            panels = {panel.key: host_panel(number, host, panel, happened) for panel in PANELS}
+            number, zero = len(choices), zeros.setdefault(trial.number, Zero(host.wall, host.began))
+            since = zero.mono if zero else None
+            panels = {panel.key: host_panel(number, host, panel, happened, zero=since) for panel in PANELS}
             charts |= {f"{key}/{number}": chart for key, chart in panels.items() if chart}
             choices.append(Choice(str(number), _named(trial) + (f", {host.host}" if len(hosts) > 1 else "")))
     return charts, choices, notes
 
 
 def _over_time(
-    record: RunRecord, trials: Sequence[TrialRecord], events: Events, lead: str
+    record: RunRecord,
+    trials: Sequence[TrialRecord],
+    events: Events,
+    zeros: Mapping[int, Zero | None],
+    lead: str,
 ) -> tuple[dict[str, Chart], list[Choice]]:
     """The time series of the shown trials; what cannot be read is left out, its figures stand elsewhere."""
     charts: dict[str, Chart] = {}
@@ -170,7 +177,8 @@ def _over_time(
         with suppress(StoreError):
             if found := over_time(record, trial.number):
                 number, happened = len(choices), events.get(trial.number, ())
-                panels = over_time_panels(number, found, dict(record.metrics), happened, lead)
+                zero = zeros.get(trial.number)
+                panels = over_time_panels(number, found, dict(record.metrics), happened, zero, lead)
                 charts |= {f"over{position}/{number}": chart for position, chart in enumerate(panels)}
                 choices.append(Choice(str(number), _named(trial)))
     return charts, choices

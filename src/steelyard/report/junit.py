@@ -29,14 +29,19 @@ def junit(
     compared: Gated | None = None,
     *,
     undecided: Literal["fail", "pass"] = "fail",
+    cancelled: bool = False,
 ) -> str:
     """The document: a case for each cell with its figures, each requirement in a cell, each comparison, and
     each trial that failed. `time` is how long the trials of the cell took.
 
-    Undecided and missing requirements are failures, or skipped tests when they are told to pass.
+    Undecided and missing requirements are failures, or skipped tests when they are told to pass. They are
+    skipped, too, in a run that a person cancelled, which has a skipped test of its own.
     """
     suite = Element("testsuite", {"name": summary.title, "id": summary.run})
     seconds = seconds_of(summary.cells)
+    if cancelled:
+        _case(suite, "run", "all of it", "skipped", "the run was cancelled")
+        undecided = "pass"
     for cell in summary.cells:
         _cell(suite, cell, seconds)
     for one in judged:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.derived import Derived
 from steelyard.analysis.disturbed import AllTrials
-from steelyard.analysis.gate import Gate, Gated, objections
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import Judged
 from steelyard.analysis.summary import CellSummary, RunSummary, Tally
@@ -20,6 +19,7 @@ from steelyard.report.sections.outcome import doubts
 
 if TYPE_CHECKING:
     from steelyard.analysis.beside import SetBeside
+    from steelyard.analysis.gate import Gated
 
 SCHEMA = 1
 
@@ -60,6 +60,8 @@ def plain_comparison(gated: Gated) -> dict[str, Any]:
 
     `objections` are what the gate says, and without one what a gate would say that allows nothing.
     """
+    from steelyard.analysis.gate import Gate, objections
+
     comparison, gate = gated.comparison, gated.gate or Gate()
     worst = comparison.worst()
     return {
@@ -130,7 +132,9 @@ def _cell(cell: CellSummary, metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def _metric(one: CellMetric) -> dict[str, Any]:
-    disturbed = {"with_disturbed": _with_disturbed(one.with_disturbed)}
+    disturbed: dict[str, Any] = {"with_disturbed": _with_disturbed(one.with_disturbed)}
+    if one.bound:
+        disturbed["at_most"] = True
     if one.summary is None:
         return {"reason": one.reason, "median_of_marked": one.marked, **disturbed}
     return {

@@ -153,7 +153,8 @@ def _with_disturbed(measured: Sequence[CellMetric]) -> list[str]:
     """The row of a cell with its disturbed trials counted in."""
     found = [one.with_disturbed for one in measured]
     texts = [
-        _median(each.summary, one.metric) if each else "–" for one, each in zip(measured, found, strict=True)
+        one.sign + _median(each.summary, one.metric) if each else "–"
+        for one, each in zip(measured, found, strict=True)
     ]
     first = next(filter(None, found))
     return [WITH_DISTURBED, str(first.summary.n_total), *texts, first.under]
@@ -169,11 +170,13 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     without = [one.shown.interval_reason for one in found if one.shown and not one.shown.interval]
     nothing = [one.reason for one in found if one.shown is None and one.marked is None]
     marked = [one.reason for one in found if one.shown is None and one.marked is not None]
+    bounds = dict.fromkeys(one.metric.name for one in found if one.bound)
     disturbed = _disturbed(cells, shown)
     enough = TOO_FEW.format(run=summary.run, least=smallest_n(trimmed=int(summary.outliers == "extremes")))
     notes = [f"{NO_INTERVAL}  {one_line(reason)}; {enough}" for reason in dict.fromkeys(without)]
     notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
+    notes += [f"≤  {name} is at most so much: what starts the program may be as large" for name in bounds]
     notes += [*disturbed, ADVICE.format(run=summary.run)] if disturbed else []
     if not summary.chosen and (more := summary.unmentioned(shown)):
         which = listed([one_line(name) for name in more], MOST_NAMES)

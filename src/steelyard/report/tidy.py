@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Literal, NamedTuple
 
 from steelyard.model.metric import Metric
@@ -24,6 +24,7 @@ _FIXED: dict[str, Kind] = {
 }
 
 
+_BOUND: dict[str, Kind] = {"bound": "VARCHAR"}
 _PLACED: dict[str, Kind] = {"total_copies": "BIGINT", "hosts": "VARCHAR"}
 
 
@@ -37,27 +38,31 @@ class Tidy(NamedTuple):
 def tidy(record: RunRecord) -> Tidy:
     """Every trial with every scalar that it measured, in base units; a trial without any has one row.
 
-    After the fixed columns come `total_copies` and `hosts` (parted by blanks), where any trial's record tells
-    of them, and then one per parameter, named `parameter_x` where `x` is taken already. The `marks` of a
-    trial are parted by `; `: rows that have any should not be pooled with those that have none, unless they
-    are `counted`.
+    After the fixed columns come `bound` (`at most`, where a figure is only known not to be exceeded) and
+    `total_copies` and `hosts` (parted by blanks), where any trial's record tells of them, and then one per
+    parameter, named `parameter_x` where `x` is taken already. The `marks` of a trial are parted by `; `: rows
+    that have any should not be pooled with those that have none, unless they are `counted`.
     """
     names = list(dict.fromkeys(name for cell in record.cells for name in cell.parameters))
     levels = {name: [cell.parameters.get(name) for cell in record.cells] for name in names}
     kinds = {name: _kind(values) for name, values in levels.items()}
     columns = dict(_FIXED)
+    bound = any(trial.bounds for trial in record.trials)
+    if bound:
+        columns |= _BOUND
     placed = any(trial.result.copies != 1 or trial.result.on for trial in record.trials)
     if placed:
         columns |= _PLACED
+    extra = frozenset(columns)
     for name, kind in kinds.items():
         columns[_free(_text(name), columns)] = kind
     metrics = {name: metric for name, metric in record.metrics.items() if metric.kind == "scalar"}
-    rows = [row for trial in record.trials for row in _rows(record.id, trial, metrics, kinds, placed=placed)]
+    rows = [row for trial in record.trials for row in _rows(record.id, trial, metrics, kinds, extra)]
     return Tidy(columns, rows)
 
 
 def _rows(
-    run: str, trial: TrialRecord, metrics: Mapping[str, Metric], kinds: Mapping[str, Kind], *, placed: bool
+    run: str, trial: TrialRecord, metrics: Mapping[str, Metric], kinds: Mapping[str, Kind], extra: Set[str]
 ) -> Iterator[tuple[Any, ...]]:
     result = trial.result
     cell = result.trial.cell
@@ -66,13 +71,14 @@ def _rows(
     )
     about = (run, trial.number, result.trial.repetition, _text(cell.key))
     begin = (*about, result.status, result.category, _text(marks))
-    where = (result.copies, _text(" ".join(result.on))) if placed else ()
+    where = (result.copies, _text(" ".join(result.on))) if "hosts" in extra else ()
     levels = where + tuple(_level(cell.parameters.get(name), kind) for name, kind in kinds.items())
     measured = {name: value for name, value in result.metrics.items() if name in metrics}
     for name, value in measured.items():
-        yield (*begin, _text(name), float(value), metrics[name].unit, *levels)
+        bound = ("at most" if name in trial.bounds else None,) if "bound" in extra else ()
+        yield (*begin, _text(name), float(value), metrics[name].unit, *bound, *levels)
     if not measured:
-        yield (*begin, None, None, None, *levels)
+        yield (*begin, None, None, None, *(None for _ in _BOUND if "bound" in extra), *levels)
 
 
 def _free(name: str, taken: Mapping[str, Kind]) -> str:

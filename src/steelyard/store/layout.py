@@ -3,6 +3,7 @@
 ::
 
     <store>/runs/<id>/  experiment.yaml  design.json  environment.json  journal.ndjson  control.json
+      cancelled         who asked for its end, until somebody goes on with it
       trials/<n>/{trial.json,metrics.json}
       trials/<n>/<role>-<i>/<phase>/{stdout,stderr,raw/}
       trials/<n>/telemetry/<host>.{ndjson,parquet}
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import StoreError, UnknownName
+from steelyard.untrusted import content
 
 SCHEMA = 1
 DEFAULT = "steelyard-runs"
@@ -71,6 +73,18 @@ class RunFolder:
         return self.path / "control.json"
 
     @property
+    def cancelled(self) -> Path:
+        """Who asked for the end of the run; there from then on until somebody goes on with it."""
+        return self.path / "cancelled"
+
+    def canceller(self) -> str:
+        """Who asked for the end of the run; empty when nobody did."""
+        try:
+            return content(self.cancelled).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    @property
     def reserve(self) -> Path:
         """Space kept for the last lines of a run whose store fills up."""
         return self.path / "reserve"
@@ -93,7 +107,9 @@ class RunFolder:
         """Raises StoreError when the run belongs to somebody else: nothing is written into it."""
         owner = self._owner()
         if owner is not None and owner != os.geteuid():
-            message = f"run {self.id} belongs to {_account(owner)}, so nothing is written into {self.path}"
+            message = (
+                f"run {self.id} belongs to {account_name(owner)}, so nothing is written into {self.path}"
+            )
             raise StoreError(
                 message, hint=hint or "`steelyard run` with its experiment.yaml makes one of yours"
             )
@@ -190,7 +206,7 @@ class Store:
         for path in (self.root, self.runs):
             owner = path.stat().st_uid
             if owner not in (0, os.geteuid()):
-                message = f"the store {path} belongs to {_account(owner)}, so nothing is written into it"
+                message = f"the store {path} belongs to {account_name(owner)}, so nothing is written into it"
                 raise StoreError(message, hint=ANOTHER_STORE)
 
     def all(self) -> list[RunFolder]:
@@ -249,7 +265,8 @@ def _unwritable(root: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot make a run in the store {root}: {reason}", hint=ANOTHER_STORE)
 
 
-def _account(user: int) -> str:
+def account_name(user: int) -> str:
+    """A user's name, or number where the list of accounts does not know it."""
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

@@ -26,14 +26,16 @@ from steelyard.untrusted import content, lines_in, opened
 _TAIL, _FARTHEST = 8192, 256 << 20
 _ENORMOUS = 1e15
 
-State = Literal["submitted", "running", "complete", "interrupted", "failed", "died"]
+State = Literal["submitted", "running", "complete", "interrupted", "cancelled", "failed", "died"]
+_ENDED: tuple[State, ...] = ("complete", "interrupted", "cancelled", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
     """A finished trial: its result and where the rest of it lies.
 
-    `short` are quantiles that it has no figure of, with how many observations there were.
+    `short` are quantiles that it has no figure of, with how many observations there were; `bounds` are
+    metrics of which it only has a figure that the true one does not exceed.
     """
 
     number: int
@@ -43,6 +45,7 @@ class TrialRecord:
     message: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
+    bounds: frozenset[str] = frozenset()
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -221,10 +224,11 @@ def glance(folder: RunFolder) -> Glance:
 def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
     if is_live(folder):
         return "running"
-    ended: dict[object, State] = {"complete": "complete", "interrupted": "interrupted", "failed": "failed"}
-    if last.get("kind") == "run-submitted":
-        return "submitted"
-    return ended.get(str(last.get("state")), "died") if last.get("kind") == "run-ended" else "died"
+    if last.get("kind") == "run-ended":
+        return next((state for state in _ENDED if state == last.get("state")), "died")
+    if folder.cancelled.exists():
+        return "cancelled"  # in the queue, or by a scheduler that left it no time for a word
+    return "submitted" if last.get("kind") == "run-submitted" else "died"
 
 
 def _number(value: object) -> float:
@@ -280,6 +284,7 @@ def trial_record(line: Mapping[str, Any]) -> TrialRecord:
         str(line.get("message", "")),
         dict(line.get("facts", {})),
         {str(name): int(count) for name, count in line.get("short", {}).items()},
+        frozenset(map(str, line.get("at_most", ()))),
     )
 
 

@@ -74,7 +74,8 @@ def _text(source: Source, output: Output) -> str:
     path = output.raw.get(source.where)
     if path is None:
         raise ParseFailure(
-            f"metric {source.name}: the program wrote no file {source.where} to the directory $RAW"
+            f"metric {source.name}: the program wrote no file {source.where} to the directory $RAW,"
+            " nor to its working directory"
         )
     return path.read_text(errors="replace")
 

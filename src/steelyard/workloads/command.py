@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from steelyard.model.command import Command, Output, Place
+from steelyard.model.command import Command, Output, Phase, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import Absolute, ScratchOrAbsolute
 from steelyard.model.trial import Scalar
@@ -33,7 +33,11 @@ class Figure(Options):
         None,
         description="A pattern whose one group is the number, or it and its unit; the last match counts",
     )
-    source: str = Field("stdout", alias="from", description="stdout, stderr, or a file written to $RAW")
+    source: str = Field(
+        "stdout",
+        alias="from",
+        description="stdout, stderr, or a file that it writes to $RAW or its working directory",
+    )
     unit: str = Field(
         "1",
         description="What a bare number is in: s, ms, B, MiB/s, 1/s, %, 1, or any word such as GFLOP/s. "
@@ -122,9 +126,10 @@ class CommandWorkload(Workload[CommandOptions]):
     """Any program: its elapsed time, CPU time and peak memory, and figures found in its output.
 
     The program runs in its scratch directory. Files that it writes to the directory named by the environment
-    variable RAW are kept with the record, and figures can be read from them. `peak_memory` is that of its
-    largest process, as the kernel accounts it (getrusage(2), ru_maxrss); it is never below that of the minder
-    that started it, about 10 MiB.
+    variable RAW are kept with the record, and figures can be read from them; a file that `from` names may as
+    well be written to the working directory. `peak_memory` is that of its largest process, as the kernel
+    accounts it (getrusage(2), ru_maxrss). Where that may be the memory of what started the program, such as a
+    shell that waited for a common start, it is shown as `≤ 3.9 MiB`.
 
     With `to:` it finds that service by its environment: STEELYARD_SERVICE_ADDRESS, _PORT, _USER and
     _PASSWORD, what the service tells in capitals (CONTACT_NAMES and NODE_PORT of a ring of Cassandra), and
@@ -159,6 +164,11 @@ class CommandWorkload(Workload[CommandOptions]):
             argv = ("sh", "-eu", "-c", self.chosen.script)
         return pointed(Command(argv, env, cwd, self.chosen.stdin), place)
 
+    def phases(self, place: Place) -> tuple[Phase, ...]:
+        """The one command, and the files that figures are read from."""
+        files = {entry.source for entry in self.chosen.metrics.values()} - {"stdout", "stderr"}
+        return (Phase("run", self.command(place), results=tuple(sorted(files))),)
+
     def parse(self, phase: str, output: Output) -> Reading:
         """Times and memory from the kernel, the rest from the output."""
         ended = output.exit
@@ -167,7 +177,7 @@ class CommandWorkload(Workload[CommandOptions]):
         for name, entry in self.chosen.metrics.items():
             source = Source(name, entry.source, entry.json_path, entry.regex, entry.unit)
             values[name] = figure(source, output)
-        return Reading(values)
+        return Reading(values, bounds=frozenset({"peak_memory"} if ended.peak_is_bound else ()))
 
     def directory(self) -> str:
         """The option of that name."""

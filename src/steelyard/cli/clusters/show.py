@@ -10,12 +10,13 @@ from typing import BinaryIO
 
 from steelyard.cli.terminal import echo
 from steelyard.controller.observer import Observer, Progress
+from steelyard.controller.turn_locks import MEASURES
 from steelyard.model.trial import Result
 from steelyard.store.layout import RunFolder
 
 LOOK_EVERY = 0.1
 _MOST_AT_ONCE = 1 << 20
-_INTENDED = ("another run measures on this machine", "some trials were disturbed and count all the same")
+_INTENDED = (MEASURES, "some trials were disturbed and count all the same")
 
 
 class Shown(Observer):
@@ -50,7 +51,7 @@ class Shown(Observer):
 
     def warned(self, text: str) -> None:
         """All but those of measuring: that a database and who uses it share a machine is intended."""
-        if not text.startswith(_INTENDED):
+        if not any(said in text for said in _INTENDED):
             say(f"warning: {text}")
 
     def waiting(self, text: str) -> None:

@@ -10,7 +10,8 @@ lines of ASCII JSON; bytes that are not UTF-8 travel as lone surrogates (PEP 383
     {do: start, id, argv, env, cwd, stdin, stdout, stderr}   {event: started, id, pid, started, clock}
                                                              {event: failed, id, what, errno}
     {do: kill, id, grace}                                    {event: exited, id, code, signal, wall, user,
-                                                              system, peak_memory, leftovers}
+                                                              system, peak_memory, peak_is_bound,
+                                                              leftovers}
     {do: scratch, id, path, mark}                            {event: scratch, id, errno, why}
     {do: unscratch, path}
 

@@ -16,8 +16,9 @@ PAUSE, LONGEST_PAUSE = 0.002, 0.5  # seconds between looks at processes that wer
 class Child:
     """A program that was started, until nothing is left of it and its exit is reported."""
 
-    def __init__(self, name: str, pid: int, pidfd: int, clock: float) -> None:
+    def __init__(self, name: str, pid: int, pidfd: int, clock: float, least_peak: int) -> None:
         self.name, self.pid, self.pidfd, self.clock = name, pid, pidfd, clock
+        self.least_peak = least_peak  # bytes
         self.result: dict[str, Any] | None = None
         self.killed = False
         self.deadline = float("inf")  # monotonic; from then on SIGKILL
@@ -27,14 +28,15 @@ class Child:
 
     def exited(self, status: int, usage: Any, now: float) -> None:
         """Keep how it ended. What it left behind has no time left, unless a grace still runs."""
-        code = os.waitstatus_to_exitcode(status)
+        code, peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
         self.result = {
             "code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
             "wall": now - self.clock,
             "user": usage.ru_utime,
             "system": usage.ru_stime,
-            "peak_memory": usage.ru_maxrss * 1024,
+            "peak_memory": peak,
+            "peak_is_bound": peak <= self.least_peak,
         }
         self.deadline = self.deadline if self.killed else now
 

@@ -66,6 +66,12 @@ def process(pid: int) -> Process | None:
     return Process(pid, fields) if len(fields) > 48 else None
 
 
+def own_peak() -> int:
+    """Return the largest memory that we ever had, in bytes."""
+    _, _, rest = read_proc("/proc/self/status").partition(b"VmHWM:")
+    return int(rest.split()[0]) * 1024 if rest else 0
+
+
 def pids() -> list[int]:
     """Return the pids of all processes that can be seen."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - pathlib takes 4 ms

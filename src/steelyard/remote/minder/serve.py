@@ -24,7 +24,7 @@ from .processes import (
     variable,
 )
 from .scratch import make_scratch, remove_scratch
-from .spawn import Refused, attempt, hold, raw, spawn
+from .spawn import Refused, Spawner, attempt, hold, raw
 
 TYPE_CHECKING = False  # importing typing takes 3 ms
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Minder:
     """Serves one lease."""
 
     def __init__(self, token: str) -> None:
-        self.token = token
+        self.token, self.spawner = token, Spawner()
         self.children: dict[str, Child] = {}
         self.scratch: dict[str, str] = {}  # path to mark
         self.inbox, self.outbox = b"", b""
@@ -111,12 +111,12 @@ class Minder:
         name, started, clock = request["id"], time.time(), time.monotonic()
         marks = {TOKEN_VARIABLE.encode(): raw(self.token), CHILD_VARIABLE.encode(): raw(name)}
         try:
-            pid = spawn(request, marks)
+            pid, least_peak = self.spawner.spawn(request, marks)
             pidfd = attempt("program", hold, pid)
         except Refused as refusal:
             self.reply(event="failed", id=name, what=refusal.what, errno=refusal.errno)
             return
-        self.children[name] = Child(name, pid, pidfd, clock)
+        self.children[name] = Child(name, pid, pidfd, clock, least_peak)
         self.poll.register(pidfd, select.POLLIN)
         self.reply(event="started", id=name, pid=pid, started=started, clock=clock)
 

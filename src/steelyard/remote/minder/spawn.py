@@ -6,6 +6,9 @@ import errno
 import os
 import signal
 
+from .processes import own_peak
+from .spawner import hear, make_spawner
+
 TYPE_CHECKING = False  # importing typing takes 3 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,21 +43,38 @@ def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def spawn(request: dict[str, Any], marks: dict[bytes, bytes]) -> int:
-    """Start what a request asks for, with `marks` in its environment; return its pid. Raises Refused."""
-    argv = [raw(argument) for argument in request["argv"]]
-    env = {raw(name): raw(value) for name, value in request["env"].items()} | marks
-    attempt("directory", os.chdir, raw(request["cwd"]))
-    streams: list[int] = []
-    try:
-        open_streams(request, streams)
-        name, path = argv[0] if argv else b"", env.get(b"PATH", os.defpath.encode())
-        program = attempt("program", find_program, name, path)
-        return attempt("program", launch, program, argv, env, streams)
-    finally:
-        for fd in streams:
-            os.close(fd)
-        os.chdir("/")  # so that the directory can be removed or unmounted
+class Spawner:
+    """Starts programs."""
+
+    def __init__(self) -> None:
+        self.small = make_spawner()
+
+    def spawn(self, request: dict[str, Any], marks: dict[bytes, bytes]) -> tuple[int, int]:
+        """Start what a request asks for, with `marks` in its environment; return its pid, and its least peak.
+
+        That is what the kernel counts as its memory, in bytes, whatever it is. Raises Refused.
+        """
+        argv = [raw(argument) for argument in request["argv"]]
+        env = {raw(name): raw(value) for name, value in request["env"].items()} | marks
+        attempt("directory", os.chdir, raw(request["cwd"]))
+        streams: list[int] = []
+        try:
+            open_streams(request, streams)
+            name, path = argv[0] if argv else b"", env.get(b"PATH", os.defpath.encode())
+            program = attempt("program", find_program, name, path)
+            return attempt("program", self.launch, program, argv, env, streams)
+        finally:
+            for fd in streams:
+                os.close(fd)
+            os.chdir("/")  # so that the directory can be removed or unmounted
+
+    def launch(
+        self, program: bytes, argv: list[bytes], env: dict[bytes, bytes], streams: list[int]
+    ) -> tuple[int, int]:
+        """Start a program through the small one; by ourselves where that cannot be."""
+        if self.small is not None and (pid := launch_small(self.small, [program, *argv], env, streams)):
+            return pid, 0
+        return launch(program, argv, env, streams, setsid=True), own_peak()
 
 
 def open_streams(request: dict[str, Any], streams: list[int]) -> None:
@@ -89,11 +109,32 @@ def find_program(name: bytes, path: bytes) -> bytes:
     raise OSError(reason, os.strerror(reason))
 
 
-def launch(program: bytes, argv: list[bytes], env: dict[bytes, bytes], streams: list[int]) -> int:
-    """Start a program in a session of its own, with default signals and no other open files."""
+def launch_small(small: int, words: list[bytes], env: dict[bytes, bytes], streams: list[int]) -> int | None:
+    """Have the small program start another; None where it cannot: under an emulator, with too many words."""
+    heard, tells = os.pipe()
+    try:
+        between = launch(f"/proc/{os.getpid()}/fd/{small}".encode(), words, env, [*streams, tells])
+    except OSError:
+        os.close(heard)
+        return None
+    finally:
+        os.close(tells)
+    told = hear(heard)
+    os.waitpid(between, 0)
+    pid, fault = max(told, default=0), -min(told, default=0)
+    if pid > 0 and fault > 0:
+        os.waitpid(pid, 0)
+        raise OSError(fault, os.strerror(fault))
+    return pid if pid > 0 else None
+
+
+def launch(
+    program: bytes, argv: list[bytes], env: dict[bytes, bytes], streams: list[int], *, setsid: bool = False
+) -> int:
+    """Start a program with default signals and no other open files."""
     actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)]
     return os.posix_spawn(
-        program, argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=ALL_SIGNALS
+        program, argv, env, file_actions=actions, setsid=setsid, setsigmask=(), setsigdef=ALL_SIGNALS
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from steelyard.analysis.happenings import Happening
 from steelyard.analysis.telemetry import HostSamples
-from steelyard.report.charts.bands import band_data, band_layers
+from steelyard.report.charts.bands import band_data, band_layers, label_layers
 from steelyard.report.charts.base import Chart, Datum, Frame, Spec, Title, framed, hit, scaled
 from steelyard.report.numbers import Scale, scale_for
 
@@ -54,12 +54,19 @@ COLUMNS = tuple(column for panel in PANELS for column in panel.lines)
 
 
 def host_panel(
-    number: int, host: HostSamples, panel: Panel, events: Sequence[Happening] = ()
+    number: int,
+    host: HostSamples,
+    panel: Panel,
+    events: Sequence[Happening] = (),
+    *,
+    zero: float | None = None,
 ) -> Chart | None:
     """One panel of a host, or of another time series, with bands for events.
 
-    `number` tells the shown trials apart. None when nothing of it was recorded.
+    `number` tells the shown trials apart; `zero` is the moment on the monotonic clock from which seconds are
+    counted, by default the first sample. None when nothing of it was recorded.
     """
+    host = host if zero is None else host.counted_from(zero)
     lines = {column: label for column, label in panel.lines.items() if column in host.columns}
     values = [value for column in lines for value in host.columns[column] if value is not None]
     if not values:
@@ -82,12 +89,15 @@ def host_panel(
             *band_layers(f"{name}-events", events),
             {"mark": {"type": "line", "strokeWidth": 1.8}},
             hit("line", "seconds", "value"),
+            *label_layers(f"{name}-events", events),
         ],
     }
     of = " of all cores" if panel.unit == "%" else ""
     title, labels = Title(panel.title, scale.label + of), list(lines.values())
     wide, narrow = (framed(spec, frame, title, labels) for frame in FRAMES)
-    bands = {f"{name}-events": band_data(events, host.began, host.seconds[-1])} if events else {}
+    bands = (
+        {f"{name}-events": band_data(events, host.began, host.seconds[0], host.seconds[-1])} if events else {}
+    )
     return Chart(panel.title, wide, narrow, {name: _data(host, lines, scale), **bands})
 
 

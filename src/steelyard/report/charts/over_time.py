@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.analysis.happenings import Happening
+from steelyard.analysis.happenings import Happening, Zero
 from steelyard.analysis.over_time import OverTime, units
 from steelyard.analysis.telemetry import HostSamples
 from steelyard.model.metric import Metric
@@ -17,14 +17,24 @@ _TITLES = {"1/s": "Rate", "s": "Latency", "B/s": "Throughput", "1": "Counts"}
 
 
 def over_time_panels(
-    number: int, found: OverTime, metrics: dict[str, Metric], events: Sequence[Happening], lead: str = ""
+    number: int,
+    found: OverTime,
+    metrics: dict[str, Metric],
+    events: Sequence[Happening],
+    zero: Zero | None,
+    lead: str = "",
 ) -> Iterator[Chart]:
-    """A chart for each unit that the series have, `lead` first; `number` tells the shown trials apart."""
+    """A chart for each unit that the series have, `lead` first; `number` tells the shown trials apart.
+
+    Seconds count from `zero`, by default from the beginning of the series.
+    """
+    zero = zero or Zero(found.began, 0.0)
+    seconds = [found.began + moment - zero.wall for moment in found.seconds]
     by_unit = sorted(units(metrics, list(found.columns)).items(), key=lambda pair: pair[0] != lead)
     for position, (unit, names) in enumerate(by_unit):
         lines = {name: name for name in _shown(names, metrics)}
         panel = Panel(f"over{position}x", _TITLES.get(unit, unit), unit, lines)
-        samples = HostSamples("", found.seconds, found.columns, _origin(found, events))
+        samples = HostSamples("", seconds, found.columns, zero.mono, zero.wall)
         if chart := host_panel(number, samples, panel, events):
             yield chart
 
@@ -33,8 +43,3 @@ def _shown(names: Sequence[str], metrics: dict[str, Metric]) -> list[str]:
     """Of many lines those of the high percentiles, which tell what users felt; the secondary ones last."""
     tails = [name for name in names if name.endswith(_TAILS)]
     return sorted(tails or names, key=lambda name: metrics[name].secondary)[:MOST_LINES]
-
-
-def _origin(found: OverTime, events: Sequence[Happening]) -> float:
-    """The beginning of the series on the clock of the events."""
-    return found.began - (events[0].wall - events[0].began) if events else 0.0

@@ -15,6 +15,7 @@ from steelyard.report.sections.cost import cost_section
 from steelyard.report.sections.finding import NO_INTERVAL, Section, estimate_text, summary_text
 from steelyard.report.sections.limit import limit_section
 from steelyard.report.wording import listed
+from steelyard.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from steelyard.analysis.derived import Derived, Finding
@@ -73,14 +74,22 @@ def _losses(found: Scaling) -> list[str]:
     sentences = []
     for curve in found.curves:
         last = curve.points[-1]
-        if last.loss is not None:
+        if last.loss and last.efficiency:
             where = f" ({curve.label})" if curve.label else ""
-            size = estimate_text(last.loss, "%")
-            text = f"with {last.copies} copies each {found.per} loses {size} of what it delivers with"
-            if last.loss.interval and 0 in last.loss.interval:
-                text = f"no loss is detected with {last.copies} copies, {size} against"
+            text = _lost(found.per, last.copies, last.loss, last.efficiency)
             sentences.append(f"{found.metric.name}{where}: {text} {curve.points[0].copies}")
     return sentences
+
+
+def _lost(per: str, copies: int, loss: Estimate, efficiency: Estimate) -> str:
+    """A loss below zero is a gain, which is no share of anything."""
+    size = estimate_text(loss, "%")
+    if loss.interval and 0 in loss.interval:
+        return f"no loss is detected with {copies} copies, {size} against"
+    if loss.value < 0:
+        times = estimate_text(efficiency, "1")
+        return f"with {copies} copies each {per} delivers {times} times what it delivers with"
+    return f"with {copies} copies each {per} loses {size} of what it delivers with"
 
 
 def _speedup(found: Scaling) -> Section:

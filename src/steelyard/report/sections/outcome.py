@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, too_few
 from steelyard.analysis.drift import Drift, drifts
@@ -14,12 +14,14 @@ from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
-from steelyard.report.sections.comparison import Compared
-from steelyard.report.sections.finding import Section
 from steelyard.report.sections.place import machine
 from steelyard.report.wording import all_counted, counted, listed
 from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
+
+if TYPE_CHECKING:  # they load numpy, which showing most runs does not need
+    from steelyard.report.sections.comparison import Compared
+    from steelyard.report.sections.finding import Section
 
 Mood = Literal["good", "bad", "open", "none"]
 MOST_SENTENCES = 4
@@ -27,6 +29,7 @@ _ENDINGS = {
     "running": "The run is still going on: this is what it has measured so far.",
     "submitted": "The run waits in the queue of a batch scheduler: this is what it has measured so far.",
     "interrupted": "The run was interrupted: this is what it had measured by then.",
+    "cancelled": "The run was cancelled: this is what it had measured by then.",
     "died": "The run ended without a word, as after a kill or a power cut: this is what it had measured.",
     "failed": "The run could not be carried on: this is what it had measured by then.",
     "budget": "The time budget was spent before every repetition was made.",
@@ -189,7 +192,7 @@ def _said(one: CellMetric) -> str:
     if one.shown is None:
         return ""
     figures = " ".join(show_interval(one.shown.median, one.shown.interval, one.metric.unit)).rstrip()
-    return figures + (f" ({all_counted(one)})" if one.under else "")
+    return one.sign + figures + (f" ({all_counted(one)})" if one.under else "")
 
 
 def doubts(summary: RunSummary) -> list[str]:

@@ -75,11 +75,11 @@ def results(summary: RunSummary) -> Results:
 def figure(one: CellMetric) -> Figure:
     """A median with its interval, or the reason why one of them is missing."""
     if one.shown is None and one.marked is not None:
-        return Figure(f"({show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason)
+        return Figure(f"({one.sign}{show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason)
     if one.shown is None:
         return Figure("–", "", one.reason)
     median, interval = show_interval(one.shown.median, one.shown.interval, one.metric.unit)
-    return Figure(median, interval, one.shown.interval_reason, all_counted(one))
+    return Figure(one.sign + median, interval, one.shown.interval_reason, all_counted(one))
 
 
 HEAD = (
