@@ -15,12 +15,18 @@ from steelyard.spec.bind import event_class, service_class
 from steelyard.spec.placing import hosts_picked, no_service, option_faults, service_hosts
 from steelyard.spec.sentences import Fault
 
+ONLY = "run"
+"""What an only entry of `workload` is called that has no `phase`."""
+
 
 def phase_of(entry: Entry, experiment: Experiment) -> WorkloadUse | None:
-    """The entry of `workload` during which an event fires; None when there is none of that name."""
+    """The entry of `workload` during which an event fires; None when there is none of that name.
+
+    An only entry without a name of its own is `run`.
+    """
     if entry.during is None:
         return next((use for use in experiment.workload if use.measured), experiment.workload[0])
-    return next((use for use in experiment.workload if use.phase == entry.during), None)
+    return next((use for use in experiment.workload if entry.during == (use.phase or ONLY)), None)
 
 
 class TimelineChecker:
@@ -39,8 +45,8 @@ class TimelineChecker:
 
     def _phase(self, entry: Entry) -> Iterator[Fault]:
         if phase_of(entry, self.experiment) is None:
-            phases = [use.phase for use in self.experiment.workload if use.phase]
-            there = f"; phases are {', '.join(phases)}" if phases else "; no entry of workload has a 'phase'"
+            phases = [use.phase or ONLY for use in self.experiment.workload]
+            there = f"; phases are {', '.join(phases)}"
             hint = did_you_mean(str(entry.during), phases) or there
             yield Fault(("during",), f"during: there is no phase '{entry.during}'{hint}")
 
