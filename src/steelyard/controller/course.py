@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from steelyard.controller.account import Account
 from steelyard.controller.crew import Berth
@@ -14,7 +14,10 @@ from steelyard.controller.stages import Stages
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import preparing
+from steelyard.model.reference import Known
+from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
+from steelyard.spec.bind import bound
 from steelyard.workloads.base import Workload
 
 
@@ -24,6 +27,10 @@ class Leg(NamedTuple):
     use: WorkloadUse
     workload: Workload[Any]
     berths: Sequence[Berth]
+
+    def knowing(self, cell: Cell, known: Known) -> Self:
+        """The same with what is known once services are there. Raises SpecError when that does not fit."""
+        return self._replace(workload=bound(self.use, cell, known))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment, recovered
+from steelyard.model.reference import Known, in_order, of_endpoint, referred
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
@@ -34,13 +35,24 @@ Note = Callable[..., None]
 
 class Deployed:
     """Services that are ready. `endpoints` are by the name that the experiment gives each; `fresh` are the
-    names of those that live for this trial only.
+    names of those that live for this trial only. `known` is what `${…}` may name beside parameters.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: Known) -> None:
         self.endpoints: dict[str, Endpoint] = {}
+        self.known = dict(known)
         self.services: list[Service[Any]] = []
         self.fresh: set[str] = set()
+
+    def add(self, service: Service[Any], *, fresh: bool) -> None:
+        """One more is ready."""
+        name, endpoint = service.context.name, service.endpoint()
+        self.services.append(service)
+        self.endpoints[name] = endpoint
+        addresses = tuple(host.address for host in service.context.hosts)
+        self.known |= of_endpoint(name, endpoint, addresses)
+        if fresh:
+            self.fresh.add(name)
 
     def times(self) -> dict[str, float]:
         """Figures of the trial: how long those took that were deployed for it."""
@@ -134,16 +146,14 @@ class Deployment:
 
         One that outlives its trial is deployed again when one of its servers has died.
         """
-        found = Deployed()
+        found = Deployed(self._crew.known(self._experiment))
         try:
             async with AsyncExitStack() as scope:
                 await self._end_stale(cell)
-                for name, use in self._experiment.services.items():
-                    service = await self._service(name, use, cell, number, scope)
-                    found.endpoints[name] = service.endpoint()
-                    found.services.append(service)
-                    if use.keep == "trial":
-                        found.fresh.add(name)
+                for name in in_order(self._experiment.services):
+                    use = self._experiment.services[name]
+                    service = await self._service(name, use, cell, number, scope, found.known)
+                    found.add(service, fresh=use.keep == "trial")
                 yield found
         except BaseException:
             self._sound = False
@@ -151,23 +161,36 @@ class Deployment:
 
     async def _end_stale(self, cell: Cell) -> None:
         """Those that serve this cell no more go first, so that their hosts are free for what comes."""
+        stale = self._stale(cell)
         for name, kept in reversed(list(self._kept.items())):
-            if not kept.serves(deployment(self._experiment.services[name], cell)):
+            if name in stale:
                 del self._kept[name]
                 if any(server.exit for server in kept.service.servers):
                     self._note("service-lost", service=name)
                 await kept.scope.aclose()
 
+    def _stale(self, cell: Cell) -> set[str]:
+        """With those that were told the port or address of one that goes."""
+        services = self._experiment.services
+        stale: set[str] = set()
+        for name in in_order(services):
+            kept = self._kept.get(name)
+            fits = kept is not None and kept.serves(deployment(services[name], cell))
+            if not fits or referred(services[name], services) & stale:
+                stale.add(name)
+        return stale
+
     async def _service(
-        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack
+        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, known: Known
     ) -> Service[Any]:
         if name in self._kept:
             return self._kept[name].service
         if use.keep == "trial":
-            return await self._deploy(name, use, cell, self._folder.trial(number) / "services" / name, scope)
+            logs = self._folder.trial(number) / "services" / name
+            return await self._deploy(name, use, cell, logs, scope, known)
         own = AsyncExitStack()
         try:
-            service = await self._deploy(name, use, cell, self._folder.service(name, number), own)
+            service = await self._deploy(name, use, cell, self._folder.service(name, number), own, known)
         except BaseException:
             await own.aclose()
             raise
@@ -175,13 +198,16 @@ class Deployment:
         return service
 
     async def _deploy(
-        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
+        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack, known: Known
     ) -> Service[Any]:
         began = time.monotonic()
         with failing_the_trial():
-            context = await self._context(name, use, cell, logs, scope)
-            service = bound_service(use, cell, context)
+            context = replace(
+                await self._context(name, use, cell, logs, scope), levels=dict(cell.parameters), known=known
+            )
+            service = bound_service(use, cell, context, known)
             shared = await shared_hosts(service, use)
+            scope.callback(self._tell_end, service)
             endpoint = await scope.enter_async_context(service.deployed())
         self._note(
             "service-ready",
@@ -194,6 +220,10 @@ class Deployment:
         )
         await self._recover(service, use, cell)
         return service
+
+    def _tell_end(self, service: Service[Any]) -> None:
+        for text in service.complaints:
+            self._note("warning", text=text)
 
     async def _recover(self, service: Service[Any], use: ServiceUse, cell: Cell) -> None:
         """Give a service that has just begun the data with which it is to begin."""

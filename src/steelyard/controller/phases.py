@@ -18,8 +18,10 @@ from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
 from steelyard.model.metric import Reading
+from steelyard.model.reference import FOLDER, Known
 from steelyard.model.uses import Start, WorkloadUse
 from steelyard.remote.base import Host, Process, Streams, finish
+from steelyard.remote.small import lacks
 from steelyard.remote.tasks import tasks
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
@@ -82,7 +84,8 @@ def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:
 class PhaseRunner:
     """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy.
 
-    `cores` are those of each host, by name, that a workload has for itself beside services.
+    `cores` are those of each host, by name, that a workload has for itself beside services; `known` is what
+    there is to know of services and roles.
     """
 
     def __init__(
@@ -94,9 +97,10 @@ class PhaseRunner:
         lockstep: LockStep,
         launcher: str = "mpirun",
         cores: Mapping[str, int] | None = None,
+        known: Known | None = None,
     ) -> None:
         self._folder, self._seed, self._start, self._lockstep = folder, seed, start, lockstep
-        self.launcher, self._cores = launcher, cores or {}
+        self.launcher, self._cores, self.known = launcher, cores or {}, known or {}
 
     async def run(
         self,
@@ -168,6 +172,7 @@ class PhaseRunner:
             tuple(peers),
             to,
             self._cores.get(host.name, 0),
+            self.known,
         )
 
     def folder(self, berth: Berth, phase: str) -> Path:
@@ -200,6 +205,8 @@ class _Stage:
         raw = await _raw(berth, folder)
         phase = self._with_ranks(berth, self._phase(self.runner.place(berth, berths, raw, self.to)))
         limit = phase.timeout or self.limit
+        if missing := await lacks(host, phase.command, self.runner.known.get(FOLDER)):
+            raise TrialFailure("tool-missing", missing)
         process = await self._started(berth, phase, folder, instant)
         exit_, timed_out = await finish(process, limit)
         if not host.shares_files:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from steelyard.design import Design, Results
+from steelyard.errors import SpecError
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment
+from steelyard.model.expression import ExpressionError
 from steelyard.model.find import Search
 from steelyard.model.lifetimes import restriction
+from steelyard.model.reference import FOLDER
 from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
@@ -17,8 +21,10 @@ from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_all, tools_of
 from steelyard.spec.omission import omissions
 from steelyard.spec.placing import Placing, hosts_used, placing
+from steelyard.spec.references import References
 from steelyard.stats.holding import AGAIN
 from steelyard.tools.find import missing
+from steelyard.workloads.base import Workload
 
 TRIED = 200
 
@@ -118,9 +124,19 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
 def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[str, Command]]:
     return [
         (_label(use, phase.name, placing(use, cell.parameters, experiment)), phase.command)
-        for use, workload in bound_all(experiment, cell)
+        for use, workload in _shown(experiment, cell)
         for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
     ]
+
+
+def _shown(experiment: Experiment, cell: Cell) -> list[tuple[WorkloadUse, Workload[Any]]]:
+    """The workloads, with `<kv.port>` for what is known later; 0 where a port is reckoned with."""
+    shown: dict[str, Any] = {name: f"<{name}>" for name in References(experiment).names()}
+    shown |= {FOLDER: str(experiment.folder)} if experiment.folder else {}
+    try:
+        return bound_all(experiment, cell, shown)
+    except (SpecError, ExpressionError):
+        return bound_all(experiment, cell, {k: 0 if k.endswith("port") else v for k, v in shown.items()})
 
 
 def _stand_in(experiment: Experiment, use: WorkloadUse) -> Endpoint | None:

@@ -45,6 +45,7 @@ def start(
     """
     site = chosen_site(choices, experiment)
     functions, experiment = texts(experiment, origin), looked_up(experiment, origin)
+    experiment = experiment.lying_in((origin or Path()).absolute())
     check_is_ours(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
@@ -55,6 +56,7 @@ def start(
         keep(functions, writer)
         sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, origin)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
+        facts["folder"] = str(experiment.folder)
         complete(sitting.take_place("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
     return folder

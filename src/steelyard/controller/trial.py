@@ -101,7 +101,8 @@ class TrialRunner:
             self._count(account, [leg.berths for leg in legs])
             deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
             account.metrics |= deployed.times()
-            runner, stages = self._runner(trial, number), Stages()
+            legs = [leg.knowing(trial.cell, deployed.known) for leg in legs]
+            runner, stages = self._runner(trial, number, deployed), Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
             course = Course(self.experiment, legs, runner, deployed.endpoints, account, stages)
             work = self._measured(trial, number, account, deployed, course, timeline)
@@ -134,7 +135,7 @@ class TrialRunner:
             account.compute(self.experiment.metrics, trial.cell.parameters)
             self._judge(account, await watched.marks(account.user_time))
 
-    def _runner(self, trial: Trial, number: int) -> PhaseRunner:
+    def _runner(self, trial: Trial, number: int, deployed: Deployed) -> PhaseRunner:
         return PhaseRunner(
             self._folder(number),
             seed=self._seed_of(trial),
@@ -142,6 +143,7 @@ class TrialRunner:
             lockstep=self._lockstep,
             launcher=self.launcher,
             cores=self._own_cores(trial.cell),
+            known=deployed.known,
         )
 
     async def _timeline(
@@ -159,6 +161,7 @@ class TrialRunner:
             },
             self.writer.folder.trial(number) / "events",
             frozenset(name for name, use in self.experiment.services.items() if use.keep != "trial"),
+            deployed.known,
             self.deployment.keeper.keep_in,
             self.deployment.keeper.bring_last,
         )

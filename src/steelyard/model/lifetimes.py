@@ -14,8 +14,11 @@ from itertools import takewhile
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
+from steelyard.model.reference import Unfilled
 from steelyard.model.trial import Cell
 from steelyard.model.uses import Recover, ServiceUse, WorkloadUse
+
+_SPANS = ("trial", "cell", "run")
 
 
 def deployment(use: ServiceUse, cell: Cell) -> str | None:
@@ -25,8 +28,13 @@ def deployment(use: ServiceUse, cell: Cell) -> str | None:
     """
     if use.keep == "trial":
         return None
-    asked = substitute(use.asked(), cell.parameters)
+    asked = substitute(use.asked(), Unfilled(cell.parameters))
     return json.dumps([cell.key if use.keep == "cell" else "", asked], sort_keys=True, default=str)
+
+
+def outlives(use: ServiceUse, other: ServiceUse) -> bool:
+    """Whether one service is kept longer than another."""
+    return _SPANS.index(use.keep) > _SPANS.index(other.keep)
 
 
 def preparing(experiment: Experiment) -> tuple[WorkloadUse, ...]:

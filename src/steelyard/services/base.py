@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -21,8 +21,10 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
+from steelyard.model.reference import Known
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
+from steelyard.model.trial import Scalar
 from steelyard.remote.base import Host
 from steelyard.remote.small import runner
 from steelyard.remote.tasks import first, tasks
@@ -40,7 +42,7 @@ from steelyard.services._capabilities import (
     Snapshottable,
     Vaults,
 )
-from steelyard.services._server import Server
+from steelyard.services._server import Server, how
 
 __all__ = [
     "Growable",
@@ -85,6 +87,8 @@ class ServiceContext:
     `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
     `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
+    `levels` are the parameters of its cell, `known` what there is to know of roles and of services before it.
+    `bind` makes its options again with what only the service knows (`self.port`).
     `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
     too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
     snapshot whose data it is to have.
@@ -100,6 +104,9 @@ class ServiceContext:
     spare: tuple[Host, ...] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
     recovering: Snapshot | None = None
+    levels: Mapping[str, Scalar] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
+    bind: Callable[[Known], Any] | None = None
 
 
 class Service(ABC, Generic[OptionsT]):
@@ -108,8 +115,8 @@ class Service(ABC, Generic[OptionsT]):
     It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `within`, the
     seconds that it may take until it is ready; `elsewhere` when it runs nothing on its hosts, and so takes no
     part of them; `access`, all that it listens on and what that asks for; `examples`, option mappings for the
-    catalogue and the contract tests. It starts servers with `launch` and says in `answers` whether one does
-    its work. Methods raise HostError that names service and host.
+    catalogue and the contract tests; `verbatim` and `words` as of a workload. It starts servers with `launch`
+    and says in `answers` whether one does its work. Methods raise HostError that names service and host.
     """
 
     options: ClassVar[type[ServiceOptions]] = ServiceOptions
@@ -118,10 +125,13 @@ class Service(ABC, Generic[OptionsT]):
     elsewhere: ClassVar[bool] = False
     access: ClassVar[tuple[Listener, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    verbatim: ClassVar[frozenset[str]] = frozenset()
+    words: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
         self.chosen, self.context = chosen, context
         self.servers: list[Server] = []
+        self.complaints: list[str] = []  # of how it ended, for the record
         self.took: dict[str, float] = {}  # seconds: `configure` before anything ran, `launch` until ready
         self._changed = asyncio.Event()
 
@@ -129,6 +139,11 @@ class Service(ABC, Generic[OptionsT]):
     def least_hosts(cls, chosen: OptionsT) -> int:  # noqa: ARG003 - most do with one
         """How many hosts it needs at least, with these options."""
         return 1
+
+    @classmethod
+    def own_names(cls, options: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 - most have none
+        """What `${self.…}` may name in these options, as they stand in the file."""
+        return ()
 
     async def configure(self) -> None:
         """Choose ports, make directories, write configuration. Nothing runs yet."""
@@ -140,6 +155,15 @@ class Service(ABC, Generic[OptionsT]):
     @abstractmethod
     async def answers(self, server: Server) -> bool:
         """Whether a server does its work now, by its own word; asked again and again until it is."""
+
+    def awaited(self, server: Server) -> str:
+        """What `answers` waits for, in words, where that is not plain."""
+        return ""
+
+    @property
+    def patience(self) -> float:
+        """Seconds until it must be ready."""
+        return self.context.within
 
     @abstractmethod
     def endpoint(self) -> Endpoint:
@@ -261,11 +285,14 @@ class Service(ABC, Generic[OptionsT]):
     async def _until_it_answers(self, server: Server) -> None:
         what = f"service {self.context.name}: {server.label} on {server.host.name} ({server.address})"
         try:
-            async with asyncio.timeout(self.context.within):
+            async with asyncio.timeout(self.patience):
                 while not await self.answers(server):
                     if server.exit is not None:
-                        raise HostError(f"{what} ended before it was ready; {server.last_words()}")
+                        raise HostError(
+                            f"{what} ended {how(server.exit)} before it was ready; {server.last_words()}"
+                        )
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            message = f"{what} was not ready within {self.context.within:g} s; {server.last_words()}"
+            waiting = f", waiting for {text}" if (text := self.awaited(server)) else ""
+            message = f"{what} was not ready within {self.patience:g} s{waiting}; {server.last_words()}"
             raise HostError(message) from None

@@ -16,7 +16,7 @@ from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.plugins import names
-from steelyard.spec.bind import can_grow, service_class, workload_class
+from steelyard.spec.bind import can_grow, service_class, service_options, workload_class
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.workloads.base import ANY_SERVICE
 
@@ -163,7 +163,7 @@ class PlacingChecker:
     def service(self, name: str, cell: Cell) -> Iterator[Fault]:
         """What is wrong with a service in a cell: its name, its options, hosts that are not there."""
         use = self.experiment.services[name]
-        told = f", with {cell.key}" if "${" in str(use.asked()) else ""
+        told = f", with {cell.key}" if cell.parameters and "${" in str(use.asked()) else ""
         for fault in (*self._service_options(use, cell), *self._service_hosts(use, cell)):
             message = fault.message + ("" if fault.at_key or fault.path == ("use",) else told)
             yield Fault(("services", name, *fault.path), message, fault.at_key)
@@ -171,7 +171,7 @@ class PlacingChecker:
     def _service_options(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
         try:
             kind = service_class(use.use)
-            options = substitute(use.options, cell.parameters)
+            options = service_options(kind, use.options, cell.parameters)
             wrong = option_faults(kind.options, options)
             yield from wrong or self._too_few(
                 use, cell, kind.least_hosts(kind.options.model_validate(options))

@@ -7,11 +7,11 @@ from typing import Any
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import Expression, ExpressionError, substitute
+from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import event_class, service_class
+from steelyard.spec.bind import event_class, event_options, service_class
 from steelyard.spec.placing import hosts_picked, no_service, option_faults, service_hosts
 from steelyard.spec.sentences import Fault
 
@@ -66,7 +66,7 @@ class TimelineChecker:
     def _event(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
         try:
             kind = event_class(entry.do)
-            options = substitute(entry.options, cell.parameters)
+            options = event_options(entry, cell)
         except (UnknownName, PlugInError) as error:
             yield Fault(("do",), f"do: {error.message}")
             return
