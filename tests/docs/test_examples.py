@@ -17,15 +17,12 @@ import pytest
 
 from steelyard.cli.app import group, run
 from steelyard.model.space import cells
-from steelyard.plugins import find
-from steelyard.services.base import Service
-from steelyard.spec.bind import bound_all
+from steelyard.spec.bind import bound_all, tools_of
 from steelyard.spec.load import checked_source, load
 from steelyard.spec.sites import resolve
 from steelyard.spec.source import read
 from steelyard.stats.holding import AGAIN
 from steelyard.tools.find import missing
-from steelyard.workloads.base import Workload
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples").rglob("*.yaml"))
@@ -67,6 +64,7 @@ SHORT = {
     "ska.yaml": (),
     "ska1-outstanding.yaml": (),
     "own-server.yaml": (),
+    "redis-or-memcached.yaml": (),
 }
 """Examples that take about a minute where nothing else runs; bare, but for one that limits its network."""
 FAILING = {"failing.yaml": 8}
@@ -129,11 +127,8 @@ def test_what_is_planned_for_under_a_minute_is_listed_as_short(path, capsys):
 
 def needed(experiment):
     """Skip where something that the experiment uses is not installed."""
-    uses = [("workloads", one.use, Workload) for one in experiment.workload]
-    uses += [("services", one.use, Service) for one in experiment.services.values()]
-    for kind, use, base in uses:
-        for tool in missing(find(kind, use, base).needs):
-            pytest.skip(f"{tool.name} is not installed")
+    for tool in missing(tools_of(experiment, cells(experiment, seed=1))):
+        pytest.skip(f"{tool.name} is not installed")
 
 
 @pytest.mark.parametrize("words", COMMANDS)

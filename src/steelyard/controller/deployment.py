@@ -5,81 +5,30 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Crew
+from steelyard.controller.deployed import Deployed, Kept, Note
 from steelyard.controller.keeper import Keeper, Origin, failing_the_trial
 from steelyard.controller.scratch import Scratches
 from steelyard.controller.strangers import shared_hosts
-from steelyard.errors import HostError, TrialFailure
-from steelyard.model.command import Endpoint
+from steelyard.errors import HostError
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment, recovered
-from steelyard.model.reference import Known, in_order, of_endpoint, referred
+from steelyard.model.reference import Known, in_order, referred
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
 from steelyard.remote.base import Host
-from steelyard.remote.tasks import first, tasks
-from steelyard.services.base import Metered, Mirrored, Service, ServiceContext, Share
+from steelyard.services.base import Mirrored, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class
+from steelyard.spec.kinds import service_use
 from steelyard.spec.placing import placing, service_hosts
 from steelyard.store.layout import RunFolder
-
-Note = Callable[..., None]
-
-
-class Deployed:
-    """Services that are ready. `endpoints` are by the name that the experiment gives each; `fresh` are the
-    names of those that live for this trial only. `known` is what `${…}` may name beside parameters.
-    """
-
-    def __init__(self, known: Known) -> None:
-        self.endpoints: dict[str, Endpoint] = {}
-        self.known = dict(known)
-        self.services: list[Service[Any]] = []
-        self.fresh: set[str] = set()
-
-    def add(self, service: Service[Any], *, fresh: bool) -> None:
-        """One more is ready."""
-        name, endpoint = service.context.name, service.endpoint()
-        self.services.append(service)
-        self.endpoints[name] = endpoint
-        addresses = tuple(host.address for host in service.context.hosts)
-        self.known |= of_endpoint(name, endpoint, addresses)
-        if fresh:
-            self.fresh.add(name)
-
-    def times(self) -> dict[str, float]:
-        """Figures of the trial: how long those took that were deployed for it."""
-        own = (service for service in self.services if service.context.name in self.fresh)
-        return {f"{each.context.name}_{step}_time": took for each in own for step, took in each.took.items()}
-
-    def metered(self) -> dict[str, Metered]:
-        """Those that tell figures of themselves, by name."""
-        return {each.context.name: each for each in self.services if isinstance(each, Metered)}
-
-    async def first_death(self) -> str:
-        """Wait until a server of any of them ends by itself, and say which."""
-        async with tasks(*(service.died() for service in self.services)) as watches:
-            return (await first(watches)).result()
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A service that outlives a trial: for which cells (`lifetimes.deployment`), and what ends it."""
-
-    wanted: str | None
-    service: Service[Any]
-    scope: AsyncExitStack
-
-    def serves(self, wanted: str | None) -> bool:
-        """Whether it is what a cell wants, and all of its servers live."""
-        return self.wanted == wanted and not any(server.exit for server in self.service.servers)
 
 
 class Deployment:
@@ -151,7 +100,7 @@ class Deployment:
             async with AsyncExitStack() as scope:
                 await self._end_stale(cell)
                 for name in in_order(self._experiment.services):
-                    use = self._experiment.services[name]
+                    use = service_use(self._experiment.services[name], cell.parameters)
                     service = await self._service(name, use, cell, number, scope, found.known)
                     found.add(service, fresh=use.keep == "trial")
                 yield found
@@ -194,7 +143,7 @@ class Deployment:
         except BaseException:
             await own.aclose()
             raise
-        self._kept[name] = Kept(deployment(use, cell), service, own)
+        self._kept[name] = Kept(deployment(self._experiment.services[name], cell), service, own)
         return service
 
     async def _deploy(
@@ -262,7 +211,7 @@ def parties(experiment: Experiment, crew: Crew, cell: Cell) -> list[Host]:
     """A host for each service and each workload on it: as many share its cores and memory."""
     found: list[Host] = []
     for use in experiment.services.values():
-        if service_class(use.use).elsewhere:
+        if service_class(service_use(use, cell.parameters).use).elsewhere:
             continue
         for chosen in filter(None, service_hosts(use, cell.parameters)):
             found += [seat.host for seat in crew.seats(chosen)]
@@ -278,17 +227,3 @@ def shares(hosts: Iterable[Host], parties: Iterable[Host]) -> dict[str, Share]:
         for host in hosts
         if (parts := max(1, count[host.machine]))
     }
-
-
-async def unless_one_dies(deployed: Deployed, work: Coroutine[Any, Any, None], note: Note) -> None:
-    """Do the work; should a server die meanwhile that nobody asked to, end the work.
-
-    Raises TrialFailure with its last words.
-    """
-    if not deployed.services:
-        await work
-        return
-    async with tasks(work, deployed.first_death()) as running:
-        if said := (await first(running)).result():
-            note("service-died", text=said)
-            raise TrialFailure("service-failed", said)

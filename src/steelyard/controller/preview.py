@@ -19,6 +19,7 @@ from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_all, tools_of
+from steelyard.spec.kinds import service_use
 from steelyard.spec.omission import omissions
 from steelyard.spec.placing import Placing, hosts_used, placing
 from steelyard.spec.references import References
@@ -67,7 +68,7 @@ def preview(experiment: Experiment, seed: int, scratch: Path, cores: int, memory
     """Look ahead. `scratch` is where test data would go; `cores` and `memory` (bytes) are the host's."""
     design = Design(experiment, seed)
     least, most = design.expected(Results())
-    needs = tools_of(experiment, design.cells[0])
+    needs = tools_of(experiment, design.cells)
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
     seconds = _seconds(experiment, sample, least, most)
@@ -125,7 +126,7 @@ def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[st
     return [
         (_label(use, phase.name, placing(use, cell.parameters, experiment)), phase.command)
         for use, workload in _shown(experiment, cell)
-        for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
+        for phase in workload.phases(replace(place, to=_stand_in(experiment, use, cell)))
     ]
 
 
@@ -139,11 +140,11 @@ def _shown(experiment: Experiment, cell: Cell) -> list[tuple[WorkloadUse, Worklo
         return bound_all(experiment, cell, {k: 0 if k.endswith("port") else v for k, v in shown.items()})
 
 
-def _stand_in(experiment: Experiment, use: WorkloadUse) -> Endpoint | None:
+def _stand_in(experiment: Experiment, use: WorkloadUse, cell: Cell) -> Endpoint | None:
     """For a service that does not run yet: its name for its address, and no port."""
     if use.to is None:
         return None
-    kind = experiment.services[use.to].use
+    kind = service_use(experiment.services[use.to], cell.parameters).use
     return Endpoint(use.to.upper(), 0, {"protocol": kind, "path": "/"})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 
-from steelyard.controller.deployment import Deployed
+from steelyard.controller.deployed import Deployed
 from steelyard.controller.keeper import Keeper, failing_the_trial
 from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment

@@ -14,7 +14,8 @@ from typing import Any
 from steelyard.controller.account import Account
 from steelyard.controller.course import Course, Leg
 from steelyard.controller.crew import Berth, Crew
-from steelyard.controller.deployment import Deployed, Deployment, parties, shares, unless_one_dies
+from steelyard.controller.deployed import Deployed, unless_one_dies
+from steelyard.controller.deployment import Deployment, parties, shares
 from steelyard.controller.lockstep import LockStep
 from steelyard.controller.phases import PhaseRunner
 from steelyard.controller.prepare import Preparation

@@ -90,7 +90,10 @@ class Save(Part):
 class ServiceUse(Part):
     """One entry of `services`: what is deployed before measuring, and where."""
 
-    use: str = Field(description="The service's name; `steelyard catalog` lists them")
+    use: str = Field(
+        description="The service's name; `steelyard catalog` lists them. With ${kind} it is a level, and "
+        "options that one kind alone has stand below its name, as redis: {save: true}"
+    )
     on: str = Field(description="Which hosts it runs on: a role, or some of it")
     grow_into: str | None = Field(None, description="Further hosts that it may take in while it is in use")
     keep: Literal["trial", "cell", "run"] = Field(
@@ -106,7 +109,7 @@ class ServiceUse(Part):
     def asked(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
         recover = self.recover.model_dump(by_alias=True) if self.recover else None
-        asked = {"on": self.on, "grow_into": self.grow_into, "options": self.options}
+        asked = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
         return asked | ({"recover": recover} if recover else {})
 
 

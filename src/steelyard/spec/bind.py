@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from steelyard.errors import SpecError
+from steelyard.errors import PlugInError, SpecError, UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.reference import Known, Unfilled, filled_script
@@ -18,6 +18,7 @@ from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.plugins import find
 from steelyard.spec.beside import placed
+from steelyard.spec.kinds import service_use, variants
 from steelyard.spec.sentences import faults
 from steelyard.workloads.base import Workload
 
@@ -78,6 +79,14 @@ def service_class(name: str) -> type[Service[Any]]:
     return find("services", name, Service)  # type: ignore[type-abstract]
 
 
+def are(capability: type[Any], use: ServiceUse, experiment: Experiment) -> bool:
+    """Whether a service has a capability, whatever its levels; also where it is none, which is said of it."""
+    try:
+        return all(issubclass(service_class(one.use), capability) for one in variants(use, experiment))
+    except (UnknownName, PlugInError):
+        return True
+
+
 def can_grow(kind: type[Service[Any]]) -> bool:
     """Whether services of this class take in hosts while they are in use."""
     from steelyard.services.base import Growable
@@ -89,7 +98,8 @@ def bound_service(
     use: ServiceUse, cell: Cell, context: ServiceContext, known: Known | None = None
 ) -> Service[Any]:
     """The service of a cell. Raises SpecError when its options do not fit; a checked file's do."""
-    return made_service(service_class(use.use), use.options, context, {**(known or {}), **cell.parameters})
+    names, use = {**(known or {}), **cell.parameters}, service_use(use, cell.parameters)
+    return made_service(service_class(use.use), use.options, context, names)
 
 
 def made_service(
@@ -136,12 +146,25 @@ def _fitting(model: type[ModelT], options: dict[str, Any], what: str) -> ModelT:
         raise SpecError(found) from error
 
 
-def tools_of(experiment: Experiment, cell: Cell) -> tuple[Tool, ...]:
-    """The tools that a cell needs, for its workloads and for the services, each once."""
-    kinds = {name: use.use for name, use in experiment.services.items()}
-    needed = [tool for use, w in bound_all(experiment, cell) for tool in w.tools(kinds.get(use.to or ""))]
-    needed += [tool for kind in kinds.values() for tool in service_class(kind).needs]
-    return tuple(dict.fromkeys(needed))
+def tools_of(experiment: Experiment, cells: Sequence[Cell]) -> tuple[Tool, ...]:
+    """The tools that these cells need, for their workloads and for the services, each once.
+
+    Cells with the same services need the same, so that one of them is looked at.
+    """
+    found = {tuple(_kinds(experiment, cell).values()): cell for cell in reversed(cells)}
+    return tuple(dict.fromkeys(tool for cell in found.values() for tool in _tools(experiment, cell)))
+
+
+def _tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
+    kinds = _kinds(experiment, cell)
+    for use, workload in bound_all(experiment, cell):
+        yield from workload.tools(kinds.get(use.to or ""))
+    for kind in kinds.values():
+        yield from service_class(kind).needs
+
+
+def _kinds(experiment: Experiment, cell: Cell) -> dict[str, str]:
+    return {name: service_use(use, cell.parameters).use for name, use in experiment.services.items()}
 
 
 def bound_all(

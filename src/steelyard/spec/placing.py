@@ -17,6 +17,7 @@ from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.plugins import names
 from steelyard.spec.bind import can_grow, service_class, service_options, workload_class
+from steelyard.spec.kinds import belongs_elsewhere, option_path, service_use, variants
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.workloads.base import ANY_SERVICE
 
@@ -164,9 +165,27 @@ class PlacingChecker:
         """What is wrong with a service in a cell: its name, its options, hosts that are not there."""
         use = self.experiment.services[name]
         told = f", with {cell.key}" if cell.parameters and "${" in str(use.asked()) else ""
-        for fault in (*self._service_options(use, cell), *self._service_hosts(use, cell)):
+        for fault in (*self._service_as_it_is(use, cell), *self._service_hosts(use, cell)):
             message = fault.message + ("" if fault.at_key or fault.path == ("use",) else told)
             yield Fault(("services", name, *fault.path), message, fault.at_key)
+
+    def _service_as_it_is(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
+        """With the options of the kind that it is in a cell."""
+        try:
+            found = service_use(use, cell.parameters)
+        except ExpressionError as error:
+            yield Fault(error.path, error.message)
+            return
+        for fault in self._service_options(found, cell):
+            place = option_path(use, found.use, fault.path)
+            more = (
+                belongs_elsewhere(use, self.experiment, found.use)
+                if fault.at_key and place == fault.path
+                else ""
+            )
+            parted = " " if fault.message.endswith("?") else "; "
+            message = parted.join(filter(None, (fault.message, more)))
+            yield Fault(place, message, fault.at_key)
 
     def _service_options(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
         try:
@@ -223,7 +242,8 @@ class PlacingChecker:
         if use.to is None:
             return
         if use.to in self.experiment.services:
-            yield from self._talks(use, self.experiment.services[use.to].use, (*path, "to"))
+            for service in variants(self.experiment.services[use.to], self.experiment):
+                yield from self._talks(use, service.use, (*path, "to"))
             return
         yield Fault((*path, "to"), f"to: {no_service(use.to, self.experiment)}")
 

@@ -12,6 +12,7 @@ from steelyard.model.lifetimes import outlives
 from steelyard.model.reference import OF_ROLE, OF_SERVICE, SELF, in_order, in_script, referred
 from steelyard.model.uses import ServiceUse
 from steelyard.spec.bind import service_class
+from steelyard.spec.kinds import variants
 from steelyard.spec.sentences import Fault, Path
 
 
@@ -21,7 +22,8 @@ class References:
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._of: dict[str, tuple[str, ...]] = dict.fromkeys(experiment.roles, OF_ROLE)
-        self._of |= {name: (*OF_SERVICE, *own_names(use)[2:]) for name, use in experiment.services.items()}
+        for name, use in experiment.services.items():
+            self._of[name] = tuple(dict.fromkeys((*OF_SERVICE, *own_names(use, experiment))))
         self._of["experiment"] = ("dir",)
 
     def names(self) -> list[str]:
@@ -76,8 +78,12 @@ class References:
                     yield Fault(("services", name), message)
 
 
-def own_names(use: ServiceUse) -> tuple[str, ...]:
-    """What `${self.…}` may name in the options of a service."""
+def own_names(use: ServiceUse, experiment: Experiment) -> tuple[str, ...]:
+    """What `${self.…}` may name in the options of a service, whichever it is."""
+    return tuple(dict.fromkeys(name for one in variants(use, experiment) for name in _own_names(one)))
+
+
+def _own_names(use: ServiceUse) -> tuple[str, ...]:
     try:
         return service_class(use.use).own_names(use.options)
     except (UnknownName, PlugInError):

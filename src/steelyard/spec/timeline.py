@@ -11,7 +11,7 @@ from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import event_class, event_options, service_class
+from steelyard.spec.bind import are, event_class, event_options
 from steelyard.spec.placing import hosts_picked, no_service, option_faults, service_hosts
 from steelyard.spec.sentences import Fault
 
@@ -83,11 +83,7 @@ class TimelineChecker:
         if use is None:
             yield Fault(("service",), f"service: {no_service(service, self.experiment)}")
             return
-        try:
-            able = issubclass(service_class(use.use), capability)
-        except (UnknownName, PlugInError):
-            return  # that has been said where it is deployed
-        if not able:
+        if not are(capability, use, self.experiment):
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
@@ -113,7 +109,4 @@ class TimelineChecker:
     def _tells(self, name: str) -> bool:
         from steelyard.services.base import Metered
 
-        try:
-            return issubclass(service_class(self.experiment.services[name].use), Metered)
-        except (UnknownName, PlugInError):
-            return True  # that has been said where it is deployed
+        return are(Metered, self.experiment.services[name], self.experiment)
