@@ -57,6 +57,7 @@ class Account:
     def take(self, ended: PhaseEnded, prefix: str, start: Start) -> None:
         """Add what a phase said, and how its copies began."""
         self.ended.append(ended)
+        self.marks += ended.marks()
         if ended.start:
             self.facts[f"{ended.name}_start"] = ended.start.facts()
             self.marks += ended.start.marks(start)

@@ -17,6 +17,7 @@ from steelyard.model.lifetimes import preparing
 from steelyard.model.reference import Known
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
+from steelyard.model.wrap import Conditions
 from steelyard.spec.bind import bound
 from steelyard.workloads.base import Workload
 
@@ -38,6 +39,7 @@ class Course:
     """Runs them. `account` hears what is measured, `stages` when they begin and end; warming up neither."""
 
     experiment: Experiment
+    cell: Cell
     legs: Sequence[Leg]
     runner: PhaseRunner
     endpoints: Mapping[str, Endpoint]
@@ -79,6 +81,7 @@ class Course:
                 limit=self.experiment.timeout,
                 tell=_no_account if prefix else self._taker(use),
                 to=self.endpoints.get(use.to or ""),
+                wrap=Conditions.of(use.wrap, self.cell.parameters),
                 began=None if prefix else partial(self.stages.begin, use.phase),
             )
             if not prefix:

@@ -9,6 +9,7 @@ from typing import Any
 
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Endpoint
+from steelyard.model.metric import Mark
 from steelyard.model.reference import Known, of_endpoint
 from steelyard.remote.tasks import first, tasks
 from steelyard.services.base import Metered, Service
@@ -41,6 +42,10 @@ class Deployed:
         """Figures of the trial: how long those took that were deployed for it."""
         own = (service for service in self.services if service.context.name in self.fresh)
         return {f"{each.context.name}_{step}_time": took for each in own for step, took in each.took.items()}
+
+    def marks(self) -> list[Mark]:
+        """Of each trial that they serve."""
+        return [mark for service in self.services for mark in service.marks]
 
     def metered(self) -> dict[str, Metered]:
         """Those that tell figures of themselves, by name."""

@@ -23,6 +23,7 @@ from steelyard.model.reference import Known, in_order, referred
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
+from steelyard.model.wrap import Conditions
 from steelyard.remote.base import Host
 from steelyard.services.base import Mirrored, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class
@@ -152,12 +153,16 @@ class Deployment:
         began = time.monotonic()
         with failing_the_trial():
             context = replace(
-                await self._context(name, use, cell, logs, scope), levels=dict(cell.parameters), known=known
+                await self._context(name, use, cell, logs, scope),
+                levels=dict(cell.parameters),
+                known=known,
+                wrap=Conditions.of(use.wrap, cell.parameters),
             )
             service = bound_service(use, cell, context, known)
             shared = await shared_hosts(service, use)
             scope.callback(self._tell_end, service)
             endpoint = await scope.enter_async_context(service.deployed())
+            under = await service.conditions()
         self._note(
             "service-ready",
             service=name,
@@ -166,7 +171,9 @@ class Deployment:
             seconds=round(time.monotonic() - began, 3),
             **{"address": endpoint.address, "port": endpoint.port, **endpoint.facts},
             **({"unauthenticated": "whoever reaches it", "shared": shared} if service.is_open() else {}),
+            **({"wrap": {one.who: one.record() for one in under}} if under else {}),
         )
+        service.marks += [mark for one in under for mark in one.marks()]
         await self._recover(service, use, cell)
         return service
 

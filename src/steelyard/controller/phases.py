@@ -17,12 +17,14 @@ from steelyard.controller.merge import founded, merged
 from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
-from steelyard.model.metric import Reading
+from steelyard.model.metric import Mark, Reading
 from steelyard.model.reference import FOLDER, Known
 from steelyard.model.uses import Start, WorkloadUse
+from steelyard.model.wrap import Conditions, Wrapped
 from steelyard.remote.base import Host, Process, Streams, finish
 from steelyard.remote.small import lacks
 from steelyard.remote.tasks import tasks
+from steelyard.remote.wrapping import kernel, wrapped
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
@@ -41,6 +43,7 @@ class Ended:
     exit: Exit
     reading: Reading | None = None
     failure: TrialFailure | None = None
+    under: Wrapped | None = None
 
     def document(self) -> dict[str, Any]:
         """For `trial.json`. The environment that a command adds is ours, never the user's."""
@@ -50,6 +53,7 @@ class Ended:
             "argv": list(self.command.argv),
             "env": dict(self.command.env),
             "exit": dataclasses.asdict(self.exit),
+            **({"wrap": self.under.record()} if self.under else {}),
         }
 
 
@@ -65,6 +69,10 @@ class PhaseEnded:
     reading: Reading | None = None
     start: Punctuality | None = None
     window: Window | None = None
+
+    def marks(self) -> list[Mark]:
+        """Of what copies were to be put under, and were not."""
+        return [mark for copy in self.copies if copy.under for mark in copy.under.marks()]
 
     def documents(self) -> list[dict[str, Any]]:
         """For `trial.json`: one entry a copy."""
@@ -112,6 +120,7 @@ class PhaseRunner:
         limit: float | None,
         tell: Callable[[PhaseEnded], None],
         to: Endpoint | None = None,
+        wrap: Conditions = Conditions(),  # noqa: B008 - frozen
         began: Callable[[float], None] | None = None,
     ) -> None:
         """All phases in order; `tell` hears of each that ended. Raises TrialFailure when one fails.
@@ -121,7 +130,9 @@ class PhaseRunner:
         phases = phases_of(workload, berths[0].host)
         counts = next((phase for phase in phases if phase.measured), phases[0])
         for phase in phases:
-            stage = _Stage(self, use, workload, f"{prefix}{phase.name}", phase.name, use.timeout or limit, to)
+            stage = _Stage(
+                self, use, workload, f"{prefix}{phase.name}", phase.name, use.timeout or limit, to, wrap
+            )
             await self._together(stage, berths, tell, began if phase is counts else None)
 
     async def _together(
@@ -191,6 +202,7 @@ class _Stage:
     name: str
     limit: float | None
     to: Endpoint | None
+    wrap: Conditions
     ready_at: float | None = None
 
     async def copy(
@@ -203,7 +215,8 @@ class _Stage:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
         folder, host = self.runner.folder(berth, self.label), berth.host
         raw = await _raw(berth, folder)
-        phase = self._with_ranks(berth, self._phase(self.runner.place(berth, berths, raw, self.to)))
+        phase = await self._under(berth, raw, self._phase(self.runner.place(berth, berths, raw, self.to)))
+        phase = self._with_ranks(berth, phase)
         limit = phase.timeout or self.limit
         if missing := await lacks(host, phase.command, self.runner.known.get(FOLDER)):
             raise TrialFailure("tool-missing", missing)
@@ -212,6 +225,9 @@ class _Stage:
         if not host.shares_files:
             await host.get(raw, folder / "raw")
         ended = Ended(berth.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out))
+        if self.wrap.any:
+            got = await kernel(host, berth.scratch)
+            ended = dataclasses.replace(ended, under=Wrapped(f"{self.label} of {ended.name}", self.wrap, got))
         try:
             judge(phase, ended.exit, folder, limit)
             if phase.measured and self.use.measured:
@@ -242,6 +258,11 @@ class _Stage:
 
     def _phase(self, place: Place) -> Phase:
         return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
+
+    async def _under(self, berth: Berth, raw: PurePosixPath, phase: Phase) -> Phase:
+        folder = self.runner.known.get(FOLDER)
+        command = await wrapped(berth.host, phase.command, self.wrap, berth.scratch, raw, folder)
+        return dataclasses.replace(phase, command=command)
 
     def _with_ranks(self, berth: Berth, phase: Phase) -> Phase:
         ranks = berth.copy.ranks

@@ -18,6 +18,7 @@ from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
+from steelyard.model.wrap import Conditions
 from steelyard.spec.bind import bound_all, tools_of
 from steelyard.spec.kinds import service_use
 from steelyard.spec.omission import omissions
@@ -124,7 +125,10 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
 
 def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[str, Command]]:
     return [
-        (_label(use, phase.name, placing(use, cell.parameters, experiment)), phase.command)
+        (
+            _label(use, phase.name, placing(use, cell.parameters, experiment)),
+            Conditions.of(use.wrap, cell.parameters).around(phase.command, mounts=("SCRATCH", "RAW")),
+        )
         for use, workload in _shown(experiment, cell)
         for phase in workload.phases(replace(place, to=_stand_in(experiment, use, cell)))
     ]

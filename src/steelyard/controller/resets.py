@@ -16,6 +16,7 @@ from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.lifetimes import preparing
+from steelyard.model.reference import Unfilled
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.services.base import Snapshottable
@@ -72,7 +73,7 @@ class Resets:
         services = {name: use.asked() for name, use in self._experiment.services.items()}
         uses = preparing(self._experiment)
         entries = [use.settings() | {"use": use.use, "options": use.options} for use in uses]
-        told = substitute({"services": services, "by": entries}, cell.parameters)
+        told = substitute({"services": services, "by": entries}, Unfilled(cell.parameters))
         # A script sees all parameters.
         verbatim = any(workload_class(use.use).verbatim & use.options.keys() for use in uses)
         return json.dumps([cell.key if verbatim else "", told], sort_keys=True, default=str)

@@ -102,10 +102,11 @@ class TrialRunner:
             self._count(account, [leg.berths for leg in legs])
             deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
             account.metrics |= deployed.times()
+            account.marks += deployed.marks()
             legs = [leg.knowing(trial.cell, deployed.known) for leg in legs]
             runner, stages = self._runner(trial, number, deployed), Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
-            course = Course(self.experiment, legs, runner, deployed.endpoints, account, stages)
+            course = Course(self.experiment, trial.cell, legs, runner, deployed.endpoints, account, stages)
             work = self._measured(trial, number, account, deployed, course, timeline)
             await unless_one_dies(deployed, work, self.writer.journal.write)
 

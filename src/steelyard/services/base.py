@@ -21,14 +21,17 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
-from steelyard.model.reference import Known
+from steelyard.model.metric import Mark
+from steelyard.model.reference import FOLDER, Known
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Scalar
+from steelyard.model.wrap import Conditions, Wrapped
 from steelyard.remote.base import Host
 from steelyard.remote.small import runner
 from steelyard.remote.tasks import first, tasks
 from steelyard.remote.vault import Runner
+from steelyard.remote.wrapping import kernel, wrapped
 from steelyard.services._access import Listener
 from steelyard.services._capabilities import (
     Growable,
@@ -88,7 +91,8 @@ class ServiceContext:
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
     `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
     `levels` are the parameters of its cell, `known` what there is to know of roles and of services before it.
-    `bind` makes its options again with what only the service knows (`self.port`).
+    `bind` makes its options again with what only the service knows (`self.port`). `wrap`: what its servers
+    are put under.
     `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
     too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
     snapshot whose data it is to have.
@@ -107,6 +111,7 @@ class ServiceContext:
     levels: Mapping[str, Scalar] = field(default_factory=dict)
     known: Known = field(default_factory=dict)
     bind: Callable[[Known], Any] | None = None
+    wrap: Conditions = field(default_factory=Conditions)
 
 
 class Service(ABC, Generic[OptionsT]):
@@ -131,6 +136,7 @@ class Service(ABC, Generic[OptionsT]):
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
         self.chosen, self.context = chosen, context
         self.servers: list[Server] = []
+        self.marks: list[Mark] = []  # of each trial that it serves
         self.complaints: list[str] = []  # of how it ended, for the record
         self.took: dict[str, float] = {}  # seconds: `configure` before anything ran, `launch` until ready
         self._changed = asyncio.Event()
@@ -181,6 +187,17 @@ class Service(ABC, Generic[OptionsT]):
     async def ready(self) -> None:
         """Wait until every server answers. Raises HostError with the last lines of its log."""
         await asyncio.gather(*(self._until_it_answers(server) for server in self.servers))
+
+    async def conditions(self) -> list[Wrapped]:
+        """What its servers were put under on each host, by the kernel's word; of several, of the last."""
+        if not self.context.wrap.any:
+            return []
+        hosts = {server.host.name: server.host for server in self.servers}
+        found = await asyncio.gather(*(kernel(host, self.scratch(host)) for host in hosts.values()))
+        return [
+            Wrapped(f"service {self.context.name} on {name}", self.context.wrap, got)
+            for name, got in zip(hosts, found, strict=True)
+        ]
 
     async def settled(self) -> bool:
         """Whether all servers that should live do their work, and nothing moves between them."""
@@ -234,8 +251,10 @@ class Service(ABC, Generic[OptionsT]):
 
     async def launch(self, host: Host, label: str, command: Command, *, address: str, port: int) -> Server:
         """Start one server on a host. Its output goes to the record as `<host>-<label>.log` and `.err`."""
+        scratch, folder = self.scratch(host), self.context.known.get(FOLDER)
+        command = await wrapped(host, command, self.context.wrap, scratch, folder)
         server = await Server.start(
-            host, label, command, cwd=self.scratch(host), logs=self.context.logs, address=address, port=port
+            host, label, command, cwd=scratch, logs=self.context.logs, address=address, port=port
         )
         self.servers.append(server)
         self._changed.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +17,7 @@ from steelyard.model.timeline import Entry
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
+from steelyard.model.wrap import RUNTIMES, Conditions
 from steelyard.plugins import find
 from steelyard.spec.beside import placed
 from steelyard.spec.kinds import service_use, variants
@@ -149,9 +151,11 @@ def _fitting(model: type[ModelT], options: dict[str, Any], what: str) -> ModelT:
 def tools_of(experiment: Experiment, cells: Sequence[Cell]) -> tuple[Tool, ...]:
     """The tools that these cells need, for their workloads and for the services, each once.
 
-    Cells with the same services need the same, so that one of them is looked at.
+    Cells with the same services and conditions need the same, so that one of them is looked at.
     """
-    found = {tuple(_kinds(experiment, cell).values()): cell for cell in reversed(cells)}
+    found = {
+        (*_kinds(experiment, cell).values(), *_conditions(experiment, cell)): cell for cell in reversed(cells)
+    }
     return tuple(dict.fromkeys(tool for cell in found.values() for tool in _tools(experiment, cell)))
 
 
@@ -161,6 +165,16 @@ def _tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from workload.tools(kinds.get(use.to or ""))
     for kind in kinds.values():
         yield from service_class(kind).needs
+    for conditions in _conditions(experiment, cell):
+        yield from conditions.needs()
+        if conditions.image:
+            there = {name: bool(shutil.which(name)) for name in RUNTIMES}
+            yield RUNTIMES[conditions.runtime(there) or conditions.runtimes()[0]]
+
+
+def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:
+    uses: tuple[WorkloadUse | ServiceUse, ...] = (*experiment.workload, *experiment.services.values())
+    return [Conditions.of(use.wrap, cell.parameters) for use in uses if use.wrap]
 
 
 def _kinds(experiment: Experiment, cell: Cell) -> dict[str, str]:

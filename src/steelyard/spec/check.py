@@ -29,7 +29,7 @@ from steelyard.spec.references import References, own_names
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.spec.timeline import TimelineChecker
 
-_PLACING = ("on", "grow_into", "copies", "ranks")
+_PLACING = frozenset({"on", "grow_into", "copies", "ranks", "wrap"})
 
 
 class Checker:
@@ -129,7 +129,7 @@ class Checker:
         """A name in options: of a parameter, or a reference, which nothing but options can hold."""
         if name in own and name not in self.experiment.parameters:
             return
-        placing = path[-1] in _PLACING
+        placing = not _PLACING.isdisjoint(path)
         if "." not in name or placing:
             yield from self._name(path, name)
         elif self.broken.isdisjoint({"roles", "services"}):
@@ -162,6 +162,7 @@ class Checker:
             yield Fault((*path, *fault.path), fault.message, fault.at_key)
         options = {key: value for key, value in use.options.items() if not own or key != "script"}
         may_vary = {"use": use.use, "on": use.on, "grow_into": use.grow_into, **options}
+        may_vary |= {"wrap": use.wrap.asked()} if use.wrap else {}
         yield from self._in_cells(path, may_vary, partial(self.placing.service, name), own)
 
     def _event(self, index: int) -> Iterator[Fault]:

@@ -15,6 +15,7 @@ from steelyard.model.expression import ExpressionError, names_in, substitute
 from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
+from steelyard.model.wrap import Conditions
 from steelyard.plugins import names
 from steelyard.spec.bind import can_grow, service_class, service_options, workload_class
 from steelyard.spec.kinds import belongs_elsewhere, option_path, service_use, variants
@@ -71,6 +72,10 @@ def _count(value: object) -> Copies:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_COPIES:
         raise UsageError(f"{value!r} is neither a number from 1 to {MOST_COPIES:,} nor 'cores'")
     return value
+
+
+def _conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
+    return Conditions.of(use.wrap, levels)
 
 
 def claims_of(experiment: Experiment, cells: Iterable[Cell]) -> dict[str, Claim]:
@@ -207,6 +212,12 @@ class PlacingChecker:
 
     def _service_hosts(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
         try:
+            _conditions(use, cell.parameters)
+        except ExpressionError as error:
+            yield Fault(("wrap", *error.path), error.message)
+        except UsageError as error:
+            yield Fault(("wrap",), f"wrap: {error.message}")
+        try:
             on, spare = service_hosts(use, cell.parameters)
         except ExpressionError as error:
             yield Fault(error.path, error.message)
@@ -261,7 +272,7 @@ class PlacingChecker:
     def in_cell(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
         """Whether the entry finds its hosts in a cell."""
         told = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
-        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks)):
+        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks), ("wrap", _conditions)):
             try:
                 read(use, cell.parameters)
             except ExpressionError as error:

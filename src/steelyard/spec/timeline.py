@@ -87,6 +87,9 @@ class TimelineChecker:
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
+        elif use.wrap and use.wrap.image:
+            told = f"service: '{service}' runs in an image, where no event reaches it; leave out 'image'"
+            yield Fault(("service",), told)
         elif event == "grow" and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; give it 'grow_into'")
 
