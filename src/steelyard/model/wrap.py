@@ -31,12 +31,18 @@ _TELL = (
 )
 _LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 _IMAGE = re.compile(r"[A-Za-z0-9./][A-Za-z0-9._/:@+-]{0,254}")
-_NICE = range(-20, 20)
+_NICENESS = range(-20, 20)
+_TASKSET = Tool("taskset", apt="util-linux", dnf="util-linux")
+_NUMACTL = Tool("numactl", apt="numactl", dnf="numactl", version=("--show",))
+_NICE = Tool("nice", apt="coreutils", dnf="coreutils")
 RUNTIMES = {
     "podman": Tool("podman", apt="podman", dnf="podman"),
     "apptainer": Tool("apptainer", dnf="apptainer"),
 }
 """What starts an image."""
+
+TOOLS = (_TASKSET, _NUMACTL, _NICE, *RUNTIMES.values())
+"""All that may put a process under conditions."""
 
 _NAMES = ("STEELYARD_TOKEN", "STEELYARD_CHILD")  # by which `clean` knows what is ours, also in a container
 
@@ -88,9 +94,9 @@ class Conditions:
     def needs(self) -> tuple[Tool, ...]:
         """The programs that put a process under them, but for a container's, of which there are two."""
         tools = (
-            (self.cpus, Tool("taskset", apt="util-linux", dnf="util-linux")),
-            (self.memory_nodes, Tool("numactl", apt="numactl", dnf="numactl", version=("--show",))),
-            (self.nice, Tool("nice", apt="coreutils", dnf="coreutils")),
+            (self.cpus, _TASKSET),
+            (self.memory_nodes, _NUMACTL),
+            (self.nice, _NICE),
         )
         return tuple(tool for asked, tool in tools if asked is not None)
 
@@ -219,7 +225,7 @@ def _nice(value: object) -> int | None:
     if value is None:
         return None
     text = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"-?\d{1,2}", text) or int(text) not in _NICE:
+    if isinstance(value, bool) or not re.fullmatch(r"-?\d{1,2}", text) or int(text) not in _NICENESS:
         raise UsageError(f"nice: {value!r} is no whole number from -20 to 19")
     return int(text)
 

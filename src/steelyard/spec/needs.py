@@ -8,6 +8,7 @@ from pathlib import Path
 from steelyard.errors import UnknownName
 from steelyard.model.space import cells
 from steelyard.model.tool import Tool
+from steelyard.model.wrap import TOOLS
 from steelyard.plugins import names
 from steelyard.spec.bind import service_class, tools_of, workload_class
 from steelyard.spec.load import load
@@ -16,8 +17,8 @@ _HINT = "a name of `steelyard catalog`, or an experiment file such as examples/h
 
 
 def all_tools() -> list[Tool]:
-    """What anything in the catalogue needs, each once."""
-    return _distinct(tool for _, needs in _entries() for tool in needs)
+    """What anything in the catalogue needs, and `wrap`, each once."""
+    return _distinct((*(tool for _, needs in _entries() for tool in needs), *TOOLS))
 
 
 def installable_names() -> list[str]:
@@ -32,7 +33,7 @@ def tools_named(name: str) -> list[Tool]:
     """
     if name.endswith((".yaml", ".yml")) or Path(name).is_file():
         experiment, _ = load(Path(name))
-        return _distinct(tool for cell in cells(experiment, seed=1) for tool in tools_of(experiment, cell))
+        return _distinct(tool for cell in cells(experiment, seed=1) for tool in tools_of(experiment, [cell]))
     entries = [needs for entry, needs in _entries() if entry == name]
     tools = [tool for tool in all_tools() if tool.name == name]
     if not entries and not tools:
