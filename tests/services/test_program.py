@@ -13,8 +13,12 @@ import pytest
 
 from patience import PATIENCE
 from steelyard.errors import HostError, SpecError
+from steelyard.model.command import Command
 from steelyard.plugins import find
 from steelyard.remote.base import Host
+from steelyard.remote.piped import PipedTransport
+from steelyard.remote.shell import ShellHost
+from steelyard.remote.small import lacks
 from steelyard.remote.token import Token
 from steelyard.services._ports import listening
 from steelyard.services.base import Service, ServiceContext
@@ -23,6 +27,15 @@ from steelyard.spec.bind import made_service
 
 KIND = find("services", "program", Service)
 SLEEP = "exec sleep 1000"
+LASTING = """
+import signal, socket, sys, time
+def end(*_): print("in order", flush=True); sys.exit()
+signal.signal(signal.SIGTERM, end)
+server = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print("serves", flush=True)
+try: time.sleep(1000)
+except KeyboardInterrupt: end()
+"""
 
 
 @pytest.fixture
@@ -50,6 +63,33 @@ def serving(place: Path) -> Callable[..., None]:
         return asyncio.run(deploy())
 
     return run
+
+
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGTERM"])
+def test_on_a_host_behind_an_agent_it_ends_by_its_signal_and_is_read(place, monkeypatch, stop):
+    """What a shell starts in the background ignores SIGINT; this one does not."""
+    monkeypatch.setenv("STEELYARD_PROBE", "none")
+    options = {
+        "run": ["python3", "-c", LASTING, "${self.address}", "${port}"],
+        "ready": {"line": "^serves"},
+        "stop": {"signal": stop, "within": f"{PATIENCE:g}s"},
+        "authentication": "a token",
+    }
+
+    async def deploy() -> Service[Any]:
+        transport = PipedTransport("n1", "127.0.0.1", shell="sh")
+        async with ShellHost.open(transport, Token.mine("test-program"), place / "log") as host:
+            service = made_service(KIND, options, context(place, (host,), {"experiment.dir": "/nowhere"}), {})
+            await host.make_scratch(service.scratch(host))
+            async with service.deployed():
+                assert await service.settled()
+            missing = await lacks(host, Command(("sh", "/nowhere/server.sh", "/bin/sh")), "/nowhere")
+            assert "/nowhere/server.sh is not on n1; keep the experiment in a directory" in missing
+            return service
+
+    service = asyncio.run(deploy())
+    assert service.complaints == []
+    assert "in order" in (place / "logs" / "n1-program.log").read_text()
 
 
 def context(place: Path, hosts: tuple[Host, ...], known: Any) -> ServiceContext:

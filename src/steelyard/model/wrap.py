@@ -37,7 +37,7 @@ _NUMACTL = Tool("numactl", apt="numactl", dnf="numactl", version=("--show",))
 _NICE = Tool("nice", apt="coreutils", dnf="coreutils")
 RUNTIMES = {
     "podman": Tool("podman", apt="podman", dnf="podman"),
-    "apptainer": Tool("apptainer", dnf="apptainer"),
+    "apptainer": Tool("apptainer"),
 }
 """What starts an image."""
 

@@ -17,13 +17,13 @@ _HINT = "a name of `steelyard catalog`, or an experiment file such as examples/h
 
 
 def all_tools() -> list[Tool]:
-    """What anything in the catalogue needs, and `wrap`, each once."""
-    return _distinct((*(tool for _, needs in _entries() for tool in needs), *TOOLS))
+    """What anything in the catalogue needs, each once."""
+    return _distinct(tool for _, needs in _entries() for tool in needs)
 
 
 def installable_names() -> list[str]:
-    """The tools, and the workloads and services that need them."""
-    return sorted({*(tool.name for tool in all_tools()), *(entry for entry, _ in _entries())})
+    """The tools, those of `wrap` among them, and the workloads and services that need some."""
+    return sorted({*(tool.name for tool in (*all_tools(), *TOOLS)), *(entry for entry, _ in _entries())})
 
 
 def tools_named(name: str) -> list[Tool]:
@@ -35,7 +35,7 @@ def tools_named(name: str) -> list[Tool]:
         experiment, _ = load(Path(name))
         return _distinct(tool for cell in cells(experiment, seed=1) for tool in tools_of(experiment, [cell]))
     entries = [needs for entry, needs in _entries() if entry == name]
-    tools = [tool for tool in all_tools() if tool.name == name]
+    tools = [tool for tool in (*all_tools(), *TOOLS) if tool.name == name]
     if not entries and not tools:
         raise UnknownName("tool, workload or service", name, installable_names(), hint=_HINT)
     return _distinct([*tools, *(tool for needs in entries for tool in needs)])
