@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,31 @@ def test_a_program_beside_the_experiment_is_shown_with_its_path(own_place, capsy
     (own_place / "mine.yaml").write_text("experiment: mine\nworkload: {use: command, run: [sh, tool.sh]}\n")
     assert cli(("plan", "mine.yaml")) == 0
     assert f"sh {own_place}/tool.sh" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not installed")
+def test_who_names_a_service_is_told_its_password_which_is_in_no_record(enterable_scratch, told):
+    """By a server in front of it, and by a command; who does not name it is not."""
+    digest = 'printf %s "${STEELYARD_KV_PASSWORD-none}" | sha256sum; '
+    program = {"use": "program", "on": "host", "authentication": "nothing", "ready": {"line": "."}}
+    tree = {
+        "experiment": "told",
+        "services": {
+            "front": {**program, "script": f": ${{kv.port}}; {digest} exec sleep 1000"},
+            "other": {**program, "script": "env | grep -c PASSWORD || :; exec sleep 1000"},
+            "kv": {"use": "redis", "on": "host"},
+        },
+        "workload": {"use": "command", "script": f"{digest} redis-cli -p $STEELYARD_KV_PORT ping"},
+        "repeat": 1,
+        "disturbed": "include",
+    }
+    found = api.run(tree, observer=told)
+    (trial,) = found.record.trials
+    assert trial.result.status == "ok", trial.message
+    folder = found.record.folder
+    logs = {
+        name: next(folder.service(name, 1).glob("*-program.log")).read_text() for name in ("front", "other")
+    }
+    assert logs["front"].split()[0] == said(found, 1).split()[0]
+    assert logs["front"].split()[0] != hashlib.sha256(b"none").hexdigest()
+    assert logs["other"].strip() == "0"

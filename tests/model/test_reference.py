@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from steelyard.model.command import Endpoint
 from steelyard.model.expression import substitute
-from steelyard.model.reference import Unfilled, filled_script, in_order, in_script, of_endpoint, variables
+from steelyard.model.reference import (
+    Unfilled,
+    credentials,
+    filled_script,
+    in_order,
+    in_script,
+    of_endpoint,
+    referred,
+    variables,
+)
 from steelyard.model.uses import ServiceUse
 
 
@@ -37,6 +46,13 @@ def test_an_address_of_ipv6_stands_in_brackets_before_a_port():
     assert of_endpoint("web", Endpoint("fd00::1", 80), ("fd00::1",))["web.endpoint"] == "[fd00::1]:80"
 
 
+def test_who_names_a_service_is_told_its_password_and_its_authority():
+    endpoint = Endpoint("10.0.0.1", 80, {"user": "me"}, "secret", "PEM")
+    shown, secrets = credentials({"kv": endpoint, "web": Endpoint("10.0.0.1", 81)})
+    assert shown == {"STEELYARD_KV_USER": "me", "STEELYARD_KV_AUTHORITY": "PEM"}
+    assert secrets == {"STEELYARD_KV_PASSWORD": "secret"}
+
+
 def test_what_is_not_known_yet_has_something_of_its_type_in_its_place():
     names = Unfilled({"n": 4})
     tree = {"port": "${kv.port}", "next": "${kv.port + n}", "at": "${kv.address}", "in": "${experiment.dir}"}
@@ -58,6 +74,9 @@ def test_services_come_after_those_that_they_name():
         "back": use(run=["x"]),
     }
     assert in_order(services) == ["back", "middle", "front"]
+    by_variable = {"front": use(script="x $STEELYARD_BACK_TWO_PORT"), "back": use(), "back_two": use()}
+    assert referred(by_variable["front"].options, by_variable) == {"back_two"}
+    assert in_order(by_variable)[-1] == "front"
     with pytest.raises(CycleError):
         in_order({"a": use(run=["${b.port}"]), "b": use(env={"A": "${a.address}"})})
     with pytest.raises(CycleError):

@@ -36,6 +36,26 @@ def test_each_kind_has_its_own_options_and_those_of_all():
     assert service_use(redis, {}) is redis
 
 
+def test_a_script_of_one_kind_is_the_shells():
+    kv = {
+        **TREE["services"]["kv"],
+        "use": "${which}",
+        "program": {"script": "x ${HOME:-y} ${self.port} $size"},
+    }
+    del kv["redis"]
+    tree = {**TREE, "parameters": {"which": ["program", "memcached"], "size": [1, 2]}, "services": {"kv": kv}}
+    experiment, faults = checked(tree)
+    assert faults == []
+    assert len(groups(experiment, cells(experiment, 1))) == 4
+    kv["program"]["script"] = "x ${self.prot} ${kv.port}"
+    found = [(fault.path, fault.message) for fault in checked(tree)[1]]
+    assert (
+        ("services", "kv", "program", "script"),
+        "'self.prot': 'self' has no 'prot'; did you mean 'port'?",
+    ) in found
+    assert (("services", "kv"), "'kv' names itself; write ${self.port}") in found
+
+
 def test_cells_of_one_kind_and_option_share_a_deployment():
     experiment, _ = checked(TREE)
     found = groups(experiment, cells(experiment, 1))

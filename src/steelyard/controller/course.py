@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 from steelyard.controller.account import Account
 from steelyard.controller.crew import Berth
+from steelyard.controller.deployed import Deployed
 from steelyard.controller.phases import PhaseEnded, PhaseRunner
 from steelyard.controller.stages import Stages
-from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import preparing
 from steelyard.model.reference import Known
@@ -42,7 +42,7 @@ class Course:
     cell: Cell
     legs: Sequence[Leg]
     runner: PhaseRunner
-    endpoints: Mapping[str, Endpoint]
+    deployed: Deployed
     account: Account
     stages: Stages
 
@@ -80,7 +80,8 @@ class Course:
                 prefix=prefix + (f"{use.phase}-" if use.phase else ""),
                 limit=self.experiment.timeout,
                 tell=_no_account if prefix else self._taker(use),
-                to=self.endpoints.get(use.to or ""),
+                to=self.deployed.endpoints.get(use.to or ""),
+                named=self.deployed.named(use.options, self.experiment.services),
                 wrap=Conditions.of(use.wrap, self.cell.parameters),
                 began=None if prefix else partial(self.stages.begin, use.phase),
             )

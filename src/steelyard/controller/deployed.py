@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Endpoint
 from steelyard.model.metric import Mark
-from steelyard.model.reference import Known, of_endpoint
+from steelyard.model.reference import Known, of_endpoint, referred
+from steelyard.model.uses import ServiceUse
 from steelyard.remote.tasks import first, tasks
 from steelyard.services.base import Metered, Service
 
@@ -37,6 +38,12 @@ class Deployed:
         self.known |= of_endpoint(name, endpoint, addresses)
         if fresh:
             self.fresh.add(name)
+
+    def named(self, options: Mapping[str, Any], services: Mapping[str, ServiceUse]) -> dict[str, Endpoint]:
+        """Those that options name."""
+        return {
+            name: self.endpoints[name] for name in sorted(referred(options, services) & self.endpoints.keys())
+        }
 
     def times(self) -> dict[str, float]:
         """Figures of the trial: how long those took that were deployed for it."""

@@ -19,7 +19,7 @@ from steelyard.controller.strangers import shared_hosts
 from steelyard.errors import HostError
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment, recovered
-from steelyard.model.reference import Known, in_order, referred
+from steelyard.model.reference import in_order, referred
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
@@ -102,7 +102,7 @@ class Deployment:
                 await self._end_stale(cell)
                 for name in in_order(self._experiment.services):
                     use = service_use(self._experiment.services[name], cell.parameters)
-                    service = await self._service(name, use, cell, number, scope, found.known)
+                    service = await self._service(name, use, cell, number, scope, found)
                     found.add(service, fresh=use.keep == "trial")
                 yield found
         except BaseException:
@@ -126,21 +126,21 @@ class Deployment:
         for name in in_order(services):
             kept = self._kept.get(name)
             fits = kept is not None and kept.serves(deployment(services[name], cell))
-            if not fits or referred(services[name], services) & stale:
+            if not fits or referred(services[name].options, services) & stale:
                 stale.add(name)
         return stale
 
     async def _service(
-        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, known: Known
+        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, there: Deployed
     ) -> Service[Any]:
         if name in self._kept:
             return self._kept[name].service
         if use.keep == "trial":
             logs = self._folder.trial(number) / "services" / name
-            return await self._deploy(name, use, cell, logs, scope, known)
+            return await self._deploy(name, use, cell, logs, scope, there)
         own = AsyncExitStack()
         try:
-            service = await self._deploy(name, use, cell, self._folder.service(name, number), own, known)
+            service = await self._deploy(name, use, cell, self._folder.service(name, number), own, there)
         except BaseException:
             await own.aclose()
             raise
@@ -148,17 +148,18 @@ class Deployment:
         return service
 
     async def _deploy(
-        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack, known: Known
+        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack, there: Deployed
     ) -> Service[Any]:
         began = time.monotonic()
         with failing_the_trial():
             context = replace(
                 await self._context(name, use, cell, logs, scope),
                 levels=dict(cell.parameters),
-                known=known,
+                known=there.known,
+                named=there.named(use.options, self._experiment.services),
                 wrap=Conditions.of(use.wrap, cell.parameters),
             )
-            service = bound_service(use, cell, context, known)
+            service = bound_service(use, cell, context, there.known)
             shared = await shared_hosts(service, use)
             scope.callback(self._tell_end, service)
             endpoint = await scope.enter_async_context(service.deployed())

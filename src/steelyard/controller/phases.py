@@ -120,6 +120,7 @@ class PhaseRunner:
         limit: float | None,
         tell: Callable[[PhaseEnded], None],
         to: Endpoint | None = None,
+        named: Mapping[str, Endpoint] | None = None,
         wrap: Conditions = Conditions(),  # noqa: B008 - frozen
         began: Callable[[float], None] | None = None,
     ) -> None:
@@ -131,7 +132,15 @@ class PhaseRunner:
         counts = next((phase for phase in phases if phase.measured), phases[0])
         for phase in phases:
             stage = _Stage(
-                self, use, workload, f"{prefix}{phase.name}", phase.name, use.timeout or limit, to, wrap
+                self,
+                use,
+                workload,
+                f"{prefix}{phase.name}",
+                phase.name,
+                use.timeout or limit,
+                to,
+                named or {},
+                wrap,
             )
             await self._together(stage, berths, tell, began if phase is counts else None)
 
@@ -202,6 +211,7 @@ class _Stage:
     name: str
     limit: float | None
     to: Endpoint | None
+    named: Mapping[str, Endpoint]
     wrap: Conditions
     ready_at: float | None = None
 
@@ -215,7 +225,8 @@ class _Stage:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
         folder, host = self.runner.folder(berth, self.label), berth.host
         raw = await _raw(berth, folder)
-        phase = await self._under(berth, raw, self._phase(self.runner.place(berth, berths, raw, self.to)))
+        place = dataclasses.replace(self.runner.place(berth, berths, raw, self.to), named=self.named)
+        phase = await self._under(berth, raw, self._phase(place))
         phase = self._with_ranks(berth, phase)
         limit = phase.timeout or self.limit
         if missing := await lacks(host, phase.command, self.runner.known.get(FOLDER)):

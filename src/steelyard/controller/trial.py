@@ -106,7 +106,7 @@ class TrialRunner:
             legs = [leg.knowing(trial.cell, deployed.known) for leg in legs]
             runner, stages = self._runner(trial, number, deployed), Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
-            course = Course(self.experiment, trial.cell, legs, runner, deployed.endpoints, account, stages)
+            course = Course(self.experiment, trial.cell, legs, runner, deployed, account, stages)
             work = self._measured(trial, number, account, deployed, course, timeline)
             await unless_one_dies(deployed, work, self.writer.journal.write)
 

@@ -68,7 +68,8 @@ class Place:
     are altogether. `host` and `address` are the host's own, `peers` the addresses of all hosts of the
     workload in order. `to` is the service it talks to, where it talks to one. `share` is how many of the
     cores are the workload's own beside the services on its host; 0 where nobody counted. `known` is what
-    there is to know of all services and roles, by references such as `kv.port`.
+    there is to know of all services and roles, by references such as `kv.port`; `named` are the services that
+    the workload's options name.
     """
 
     scratch: PurePosixPath
@@ -84,6 +85,7 @@ class Place:
     to: Endpoint | None = None
     share: int = 0
     known: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, Endpoint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

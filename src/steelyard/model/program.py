@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from steelyard.model.command import Command
 from steelyard.model.paths import Absolute
 from steelyard.model.trial import Scalar
+
+SCRIPT = "script"
+"""The option whose `${…}` is the shell's."""
 
 
 class Program(BaseModel):
@@ -58,6 +62,21 @@ class Program(BaseModel):
             return Command(self.run or (), {**env, **self.env}, cwd)
         parameters = {name: _plain(level) for name, level in levels.items()}
         return Command(("sh", "-eu", "-c", self.script), {**parameters, **env, **self.env}, cwd)
+
+
+def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Options without scripts, and the lines of these; also of those that only one kind of a service has."""
+    rest, scripts = {key: value for key, value in options.items() if key != SCRIPT}, [options.get(SCRIPT)]
+    for key, value in rest.items():
+        if isinstance(value, Mapping) and SCRIPT in value:
+            rest[key], inner = parted(value)
+            scripts.append(inner)
+    return rest, "\n".join(script for script in scripts if isinstance(script, str))
+
+
+def mentioned(script: str, levels: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The parameters that a script names, as `$size` or `${size}`."""
+    return {name: level for name, level in levels.items() if re.search(rf"\$\{{?{name}\b", script)}
 
 
 def as_word(part: object) -> object:

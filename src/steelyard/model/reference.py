@@ -7,12 +7,13 @@ the hosts, those of a service and its port once it is ready. Until then somethin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from typing import Any
 
 from steelyard.model.command import Endpoint
 from steelyard.model.expression import ExpressionError, names_in
+from steelyard.model.program import parted
 from steelyard.model.trial import Scalar
 from steelyard.model.uses import ServiceUse
 
@@ -21,6 +22,7 @@ OF_ROLE = ("address", "addresses")
 SELF = "self"
 FOLDER = "experiment.dir"
 _IN_SCRIPT = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_]*\.[A-Za-z][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"STEELYARD_([A-Z0-9_]+)")
 
 Known = Mapping[str, Scalar]
 """References with what they stand for."""
@@ -74,18 +76,41 @@ def filled_script(text: str, known: Mapping[str, Any]) -> str:
     return _IN_SCRIPT.sub(lambda found: str(known[found[1]]) if found[1] in known else found[0], text)
 
 
-def referred(use: ServiceUse, services: Mapping[str, ServiceUse]) -> set[str]:
-    """The services that the options of one name."""
+def referred(options: Mapping[str, Any], services: Mapping[str, ServiceUse]) -> set[str]:
+    """The services that options name, as `${kv.port}` or as the variable STEELYARD_KV_PORT."""
     try:
-        names = {name for _, name in names_in(use.options)}
+        rest, script = parted(options)
+        names = {name for _, name in names_in(rest)}
     except ExpressionError:
         return set()  # that is said where its options are looked at
-    names |= set(in_script(str(use.options.get("script", ""))))
-    return {name.partition(".")[0] for name in names if "." in name} & services.keys()
+    names |= set(in_script(script))
+    by_variable = (_owner(name, services) for name in _VARIABLE.findall(str(options)))
+    return {name.partition(".")[0] for name in names if "." in name} & services.keys() | {*by_variable} - {""}
+
+
+def _owner(variable: str, services: Iterable[str]) -> str:
+    """The service whose variable it is, of several the one with the longest name; empty if none."""
+    return max((name for name in services if variable.startswith(f"{name.upper()}_")), key=len, default="")
+
+
+def credentials(named: Mapping[str, Endpoint]) -> tuple[dict[str, str], dict[str, str]]:
+    """Variables for who names services, beside where they are: what is no secret, and what is."""
+    found = {
+        (name.upper(), key): value
+        for name, one in named.items()
+        for key, value in (("USER", one.facts.get("user")), ("AUTHORITY", one.authority))
+        if value
+    }
+    secrets = {
+        f"STEELYARD_{name.upper()}_PASSWORD": one.password for name, one in named.items() if one.password
+    }
+    return {f"STEELYARD_{name}_{key}": value for (name, key), value in found.items()}, secrets
 
 
 def in_order(services: Mapping[str, ServiceUse]) -> list[str]:
     """The services, each after those that it names. Raises graphlib.CycleError."""
     return list(
-        TopologicalSorter({name: referred(use, services) for name, use in services.items()}).static_order()
+        TopologicalSorter(
+            {name: referred(use.options, services) for name, use in services.items()}
+        ).static_order()
     )

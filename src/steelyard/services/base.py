@@ -91,6 +91,7 @@ class ServiceContext:
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
     `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
     `levels` are the parameters of its cell, `known` what there is to know of roles and of services before it.
+    `named` are those of them that its options name.
     `bind` makes its options again with what only the service knows (`self.port`). `wrap`: what its servers
     are put under.
     `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
@@ -110,6 +111,7 @@ class ServiceContext:
     recovering: Snapshot | None = None
     levels: Mapping[str, Scalar] = field(default_factory=dict)
     known: Known = field(default_factory=dict)
+    named: Mapping[str, Endpoint] = field(default_factory=dict)
     bind: Callable[[Known], Any] | None = None
     wrap: Conditions = field(default_factory=Conditions)
 

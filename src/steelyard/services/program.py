@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from steelyard.errors import HostError
 from steelyard.model import reference
 from steelyard.model.command import Endpoint
+from steelyard.model.program import mentioned
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.remote.small import lacks
@@ -149,7 +151,12 @@ class Program(Disturbable[ProgramOptions]):
         return Endpoint(self.context.hosts[0].address, self.ports[0], {**facts, **wide})
 
     async def _start(self, host: Host) -> None:
-        command = self.filled[host.name].command(self.context.levels, self._environment(host))
+        open_, secrets = reference.credentials(self.context.named)
+        env = {**self._environment(host), **open_}
+        chosen = self.filled[host.name]
+        # Cells that differ in other parameters share it.
+        levels = mentioned(chosen.script or "", self.context.levels)
+        command = replace(chosen.command(levels, env), secrets=secrets)
         if self.chosen.stop.signal in _IGNORED and not host.shares_files:
             command = command.wrapped("env", "--default-signal=INT,QUIT")
         if missing := await lacks(host, command, self.context.known.get(reference.FOLDER)):

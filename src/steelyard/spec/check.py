@@ -14,6 +14,7 @@ from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, names_in
 from steelyard.model.metric import Metric
+from steelyard.model.program import SCRIPT, parted
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
@@ -22,7 +23,7 @@ from steelyard.spec.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.computed import computed_faults
 from steelyard.spec.find import repeat_faults, search_faults
 from steelyard.spec.keeping import keeping_faults
-from steelyard.spec.kinds import kind_faults
+from steelyard.spec.kinds import kind_faults, option_path, variants
 from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_metrics
 from steelyard.spec.placing import PlacingChecker
 from steelyard.spec.references import References, own_names
@@ -156,11 +157,12 @@ class Checker:
     def _service(self, name: str) -> Iterator[Fault]:
         use, path = self.experiment.services[name], ("services", name)
         own = own_names(use, self.experiment)
-        script = use.options.get("script") if own else None
-        yield from self.references.in_script((*path, "script"), script, own)
+        options, _ = parted(use.options) if own else (use.options, "")
+        for one in variants(use, self.experiment) if own else ():
+            place = option_path(use, one.use, (SCRIPT,))
+            yield from self.references.in_script((*path, *place), one.options.get(SCRIPT), own)
         for fault in kind_faults(use, self.experiment) if self.named else ():
             yield Fault((*path, *fault.path), fault.message, fault.at_key)
-        options = {key: value for key, value in use.options.items() if not own or key != "script"}
         may_vary = {"use": use.use, "on": use.on, "grow_into": use.grow_into, **options}
         may_vary |= {"wrap": use.wrap.asked()} if use.wrap else {}
         yield from self._in_cells(path, may_vary, partial(self.placing.service, name), own)

@@ -69,7 +69,7 @@ class References:
             )
             return
         for name, use in services.items():
-            for other in sorted(referred(use, services)):
+            for other in sorted(referred(use.options, services)):
                 if outlives(use, services[other]):
                     message = (
                         f"keep: '{name}' names '{other}', which is kept for the {services[other].keep} only; "

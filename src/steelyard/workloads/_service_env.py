@@ -43,12 +43,13 @@ def pointed(command: Command, place: Place) -> Command:
     `STEELYARD_CORES` is how many cores are the program's own beside what runs on the same host.
     """
     to = place.to
-    others = reference.variables(place.known)
+    more, passwords = reference.credentials(place.named)
+    others = {**reference.variables(place.known), **more}
     if to is None:
-        return replace(command, env={**others, **command.env})
+        return replace(command, env={**others, **command.env}, secrets={**passwords, **command.secrets})
     own = {"STEELYARD_CORES": str(place.share or place.cores), "SCRATCH": str(place.scratch)}
     env = {**others, **own, **variables(to)}
-    secrets = {PASSWORD: to.password} if to.password else {}
+    secrets = {**passwords, **({PASSWORD: to.password} if to.password else {})}
     told = replace(command, env={**env, **command.env}, secrets={**secrets, **command.secrets})
     return _with_cqlshrc(told, place, to) if to.facts.get("protocol") == "cql" else told
 
