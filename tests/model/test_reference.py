@@ -56,7 +56,14 @@ def test_who_names_a_service_is_told_its_password_and_its_authority():
 def test_what_is_not_known_yet_has_something_of_its_type_in_its_place():
     names = Unfilled({"n": 4})
     tree = {"port": "${kv.port}", "next": "${kv.port + n}", "at": "${kv.address}", "in": "${experiment.dir}"}
-    assert substitute(tree, names) == {"port": 1, "next": 5, "at": "127.0.0.1", "in": "/"}
+    tree["own"] = "${address}:${admin_port}"
+    assert substitute(tree, names) == {
+        "port": 1,
+        "next": 5,
+        "at": "127.0.0.1",
+        "in": "/",
+        "own": "127.0.0.1:1",
+    }
     with pytest.raises(KeyError):
         names["nowhere"]
 

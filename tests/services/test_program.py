@@ -132,6 +132,9 @@ free = [socket.create_server(("127.0.0.1", int(port))) for port in os.environ["P
 time.sleep(1000)
 END"""
     options = {"script": script, "ports": ["admin"], "env": {"PORTS": "${self.admin_port} ${port}"}}
+    options["script"] = (
+        f'[ "${{port}}" = "$STEELYARD_SELF_PORT" ] && [ "$admin_port" = ${{self.admin_port}} ]\n{script}'
+    )
 
     async def look(service: Service[Any]) -> None:
         endpoint = service.endpoint()

@@ -32,7 +32,7 @@ class Unfilled(dict[str, Any]):
     """Names to fill in when not all references are known: something of the right type stands in for them."""
 
     def __missing__(self, name: str) -> Scalar:
-        if "." not in name and name not in OF_SERVICE:
+        if "." not in name and name != "address" and not name.endswith("port"):
             raise KeyError(name)
         if name == FOLDER:
             return "/"

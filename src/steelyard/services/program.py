@@ -100,7 +100,9 @@ class Program(Disturbable[ProgramOptions]):
         self.ports = await chosen_ports(hosts, self.chosen.port, 1 + len(self.chosen.ports))
         self.wide = False
         bind = self.context.bind or (lambda _: self.chosen)
-        self.filled: dict[str, ProgramOptions] = {host.name: bind(self._own(host)) for host in hosts}
+        self.filled: dict[str, ProgramOptions] = {
+            host.name: bind({**self._short(host), **self._own(host)}) for host in hosts
+        }
 
     async def start(self) -> None:
         """All at once."""
@@ -156,7 +158,7 @@ class Program(Disturbable[ProgramOptions]):
         chosen = self.filled[host.name]
         # Cells that differ in other parameters share it.
         levels = mentioned(chosen.script or "", self.context.levels)
-        command = replace(chosen.command(levels, env), secrets=secrets)
+        command = replace(chosen.command({**self._short(host), **levels}, env), secrets=secrets)
         if self.chosen.stop.signal in _IGNORED and not host.shares_files:
             command = command.wrapped("env", "--default-signal=INT,QUIT")
         if missing := await lacks(host, command, self.context.known.get(reference.FOLDER)):
@@ -164,14 +166,18 @@ class Program(Disturbable[ProgramOptions]):
         await self.launch(host, "program", command, address=host.address, port=self.ports[0])
 
     def _own(self, host: Host) -> dict[str, Any]:
-        """What `${…}` may name of itself; the port also without `self`, unless a parameter is called so."""
-        ports = dict(zip(("port", *(f"{name}_port" for name in self.chosen.ports)), self.ports, strict=True))
-        own = {"address": host.address, **ports}
-        short = {name: own[name] for name in ("address", "port") if name not in self.context.levels}
-        return {**short, **{f"{reference.SELF}.{name}": value for name, value in own.items()}}
+        """What `${self.…}` may name."""
+        names = ("port", *(f"{name}_port" for name in self.chosen.ports))
+        own = {"address": host.address, **dict(zip(names, self.ports, strict=True))}
+        return {f"{reference.SELF}.{name}": value for name, value in own.items()}
+
+    def _short(self, host: Host) -> dict[str, Any]:
+        """The same without `self`, unless a parameter is called so."""
+        own = {name.partition(".")[2]: value for name, value in self._own(host).items()}
+        return {name: value for name, value in own.items() if name not in self.context.levels}
 
     def _environment(self, host: Host) -> dict[str, str]:
-        own = {name: value for name, value in self._own(host).items() if "." in name}
+        own = self._own(host)
         more = {"STEELYARD_CORES": str(self.share(host).cores), "SCRATCH": str(self.scratch(host))}
         return {**reference.variables({**self.context.known, **own}), **more}
 

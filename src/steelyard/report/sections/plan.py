@@ -99,7 +99,8 @@ def _openness(line: Mapping[str, Any]) -> str:
     """Of a service that asks for no password: to whom it is open, and where others were when it began."""
     shared = line.get("shared")
     where = f"; others work on {', '.join(map(str, shared))}" if isinstance(shared, list) and shared else ""
-    return f"no password, open to {line['unauthenticated']}{where}"
+    at = f"; it listens on {line['bound']}" if line.get("bound") else ""
+    return f"no password, open to {line['unauthenticated']}{at}{where}"
 
 
 def _event(entry: Mapping[str, Any]) -> str:
