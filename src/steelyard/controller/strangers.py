@@ -47,11 +47,10 @@ async def shared_hosts(service: Service[Any], use: ServiceUse) -> list[str]:
     if found and not use.open:
         name, who = next(iter(found.items()))
         ports = ", ".join(listener.what for listener in service.listeners() if listener.is_open)
-        says = "authentication" in type(service.chosen).model_fields
-        asks = ", or say with `authentication:` what it asks its clients for" if says else ""
         raise HostError(
             f"service {service.context.name}: {use.use} asks for no password ({ports}), and {who} on "
-            f"host {name}; write `open: true` beside `use: {use.use}` if everybody there may use it{asks}"
+            f"host {name}; write `open: true` beside `use: {use.use}` if everybody there may use it"
+            f"{service.unless}"
         )
     return list(found)
 

@@ -122,8 +122,9 @@ class Service(ABC, Generic[OptionsT]):
     It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `within`, the
     seconds that it may take until it is ready; `elsewhere` when it runs nothing on its hosts, and so takes no
     part of them; `access`, all that it listens on and what that asks for; `examples`, option mappings for the
-    catalogue and the contract tests; `verbatim` and `words` as of a workload. It starts servers with `launch`
-    and says in `answers` whether one does its work. Methods raise HostError that names service and host.
+    catalogue and the contract tests; `verbatim` and `words` as of a workload; `unless`, what else to do where
+    it is refused for being open. It starts servers with `launch` and says in `answers` whether one does its
+    work. Methods raise HostError that names service and host.
     """
 
     options: ClassVar[type[ServiceOptions]] = ServiceOptions
@@ -131,6 +132,7 @@ class Service(ABC, Generic[OptionsT]):
     within: ClassVar[float] = 30.0
     elsewhere: ClassVar[bool] = False
     access: ClassVar[tuple[Listener, ...]] = ()
+    unless: ClassVar[str] = ""
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     verbatim: ClassVar[frozenset[str]] = frozenset()
     words: ClassVar[frozenset[str]] = frozenset()

@@ -61,6 +61,7 @@ class Program(Disturbable[ProgramOptions]):
     options = ProgramOptions
     needs = (Tool("bash", "bash", "bash"),)
     access = (Listener("what it serves", asks="", bound="chosen", encrypted="if it does so"),)
+    unless = ", or say with `authentication:` what it asks its clients for"
     verbatim: ClassVar[frozenset[str]] = frozenset({"script"})
     words: ClassVar[frozenset[str]] = frozenset({"run", "ready.command"})
     examples = (
