@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.controller.phases import PhaseEnded
+from steelyard.controller.ended import PhaseEnded
 from steelyard.errors import TrialFailure
 from steelyard.model.computed import Computed, compute
 from steelyard.model.metric import Mark

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Self
 from steelyard.controller.account import Account
 from steelyard.controller.crew import Berth
 from steelyard.controller.deployed import Deployed
-from steelyard.controller.phases import PhaseEnded, PhaseRunner
+from steelyard.controller.ended import PhaseEnded
+from steelyard.controller.phases import PhaseRunner
 from steelyard.controller.stages import Stages
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import preparing

@@ -11,13 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.controller.crew import Berth
+from steelyard.controller.ended import Ended, PhaseEnded
 from steelyard.controller.evidence import judge, reading_of
 from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
 from steelyard.controller.merge import founded, merged
 from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
-from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
-from steelyard.model.metric import Mark, Reading
+from steelyard.model.command import Command, Endpoint, Phase, Place
+from steelyard.model.metric import Reading
 from steelyard.model.reference import FOLDER, Known
 from steelyard.model.uses import Start, WorkloadUse
 from steelyard.model.wrap import Conditions, Wrapped
@@ -31,56 +32,6 @@ from steelyard.workloads.base import Workload
 COUNTED = ("crashed", "timed-out", "unreadable-output")
 """Failures of a copy that a workload may count; all others are not its doing."""
 _SEED_STEP = 104_729
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A copy that ended: which, what it was, how, what it says (None: not measured), or its failure."""
-
-    name: str
-    host: Host
-    command: Command
-    exit: Exit
-    reading: Reading | None = None
-    failure: TrialFailure | None = None
-    under: Wrapped | None = None
-
-    def document(self) -> dict[str, Any]:
-        """For `trial.json`. The environment that a command adds is ours, never the user's."""
-        return {
-            "copy": self.name,
-            "host": self.host.name,
-            "argv": list(self.command.argv),
-            "env": dict(self.command.env),
-            "exit": dataclasses.asdict(self.exit),
-            **({"wrap": self.under.record()} if self.under else {}),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseEnded:
-    """A phase with all its copies. `reading` is that of the copies together; None when it is not measured.
-
-    `window` is when its copies worked, where they have rates that add up.
-    """
-
-    name: str
-    copies: tuple[Ended, ...]
-    reading: Reading | None = None
-    start: Punctuality | None = None
-    window: Window | None = None
-
-    def marks(self) -> list[Mark]:
-        """Of what copies were to be put under, and were not."""
-        return [mark for copy in self.copies if copy.under for mark in copy.under.marks()]
-
-    def documents(self) -> list[dict[str, Any]]:
-        """For `trial.json`: one entry a copy."""
-        return [{"phase": self.name, **copy.document()} for copy in self.copies]
-
-    def user_time(self, host_names: frozenset[str]) -> float:
-        """CPU seconds in user mode of the copies on these hosts."""
-        return sum(copy.exit.user for copy in self.copies if copy.host.name in host_names)
 
 
 def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:

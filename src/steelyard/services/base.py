@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -22,11 +21,9 @@ from pydantic import BaseModel, ConfigDict
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
 from steelyard.model.metric import Mark
-from steelyard.model.reference import FOLDER, Known
-from steelyard.model.snapshot import Snapshot
+from steelyard.model.reference import FOLDER
 from steelyard.model.tool import Tool
-from steelyard.model.trial import Scalar
-from steelyard.model.wrap import Conditions, Wrapped
+from steelyard.model.wrap import Wrapped
 from steelyard.remote.base import Host
 from steelyard.remote.small import runner
 from steelyard.remote.tasks import first, tasks
@@ -45,6 +42,7 @@ from steelyard.services._capabilities import (
     Snapshottable,
     Vaults,
 )
+from steelyard.services._context import ServiceContext, Share
 from steelyard.services._server import Server, how
 
 __all__ = [
@@ -73,47 +71,6 @@ class ServiceOptions(BaseModel):
 
 
 OptionsT = TypeVar("OptionsT", bound=ServiceOptions)
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What a service may use of a host, beside all else that runs there: cores, and bytes of memory."""
-
-    cores: int
-    memory: int
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceContext:
-    """What a service is given for its life.
-
-    `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
-    directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
-    `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
-    `levels` are the parameters of its cell, `known` what there is to know of roles and of services before it.
-    `named` are those of them that its options name.
-    `bind` makes its options again with what only the service knows (`self.port`). `wrap`: what its servers
-    are put under.
-    `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
-    too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
-    snapshot whose data it is to have.
-    """
-
-    name: str
-    hosts: tuple[Host, ...]
-    scratch: Mapping[str, PurePosixPath]
-    logs: Path
-    clients: tuple[str, ...]
-    password: str
-    within: float = 30.0
-    spare: tuple[Host, ...] = ()
-    shares: Mapping[str, Share] = field(default_factory=dict)
-    recovering: Snapshot | None = None
-    levels: Mapping[str, Scalar] = field(default_factory=dict)
-    known: Known = field(default_factory=dict)
-    named: Mapping[str, Endpoint] = field(default_factory=dict)
-    bind: Callable[[Known], Any] | None = None
-    wrap: Conditions = field(default_factory=Conditions)
 
 
 class Service(ABC, Generic[OptionsT]):

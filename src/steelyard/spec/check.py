@@ -21,6 +21,7 @@ from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_options, workload_class
 from steelyard.spec.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.computed import computed_faults
+from steelyard.spec.deploying import ServiceChecker
 from steelyard.spec.find import repeat_faults, search_faults
 from steelyard.spec.keeping import keeping_faults
 from steelyard.spec.kinds import kind_faults, option_path, variants
@@ -54,6 +55,7 @@ class Checker:
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
         self.placing = PlacingChecker(experiment)
+        self.services = ServiceChecker(experiment, self.placing.exists)
         self.timeline = TimelineChecker(experiment)
         self.references = References(experiment)
 
@@ -165,7 +167,7 @@ class Checker:
             yield Fault((*path, *fault.path), fault.message, fault.at_key)
         may_vary = {"use": use.use, "on": use.on, "grow_into": use.grow_into, **options}
         may_vary |= {"wrap": use.wrap.asked()} if use.wrap else {}
-        yield from self._in_cells(path, may_vary, partial(self.placing.service, name), own)
+        yield from self._in_cells(path, may_vary, partial(self.services.service, name), own)
 
     def _event(self, index: int) -> Iterator[Fault]:
         may_vary = self.experiment.timeline[index].options
