@@ -73,3 +73,15 @@ def test_all_kinds_say_what_they_need():
     assert {"redis-server", "memcached"} <= tools
     one = {tool.name for tool in tools_of(experiment, [Cell({"kind": "memcached", "size": 1})])}
     assert "redis-server" not in one
+
+
+def test_a_service_is_not_called_as_what_stands_for_itself():
+    for name in ("self", "experiment"):
+        tree = {
+            **TREE,
+            "services": {name: {"use": "redis", "on": "host"}},
+            "workload": {"use": "command", "run": ["x"]},
+        }
+        (fault,) = checked(tree)[1]
+        assert (fault.path, fault.at_key) == (("services", name), True)
+        assert f"'{name}' means something else" in fault.message

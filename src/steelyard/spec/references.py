@@ -56,6 +56,10 @@ class References:
     def services(self) -> Iterator[Fault]:
         """Services that name each other in a circle, or one that does not live as long."""
         services = self._experiment.services
+        for name in (SELF, "experiment"):
+            if name in services:
+                message = f"'{name}' means something else in ${{{name}.…}}; call the service otherwise"
+                yield Fault(("services", name), message, at_key=True)
         try:
             in_order(services)
         except CycleError as error:
