@@ -29,6 +29,7 @@ from steelyard.remote.token import Token
 from steelyard.services._ports import free_ports, listening
 from steelyard.services.base import Killable, Pausable, Service, ServiceContext
 from steelyard.sites.local import Local, LocalOptions
+from steelyard.spec.bind import made_service
 from steelyard.tools.find import missing
 
 # `attached` starts nothing; it has tests of its own.
@@ -41,11 +42,14 @@ CASES = [
     for name in NAMES
     for number, example in enumerate(find("services", name, Service).examples)
 ]
+NEEDED = {"program": find("services", "program", Service).examples[0]}
+"""What a service must be told at least."""
 BOUND: dict[str, set[str]] = {
     "host": set(),
     "loopback": {"127.0.0.1", "::1"},
     "everywhere": {"0.0.0.0", "::"},
     "elsewhere": set(),
+    "chosen": set(),
 }
 """Addresses to which a declared listener may be bound; empty for those of its hosts."""
 
@@ -58,7 +62,7 @@ class Bench:
 
     def service(self, name: str, options: dict, **changes: object) -> Service:
         kind = find("services", name, Service)
-        return kind(kind.options.model_validate(options), replace(self.context(), **changes))
+        return made_service(kind, options, replace(self.context(), **changes), {})
 
     def context(self) -> ServiceContext:
         scratch = {host.name: PurePosixPath(self.place / host.name) for host in self.hosts}
@@ -176,7 +180,7 @@ def test_a_server_that_dies_is_noticed(name):
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, {})
+        service = made.service(name, NEEDED.get(name, {}))
         async with service.deployed():
             watch = asyncio.create_task(service.died())
             await asyncio.sleep(0)
@@ -193,7 +197,7 @@ def test_one_that_is_killed_on_purpose_can_be_started_again(name):
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, {})
+        service = made.service(name, NEEDED.get(name, {}))
         assert isinstance(service, Killable)
         async with service.deployed() as endpoint:
             watch = asyncio.create_task(service.died())
@@ -217,7 +221,7 @@ def test_one_that_is_frozen_goes_on_afterwards(name):
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, {})
+        service = made.service(name, NEEDED.get(name, {}))
         async with service.deployed():
             await service.pause("local")
             assert await stopped(service.servers[0].process.pid)
@@ -237,7 +241,7 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(name):
         (port,) = await free_ports(made.hosts, 1)
         taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
         try:
-            service = made.service(name, {"port": port})
+            service = made.service(name, {**NEEDED.get(name, {}), "port": port})
             with pytest.raises(HostError, match=rf"port {port} on local \(127\.0\.0\.1\) is in use already"):
                 async with service.deployed():
                     pytest.fail("it came up on a port of somebody else")
@@ -254,13 +258,15 @@ def test_one_that_does_not_come_up_says_why_in_bounded_time_and_is_gone(name, mo
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, {}, within=0.6)
+        service = made.service(name, NEEDED.get(name, {}), within=0.6)
 
         async def never(server: object) -> bool:
             return False
 
         monkeypatch.setattr(service, "answers", never)
-        with pytest.raises(HostError, match=r"service store: .* was not ready within 0\.6 s; its log"):
+        with pytest.raises(
+            HostError, match=r"service store: .* was not ready within 0\.6 s(, waiting for .*)?; its log"
+        ):
             async with service.deployed():
                 pytest.fail("it was never ready")
         assert await made.gone()
@@ -273,7 +279,7 @@ def test_one_that_ends_at_once_is_quoted(name, monkeypatch):
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, {})
+        service = made.service(name, NEEDED.get(name, {}))
         start, host = service.start, made.hosts[0]
 
         async def broken() -> None:
@@ -288,7 +294,9 @@ def test_one_that_ends_at_once_is_quoted(name, monkeypatch):
             monkeypatch.setattr(host, "start", real)
 
         monkeypatch.setattr(service, "start", broken)
-        with pytest.raises(HostError, match="ended before it was ready; its log ends: the disk is on fire"):
+        with pytest.raises(
+            HostError, match="ended with code 7 before it was ready; its log ends: the disk is on fire"
+        ):
             async with service.deployed():
                 pytest.fail("it was never ready")
         assert await made.gone()
@@ -303,7 +311,7 @@ def test_a_scratch_that_an_unprivileged_server_cannot_enter_is_named(name):
 
     async def test(made: Bench) -> None:
         made.place.chmod(0o700)
-        service = made.service(name, {})
+        service = made.service(name, NEEDED.get(name, {}))
         with pytest.raises(HostError, match="choose a scratch directory that others may enter"):
             async with service.deployed():
                 pytest.fail("its data cannot be written")
@@ -318,7 +326,7 @@ def test_root_gives_way_to_ids_that_nobody_has_others_on_each_host(name):
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, {})
+        service = made.service(name, NEEDED.get(name, {}))
         async with service.deployed():
             accounts = [ids(server.process.pid) for server in service.servers]
             assert len(set(accounts)) == len(accounts) == 2

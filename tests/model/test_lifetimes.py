@@ -9,6 +9,8 @@ import pytest
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment, groups, restriction
 from steelyard.model.space import cells
+from steelyard.model.trial import Cell
+from steelyard.model.uses import ServiceUse
 
 
 def experiment(**services: Any) -> Experiment:
@@ -58,3 +60,11 @@ def test_the_sentence() -> None:
     what = experiment(store={"port": "${n}"}, steady={}, each={"keep": "trial", "port": "${size}"})
     assert restriction(what, 2).startswith("2 groups of cells that share a deployment of store, one group")
     assert restriction(what, 1) == ""
+
+
+def test_a_script_is_the_shells_and_binds_the_cells_whose_parameters_it_names():
+    script = 'echo ${HOME:-none} "${n}" ${other.port}; exec server'
+    use = ServiceUse(use="program", on="host", options={"script": script, "env": {"A": "${self.port}"}})
+    here, there = Cell({"n": 1, "m": 1}), Cell({"n": 1, "m": 2})
+    assert deployment(use, here) == deployment(use, there)
+    assert deployment(use, here) != deployment(use, Cell({"n": 2, "m": 1}))

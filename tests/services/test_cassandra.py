@@ -149,7 +149,9 @@ def test_a_setting_that_cassandra_does_not_know_is_named():
     async def never(made: Any, service: Cassandra) -> None:
         pytest.fail("it came up")
 
-    with pytest.raises(HostError, match=r"(?s)ended before it was ready; .*no_such_setting") as caught:
+    with pytest.raises(
+        HostError, match=r"(?s)ended with code \d+ before it was ready; .*no_such_setting"
+    ) as caught:
         with_ring(1, never, settings={"no_such_setting": 1})
     assert "127.0.0.1" in caught.value.message
 

@@ -167,7 +167,7 @@ def test_what_it_says_when_it_ends_is_told() -> None:
 
 
 def test_a_flag_that_it_does_not_know_ends_it() -> None:
-    with pytest.raises(HostError, match=r"(?s)ended before it was ready.*--no-such-flag"):
+    with pytest.raises(HostError, match=r"(?s)ended with code \d+ before it was ready.*--no-such-flag"):
         with_ring(1, unexpected, flags=["--no-such-flag"])
 
 

@@ -13,6 +13,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.spec.change import changed, dump, extended, from_tree
 from steelyard.spec.load import check, checked, checked_source
 from steelyard.spec.source import read
+from steelyard.spec.timeline import phase_of
 
 SOUND = {
     "experiment": "sound",
@@ -153,3 +154,21 @@ def test_options_are_tried_with_every_level():
 def test_yaml_in_the_docs_parses():
     with pytest.raises(SpecError, match="1 problem"):
         checked_source(read("- a list", "x.yaml"))
+
+
+PAUSED = {
+    "experiment": "paused",
+    "roles": {"db": 1, "load": 1},
+    "services": {"net": {"use": "iperf3", "on": "db"}},
+    "workload": {"use": "iperf3", "on": "load", "to": "net"},
+    "timeline": {"during": "run", "at": "1s", "do": "pause", "service": "net", "node": 0},
+}
+
+
+def test_the_phase_of_an_only_workload_is_run():
+    experiment, faults = checked(PAUSED)
+    assert faults == []
+    assert phase_of(experiment.timeline[0], experiment) is experiment.workload[0]
+    named = {**PAUSED, "workload": {**PAUSED["workload"], "phase": "load"}}
+    (fault,) = checked(named)[1]
+    assert fault.message == "during: there is no phase 'run'; phases are load"

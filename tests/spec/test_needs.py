@@ -17,6 +17,7 @@ def test_a_workload_a_service_and_a_tool_stand_for_what_they_need():
     assert "redis-server" in named("redis")
     assert named("redis-benchmark") == {"redis-benchmark"} <= named("redis_benchmark")
     assert {tool.name for tool in all_tools()} <= set(installable_names())
+    assert named("numactl") == {"numactl"}
     assert {"redis", "ycsb", "cassandra", "pgbench"} <= set(installable_names())
 
 

@@ -81,6 +81,7 @@ def _plan(
     experiment, text = load(Path(file))
     if levels:
         experiment, _ = changed(text, file, {}, dict(map(named_levels, levels)))
+        experiment = experiment.lying_in(Path(file).absolute().parent)
     named = chosen_site(Choices(site), experiment)
     kept = chosen_store(store)
     where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
@@ -190,11 +191,16 @@ def _disk(found: Preview, scratch: Path) -> str:
 def _beside_lines(experiment: Any) -> list[str]:
     """The services, and the events of the timeline, a line each."""
     services = [
-        f"  {name}: {use.use} on {use.on}, kept for the {use.keep} {_words(use.options)}".rstrip()
+        f"  {name}: {use.use} on {use.on}, kept for the {use.keep} {_all_words(use)}".rstrip()
         for name, use in experiment.services.items()
     ]
     events = [f"  {entry.do} {_words(entry.options)}: {_when(entry)}" for entry in experiment.timeline]
     return [*(["services:", *services] if services else []), *(["timeline:", *events] if events else [])]
+
+
+def _all_words(use: Any) -> str:
+    """The options of a service, and what it is put under."""
+    return _words({**use.options, **({"wrap": use.wrap.asked()} if use.wrap else {})})
 
 
 def _when(entry: Any) -> str:

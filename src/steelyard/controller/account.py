@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.controller.phases import PhaseEnded
+from steelyard.controller.ended import PhaseEnded
 from steelyard.errors import TrialFailure
 from steelyard.model.computed import Computed, compute
 from steelyard.model.metric import Mark
@@ -58,6 +58,7 @@ class Account:
     def take(self, ended: PhaseEnded, prefix: str, start: Start) -> None:
         """Add what a phase said, and how its copies began."""
         self.ended.append(ended)
+        self.marks += ended.marks()
         if ended.start:
             self.facts[f"{ended.name}_start"] = ended.start.facts()
             self.marks += ended.start.marks(start)

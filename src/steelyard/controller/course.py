@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from steelyard.controller.account import Account
 from steelyard.controller.crew import Berth
-from steelyard.controller.phases import PhaseEnded, PhaseRunner
+from steelyard.controller.deployed import Deployed
+from steelyard.controller.ended import PhaseEnded
+from steelyard.controller.phases import PhaseRunner
 from steelyard.controller.stages import Stages
-from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import preparing
+from steelyard.model.reference import Known
+from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
+from steelyard.model.wrap import Conditions
+from steelyard.spec.bind import bound
 from steelyard.workloads.base import Workload
 
 
@@ -25,15 +30,20 @@ class Leg(NamedTuple):
     workload: Workload[Any]
     berths: Sequence[Berth]
 
+    def knowing(self, cell: Cell, known: Known) -> Self:
+        """The same with what is known once services are there. Raises SpecError when that does not fit."""
+        return self._replace(workload=bound(self.use, cell, known))
+
 
 @dataclass(frozen=True)
 class Course:
     """Runs them. `account` hears what is measured, `stages` when they begin and end; warming up neither."""
 
     experiment: Experiment
+    cell: Cell
     legs: Sequence[Leg]
     runner: PhaseRunner
-    endpoints: Mapping[str, Endpoint]
+    deployed: Deployed
     account: Account
     stages: Stages
 
@@ -71,7 +81,9 @@ class Course:
                 prefix=prefix + (f"{use.phase}-" if use.phase else ""),
                 limit=self.experiment.timeout,
                 tell=_no_account if prefix else self._taker(use),
-                to=self.endpoints.get(use.to or ""),
+                to=self.deployed.endpoints.get(use.to or ""),
+                named=self.deployed.named(use.options, self.experiment.services),
+                wrap=Conditions.of(use.wrap, self.cell.parameters),
                 began=None if prefix else partial(self.stages.begin, use.phase),
             )
             if not prefix:

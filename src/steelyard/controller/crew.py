@@ -9,7 +9,10 @@ from typing import Self
 
 from steelyard.launchers import launcher
 from steelyard.model.command import Command
+from steelyard.model.experiment import Experiment
+from steelyard.model.reference import FOLDER, of_hosts
 from steelyard.model.roles import Claim, Selection, assigned
+from steelyard.model.trial import Scalar
 from steelyard.remote.base import Host
 from steelyard.spec.placing import Copies, Placing
 
@@ -93,6 +96,14 @@ class Crew:
     def roles_of(self, host: Host) -> list[str]:
         """The names of the seats of a host."""
         return [seat.name for group in self.groups.values() for seat in group if seat.host is host]
+
+    def known(self, experiment: Experiment) -> dict[str, Scalar]:
+        """What is known before anything is deployed: addresses of roles, and the experiment's folder."""
+        found: dict[str, Scalar] = {FOLDER: str(experiment.folder)} if experiment.folder else {}
+        for role in experiment.roles:
+            if seats := self.groups.get(role):
+                found |= of_hosts(role, tuple(seat.host.address for seat in seats))
+        return found
 
     def copies(self, placing: Placing) -> tuple[Copy, ...]:
         """The copies of a workload, host by host; with ranks there is one, on the first host."""

@@ -5,69 +5,31 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from steelyard.controller.crew import Crew
+from steelyard.controller.deployed import Deployed, Kept, Note
 from steelyard.controller.keeper import Keeper, Origin, failing_the_trial
 from steelyard.controller.scratch import Scratches
 from steelyard.controller.strangers import shared_hosts
-from steelyard.errors import HostError, TrialFailure
-from steelyard.model.command import Endpoint
+from steelyard.errors import HostError
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import deployment, recovered
+from steelyard.model.reference import in_order, referred
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
+from steelyard.model.wrap import Conditions
 from steelyard.remote.base import Host
-from steelyard.remote.tasks import first, tasks
-from steelyard.services.base import Metered, Mirrored, Service, ServiceContext, Share
+from steelyard.services.base import Mirrored, Service, ServiceContext, Share
 from steelyard.spec.bind import bound_service, service_class
+from steelyard.spec.kinds import service_use
 from steelyard.spec.placing import placing, service_hosts
 from steelyard.store.layout import RunFolder
-
-Note = Callable[..., None]
-
-
-class Deployed:
-    """Services that are ready. `endpoints` are by the name that the experiment gives each; `fresh` are the
-    names of those that live for this trial only.
-    """
-
-    def __init__(self) -> None:
-        self.endpoints: dict[str, Endpoint] = {}
-        self.services: list[Service[Any]] = []
-        self.fresh: set[str] = set()
-
-    def times(self) -> dict[str, float]:
-        """Figures of the trial: how long those took that were deployed for it."""
-        own = (service for service in self.services if service.context.name in self.fresh)
-        return {f"{each.context.name}_{step}_time": took for each in own for step, took in each.took.items()}
-
-    def metered(self) -> dict[str, Metered]:
-        """Those that tell figures of themselves, by name."""
-        return {each.context.name: each for each in self.services if isinstance(each, Metered)}
-
-    async def first_death(self) -> str:
-        """Wait until a server of any of them ends by itself, and say which."""
-        async with tasks(*(service.died() for service in self.services)) as watches:
-            return (await first(watches)).result()
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A service that outlives a trial: for which cells (`lifetimes.deployment`), and what ends it."""
-
-    wanted: str | None
-    service: Service[Any]
-    scope: AsyncExitStack
-
-    def serves(self, wanted: str | None) -> bool:
-        """Whether it is what a cell wants, and all of its servers live."""
-        return self.wanted == wanted and not any(server.exit for server in self.service.servers)
 
 
 class Deployment:
@@ -134,16 +96,14 @@ class Deployment:
 
         One that outlives its trial is deployed again when one of its servers has died.
         """
-        found = Deployed()
+        found = Deployed(self._crew.known(self._experiment))
         try:
             async with AsyncExitStack() as scope:
                 await self._end_stale(cell)
-                for name, use in self._experiment.services.items():
-                    service = await self._service(name, use, cell, number, scope)
-                    found.endpoints[name] = service.endpoint()
-                    found.services.append(service)
-                    if use.keep == "trial":
-                        found.fresh.add(name)
+                for name in in_order(self._experiment.services):
+                    use = service_use(self._experiment.services[name], cell.parameters)
+                    service = await self._service(name, use, cell, number, scope, found)
+                    found.add(service, fresh=use.keep == "trial")
                 yield found
         except BaseException:
             self._sound = False
@@ -151,38 +111,59 @@ class Deployment:
 
     async def _end_stale(self, cell: Cell) -> None:
         """Those that serve this cell no more go first, so that their hosts are free for what comes."""
+        stale = self._stale(cell)
         for name, kept in reversed(list(self._kept.items())):
-            if not kept.serves(deployment(self._experiment.services[name], cell)):
+            if name in stale:
                 del self._kept[name]
                 if any(server.exit for server in kept.service.servers):
                     self._note("service-lost", service=name)
                 await kept.scope.aclose()
 
+    def _stale(self, cell: Cell) -> set[str]:
+        """With those that were told the port or address of one that goes."""
+        services = self._experiment.services
+        stale: set[str] = set()
+        for name in in_order(services):
+            kept = self._kept.get(name)
+            fits = kept is not None and kept.serves(deployment(services[name], cell))
+            if not fits or referred(services[name].options, services) & stale:
+                stale.add(name)
+        return stale
+
     async def _service(
-        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack
+        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, there: Deployed
     ) -> Service[Any]:
         if name in self._kept:
             return self._kept[name].service
         if use.keep == "trial":
-            return await self._deploy(name, use, cell, self._folder.trial(number) / "services" / name, scope)
+            logs = self._folder.trial(number) / "services" / name
+            return await self._deploy(name, use, cell, logs, scope, there)
         own = AsyncExitStack()
         try:
-            service = await self._deploy(name, use, cell, self._folder.service(name, number), own)
+            service = await self._deploy(name, use, cell, self._folder.service(name, number), own, there)
         except BaseException:
             await own.aclose()
             raise
-        self._kept[name] = Kept(deployment(use, cell), service, own)
+        self._kept[name] = Kept(deployment(self._experiment.services[name], cell), service, own)
         return service
 
     async def _deploy(
-        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
+        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack, there: Deployed
     ) -> Service[Any]:
         began = time.monotonic()
         with failing_the_trial():
-            context = await self._context(name, use, cell, logs, scope)
-            service = bound_service(use, cell, context)
+            context = replace(
+                await self._context(name, use, cell, logs, scope),
+                levels=dict(cell.parameters),
+                known=there.known,
+                named=there.named(use.options, self._experiment.services),
+                wrap=Conditions.of(use.wrap, cell.parameters),
+            )
+            service = bound_service(use, cell, context, there.known)
             shared = await shared_hosts(service, use)
+            scope.callback(self._tell_end, service)
             endpoint = await scope.enter_async_context(service.deployed())
+            under = await service.conditions()
         self._note(
             "service-ready",
             service=name,
@@ -191,9 +172,15 @@ class Deployment:
             seconds=round(time.monotonic() - began, 3),
             **{"address": endpoint.address, "port": endpoint.port, **endpoint.facts},
             **({"unauthenticated": "whoever reaches it", "shared": shared} if service.is_open() else {}),
+            **({"wrap": {one.who: one.record() for one in under}} if under else {}),
         )
+        service.marks += [mark for one in under for mark in one.marks()]
         await self._recover(service, use, cell)
         return service
+
+    def _tell_end(self, service: Service[Any]) -> None:
+        for text in service.complaints:
+            self._note("warning", text=text)
 
     async def _recover(self, service: Service[Any], use: ServiceUse, cell: Cell) -> None:
         """Give a service that has just begun the data with which it is to begin."""
@@ -232,7 +219,7 @@ def parties(experiment: Experiment, crew: Crew, cell: Cell) -> list[Host]:
     """A host for each service and each workload on it: as many share its cores and memory."""
     found: list[Host] = []
     for use in experiment.services.values():
-        if service_class(use.use).elsewhere:
+        if service_class(service_use(use, cell.parameters).use).elsewhere:
             continue
         for chosen in filter(None, service_hosts(use, cell.parameters)):
             found += [seat.host for seat in crew.seats(chosen)]
@@ -248,17 +235,3 @@ def shares(hosts: Iterable[Host], parties: Iterable[Host]) -> dict[str, Share]:
         for host in hosts
         if (parts := max(1, count[host.machine]))
     }
-
-
-async def unless_one_dies(deployed: Deployed, work: Coroutine[Any, Any, None], note: Note) -> None:
-    """Do the work; should a server die meanwhile that nobody asked to, end the work.
-
-    Raises TrialFailure with its last words.
-    """
-    if not deployed.services:
-        await work
-        return
-    async with tasks(work, deployed.first_death()) as running:
-        if said := (await first(running)).result():
-            note("service-died", text=said)
-            raise TrialFailure("service-failed", said)

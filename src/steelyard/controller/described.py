@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from steelyard.design import Design
@@ -69,7 +70,9 @@ def as_begun(experiment: Experiment, record: RunRecord) -> Experiment:
 def experiment_of(record: RunRecord) -> Experiment:
     """The experiment of a run, as it is gone on with. Raises SpecError, StoreError."""
     text = read(record.experiment_text, str(record.folder.experiment))
-    return as_begun(checked_source(text), record)
+    experiment = as_begun(checked_source(text), record)
+    folder = record.journal[0].get("folder") if record.journal else None
+    return experiment.lying_in(Path(folder)) if isinstance(folder, str) else experiment
 
 
 def _plain(value: Any) -> dict[str, Any]:

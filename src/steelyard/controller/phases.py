@@ -11,67 +11,28 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.controller.crew import Berth
+from steelyard.controller.ended import Ended, PhaseEnded
 from steelyard.controller.evidence import judge, reading_of
 from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
 from steelyard.controller.merge import founded, merged
 from steelyard.controller.results import ResultFiles
 from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
-from steelyard.model.command import Command, Endpoint, Exit, Phase, Place
+from steelyard.model.command import Command, Endpoint, Phase, Place
 from steelyard.model.metric import Reading
+from steelyard.model.reference import FOLDER, Known
 from steelyard.model.uses import Start, WorkloadUse
+from steelyard.model.wrap import Conditions, Wrapped
 from steelyard.remote.base import Host, Process, Streams, finish
+from steelyard.remote.small import lacks
 from steelyard.remote.tasks import tasks
+from steelyard.remote.wrapping import kernel, wrapped
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
 COUNTED = ("crashed", "timed-out", "unreadable-output")
 """Failures of a copy that a workload may count; all others are not its doing."""
 _SEED_STEP = 104_729
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A copy that ended: which, what it was, how, what it says (None: not measured), or its failure."""
-
-    name: str
-    host: Host
-    command: Command
-    exit: Exit
-    reading: Reading | None = None
-    failure: TrialFailure | None = None
-
-    def document(self) -> dict[str, Any]:
-        """For `trial.json`. The environment that a command adds is ours, never the user's."""
-        return {
-            "copy": self.name,
-            "host": self.host.name,
-            "argv": list(self.command.argv),
-            "env": dict(self.command.env),
-            "exit": dataclasses.asdict(self.exit),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseEnded:
-    """A phase with all its copies. `reading` is that of the copies together; None when it is not measured.
-
-    `window` is when its copies worked, where they have rates that add up.
-    """
-
-    name: str
-    copies: tuple[Ended, ...]
-    reading: Reading | None = None
-    start: Punctuality | None = None
-    window: Window | None = None
-
-    def documents(self) -> list[dict[str, Any]]:
-        """For `trial.json`: one entry a copy."""
-        return [{"phase": self.name, **copy.document()} for copy in self.copies]
-
-    def user_time(self, host_names: frozenset[str]) -> float:
-        """CPU seconds in user mode of the copies on these hosts."""
-        return sum(copy.exit.user for copy in self.copies if copy.host.name in host_names)
 
 
 def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:
@@ -83,7 +44,8 @@ def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:
 class PhaseRunner:
     """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy.
 
-    `cores` are those of each host, by name, that a workload has for itself beside services.
+    `cores` are those of each host, by name, that a workload has for itself beside services; `known` is what
+    there is to know of services and roles.
     """
 
     def __init__(
@@ -95,9 +57,10 @@ class PhaseRunner:
         lockstep: LockStep,
         launcher: str = "mpirun",
         cores: Mapping[str, int] | None = None,
+        known: Known | None = None,
     ) -> None:
         self._folder, self._seed, self._start, self._lockstep = folder, seed, start, lockstep
-        self.launcher, self._cores = launcher, cores or {}
+        self.launcher, self._cores, self.known = launcher, cores or {}, known or {}
 
     async def run(
         self,
@@ -109,6 +72,8 @@ class PhaseRunner:
         limit: float | None,
         tell: Callable[[PhaseEnded], None],
         to: Endpoint | None = None,
+        named: Mapping[str, Endpoint] | None = None,
+        wrap: Conditions = Conditions(),  # noqa: B008 - frozen
         began: Callable[[float], None] | None = None,
     ) -> None:
         """All phases in order; `tell` hears of each that ended. Raises TrialFailure when one fails.
@@ -118,7 +83,17 @@ class PhaseRunner:
         phases = phases_of(workload, berths[0].host)
         counts = next((phase for phase in phases if phase.measured), phases[0])
         for phase in phases:
-            stage = _Stage(self, use, workload, f"{prefix}{phase.name}", phase.name, use.timeout or limit, to)
+            stage = _Stage(
+                self,
+                use,
+                workload,
+                f"{prefix}{phase.name}",
+                phase.name,
+                use.timeout or limit,
+                to,
+                named or {},
+                wrap,
+            )
             await self._together(stage, berths, tell, began if phase is counts else None)
 
     async def _together(
@@ -169,6 +144,7 @@ class PhaseRunner:
             tuple(peers),
             to,
             self._cores.get(host.name, 0),
+            self.known,
         )
 
     def folder(self, berth: Berth, phase: str) -> Path:
@@ -187,6 +163,8 @@ class _Stage:
     name: str
     limit: float | None
     to: Endpoint | None
+    named: Mapping[str, Endpoint]
+    wrap: Conditions
     ready_at: float | None = None
 
     async def copy(
@@ -199,8 +177,12 @@ class _Stage:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
         folder, host = self.runner.folder(berth, self.label), berth.host
         raw = await _raw(berth, folder)
-        phase = self._with_ranks(berth, self._phase(self.runner.place(berth, berths, raw, self.to)))
+        place = dataclasses.replace(self.runner.place(berth, berths, raw, self.to), named=self.named)
+        phase = await self._under(berth, raw, self._phase(place))
+        phase = self._with_ranks(berth, phase)
         limit = phase.timeout or self.limit
+        if missing := await lacks(host, phase.command, self.runner.known.get(FOLDER)):
+            raise TrialFailure("tool-missing", missing)
         results = ResultFiles(host, phase.command.cwd or berth.scratch, phase.results)
         await results.note()
         process = await self._started(berth, phase, folder, instant)
@@ -209,6 +191,9 @@ class _Stage:
             await host.get(raw, folder / "raw")
         await results.fetch(folder / "raw")
         ended = Ended(berth.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out))
+        if self.wrap.any:
+            got = await kernel(host, berth.scratch)
+            ended = dataclasses.replace(ended, under=Wrapped(f"{self.label} of {ended.name}", self.wrap, got))
         try:
             judge(phase, ended.exit, folder, limit)
             if phase.measured and self.use.measured:
@@ -239,6 +224,11 @@ class _Stage:
 
     def _phase(self, place: Place) -> Phase:
         return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
+
+    async def _under(self, berth: Berth, raw: PurePosixPath, phase: Phase) -> Phase:
+        folder = self.runner.known.get(FOLDER)
+        command = await wrapped(berth.host, phase.command, self.wrap, berth.scratch, raw, folder)
+        return dataclasses.replace(phase, command=command)
 
     def _with_ranks(self, berth: Berth, phase: Phase) -> Phase:
         ranks = berth.copy.ranks

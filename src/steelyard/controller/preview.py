@@ -6,22 +6,30 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from steelyard.controller.pace import Pace
 from steelyard.design import Design, Results
+from steelyard.errors import SpecError
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment
+from steelyard.model.expression import ExpressionError
 from steelyard.model.find import Search
 from steelyard.model.lifetimes import restriction
+from steelyard.model.reference import FOLDER
 from steelyard.model.roles import needed
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
+from steelyard.model.wrap import Conditions
 from steelyard.spec.bind import bound_all, tools_of
+from steelyard.spec.kinds import service_use
 from steelyard.spec.omission import omissions
 from steelyard.spec.placing import Placing, hosts_used, placing
+from steelyard.spec.references import References
 from steelyard.stats.holding import AGAIN
 from steelyard.tools.find import missing
+from steelyard.workloads.base import Workload
 
 TRIED = 200
 
@@ -79,7 +87,7 @@ def preview(
     """
     design = Design(experiment, seed)
     least, most = design.expected(Results())
-    needs = tools_of(experiment, design.cells[0])
+    needs = tools_of(experiment, design.cells)
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
     each = _seconds(experiment, sample)
@@ -138,9 +146,12 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
 
 def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[str, Command]]:
     return [
-        (_label(use, phase.name, placing(use, cell.parameters, experiment)), phase.command)
-        for use, workload in bound_all(experiment, cell)
-        for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
+        (
+            _label(use, phase.name, placing(use, cell.parameters, experiment)),
+            Conditions.of(use.wrap, cell.parameters).around(phase.command, mounts=("SCRATCH", "RAW")),
+        )
+        for use, workload in _shown(experiment, cell)
+        for phase in workload.phases(replace(place, to=_stand_in(experiment, use, cell)))
     ]
 
 
@@ -149,9 +160,9 @@ def _absent(experiment: Experiment, sample: Sequence[Cell], place: Place) -> dic
     commands = (
         phase.command
         for cell in sample
-        for use, workload in bound_all(experiment, cell)
+        for use, workload in _shown(experiment, cell)
         if not workload.needs
-        for phase in workload.phases(replace(place, to=_stand_in(experiment, use)))
+        for phase in workload.phases(replace(place, to=_stand_in(experiment, use, cell)))
     )
     return {command.argv[0]: None for command in commands if not _is_here(command)}
 
@@ -166,11 +177,21 @@ def _is_here(command: Command) -> bool:
     return shutil.which(name, path=command.variables.get("PATH")) is not None
 
 
-def _stand_in(experiment: Experiment, use: WorkloadUse) -> Endpoint | None:
+def _shown(experiment: Experiment, cell: Cell) -> list[tuple[WorkloadUse, Workload[Any]]]:
+    """The workloads, with `<kv.port>` for what is known later; 0 where a port is reckoned with."""
+    shown: dict[str, Any] = {name: f"<{name}>" for name in References(experiment).names()}
+    shown |= {FOLDER: str(experiment.folder)} if experiment.folder else {}
+    try:
+        return bound_all(experiment, cell, shown)
+    except (SpecError, ExpressionError):
+        return bound_all(experiment, cell, {k: 0 if k.endswith("port") else v for k, v in shown.items()})
+
+
+def _stand_in(experiment: Experiment, use: WorkloadUse, cell: Cell) -> Endpoint | None:
     """For a service that does not run yet: its name for its address, and no port."""
     if use.to is None:
         return None
-    kind = experiment.services[use.to].use
+    kind = service_use(experiment.services[use.to], cell.parameters).use
     return Endpoint(use.to.upper(), 0, {"protocol": kind, "path": "/"})
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 
-from steelyard.controller.deployment import Deployed
+from steelyard.controller.deployed import Deployed
 from steelyard.controller.keeper import Keeper, failing_the_trial
 from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
-from steelyard.model.lifetimes import preparing
+from steelyard.model.lifetimes import preparing, wanted
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.services.base import Snapshottable
-from steelyard.spec.bind import workload_class
+from steelyard.spec.bind import bound_options, workload_class
 
 
 class Resets:
@@ -69,10 +69,10 @@ class Resets:
 
     def _key(self, cell: Cell) -> str:
         """What the data depend on: the services as they are deployed, and all that prepares them."""
-        services = {name: use.asked() for name, use in self._experiment.services.items()}
+        services = {name: wanted(use, cell) for name, use in self._experiment.services.items()}
         uses = preparing(self._experiment)
-        entries = [use.settings() | {"use": use.use, "options": use.options} for use in uses]
-        told = substitute({"services": services, "by": entries}, cell.parameters)
+        levels = cell.parameters
+        by = [(use.use, substitute(use.settings(), levels), bound_options(use, levels)) for use in uses]
         # A script sees all parameters.
         verbatim = any(workload_class(use.use).verbatim & use.options.keys() for use in uses)
-        return json.dumps([cell.key if verbatim else "", told], sort_keys=True, default=str)
+        return json.dumps([cell.key if verbatim else "", services, by], sort_keys=True, default=str)

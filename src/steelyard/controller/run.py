@@ -48,6 +48,7 @@ def start(
     site = chosen_site(choices, experiment)
     place = origin.parent if origin else None
     functions, experiment = texts(experiment, place), looked_up(experiment, place)
+    experiment = experiment.lying_in((place or Path()).absolute())
     check_is_ours(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
@@ -59,6 +60,7 @@ def start(
         sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, place)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         facts |= {"file": state_of(origin)} if origin else {}
+        facts["folder"] = str(experiment.folder)
         complete(sitting.take_place("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
     return folder

@@ -290,6 +290,6 @@ class Sitting:
         self.writer.journal.write("scratch", sync=True, path=str(path), mark=host.mark.digest, **facts)
 
     async def _environment(self, crew: Crew, scratches: Scratches) -> None:
-        needs = tools_of(self.experiment, self.design.cells[0])
+        needs = tools_of(self.experiment, self.design.cells)
         found = await gather_all(crew, needs, scratches, self.origin)
         self.writer.document(self.writer.folder.environment, {"site": self.site.name, **found})

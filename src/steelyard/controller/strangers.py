@@ -50,6 +50,7 @@ async def shared_hosts(service: Service[Any], use: ServiceUse) -> list[str]:
         raise HostError(
             f"service {service.context.name}: {use.use} asks for no password ({ports}), and {who} on "
             f"host {name}; write `open: true` beside `use: {use.use}` if everybody there may use it"
+            f"{service.unless}"
         )
     return list(found)
 

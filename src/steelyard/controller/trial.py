@@ -14,7 +14,8 @@ from typing import Any
 from steelyard.controller.account import Account
 from steelyard.controller.course import Course, Leg
 from steelyard.controller.crew import Berth, Crew
-from steelyard.controller.deployment import Deployed, Deployment, parties, shares, unless_one_dies
+from steelyard.controller.deployed import Deployed, unless_one_dies
+from steelyard.controller.deployment import Deployment, parties, shares
 from steelyard.controller.lockstep import LockStep
 from steelyard.controller.phases import PhaseRunner
 from steelyard.controller.prepare import Preparation
@@ -101,9 +102,11 @@ class TrialRunner:
             self._count(account, [leg.berths for leg in legs])
             deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
             account.metrics |= deployed.times()
-            runner, stages = self._runner(trial, number), Stages()
+            account.marks += deployed.marks()
+            legs = [leg.knowing(trial.cell, deployed.known) for leg in legs]
+            runner, stages = self._runner(trial, number, deployed), Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
-            course = Course(self.experiment, legs, runner, deployed.endpoints, account, stages)
+            course = Course(self.experiment, trial.cell, legs, runner, deployed, account, stages)
             work = self._measured(trial, number, account, deployed, course, timeline)
             await unless_one_dies(deployed, work, self.writer.journal.write)
 
@@ -134,7 +137,7 @@ class TrialRunner:
             account.compute(self.experiment.metrics, trial.cell.parameters)
             self._judge(account, await watched.marks(account.user_time))
 
-    def _runner(self, trial: Trial, number: int) -> PhaseRunner:
+    def _runner(self, trial: Trial, number: int, deployed: Deployed) -> PhaseRunner:
         return PhaseRunner(
             self._folder(number),
             seed=self._seed_of(trial),
@@ -142,6 +145,7 @@ class TrialRunner:
             lockstep=self._lockstep,
             launcher=self.launcher,
             cores=self._own_cores(trial.cell),
+            known=deployed.known,
         )
 
     async def _timeline(
@@ -159,6 +163,7 @@ class TrialRunner:
             },
             self.writer.folder.trial(number) / "events",
             frozenset(name for name, use in self.experiment.services.items() if use.keep != "trial"),
+            deployed.known,
             self.deployment.keeper.keep_in,
             self.deployment.keeper.bring_last,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import HostError, UsageError
 from steelyard.model.metric import Metric
+from steelyard.model.reference import Known
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
 from steelyard.services.base import Service
@@ -39,8 +40,9 @@ class Scene:
 
     `services` by the names of the file; `hosts` finds those of a selection such as `db[2]` (raises
     UsageError); `scratch` is a directory on each host, by its name; `logs` is where its output belongs.
-    `lasting` names the services that outlive the trial. `keep` takes a snapshot of a service into a place, or
-    with None into the run's scratch on its hosts; `bring` has a service hold again what `keep` took last.
+    `lasting` names the services that outlive the trial. `known` is what there is to know of services and
+    roles. `keep` takes a snapshot of a service into a place, or with None into the run's scratch on its
+    hosts; `bring` has a service hold again what `keep` took last.
     """
 
     services: Mapping[str, Service[Any]]
@@ -48,6 +50,7 @@ class Scene:
     scratch: Mapping[str, PurePosixPath]
     logs: Path
     lasting: frozenset[str] = frozenset()
+    known: Known = field(default_factory=dict)
     keep: Callable[[Service[Any], str | None], Awaitable[Snapshot]] = no_keeper
     bring: Callable[[Service[Any]], Awaitable[Mapping[str, float]]] = no_keeper
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ class Place:
     `cores`, `memory` (bytes): of the host. `copy` counts from 0 over all hosts, `copies` is how many there
     are altogether. `host` and `address` are the host's own, `peers` the addresses of all hosts of the
     workload in order. `to` is the service it talks to, where it talks to one. `share` is how many of the
-    cores are the workload's own beside the services on its host; 0 where nobody counted.
+    cores are the workload's own beside the services on its host; 0 where nobody counted. `known` is what
+    there is to know of all services and roles, by references such as `kv.port`; `named` are the services that
+    the workload's options name.
     """
 
     scratch: PurePosixPath
@@ -87,6 +89,8 @@ class Place:
     peers: tuple[str, ...] = ()
     to: Endpoint | None = None
     share: int = 0
+    known: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, Endpoint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ message: `repeat: 6` becomes `{at_least: 6, at_most: 6}`, a list of levels becom
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
     Field,
+    PrivateAttr,
     StrictBool,
     StrictInt,
     field_validator,
@@ -154,6 +156,7 @@ class Experiment(Part):
     covers: tuple[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9.]{1,31}$")], ...] = Field(
         (), description="Ids of the requirements it covers, for example SKA1"
     )
+    _folder: Path | None = PrivateAttr(None)
 
     @field_validator("experiment")
     @classmethod
@@ -181,6 +184,17 @@ class Experiment(Part):
         if len(value) > 1 and (None in names or len(set(names)) < len(names)):
             raise ValueError("several entries need 'phase: NAME' each, and no name twice")
         return value
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its file lies, and the programs beside it; None where that is not known."""
+        return self._folder
+
+    def lying_in(self, folder: Path) -> Self:
+        """The same with the folder of its file."""
+        found = self.model_copy()
+        found._folder = folder
+        return found
 
     @property
     def claims(self) -> dict[str, Claim]:

@@ -11,11 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import Any
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
+from steelyard.model.program import SCRIPT, mentioned, parted
+from steelyard.model.reference import Unfilled
 from steelyard.model.trial import Cell
 from steelyard.model.uses import Recover, ServiceUse, WorkloadUse
+
+_SPANS = ("trial", "cell", "run")
 
 
 def deployment(use: ServiceUse, cell: Cell) -> str | None:
@@ -25,8 +30,25 @@ def deployment(use: ServiceUse, cell: Cell) -> str | None:
     """
     if use.keep == "trial":
         return None
-    asked = substitute(use.asked(), cell.parameters)
-    return json.dumps([cell.key if use.keep == "cell" else "", asked], sort_keys=True, default=str)
+    return json.dumps(
+        [cell.key if use.keep == "cell" else "", wanted(use, cell)], sort_keys=True, default=str
+    )
+
+
+def wanted(use: ServiceUse, cell: Cell) -> dict[str, Any]:
+    """All that a cell wants of a service. Raises ExpressionError.
+
+    `${…}` of a script is the shell's, which has the parameters as variables: those that it names count.
+    """
+    asked = use.asked()
+    options, script = parted(asked["options"])
+    found: dict[str, Any] = substitute({**asked, "options": options}, Unfilled(cell.parameters))
+    return {**found, SCRIPT: script, "seen": mentioned(script, cell.parameters)}
+
+
+def outlives(use: ServiceUse, other: ServiceUse) -> bool:
+    """Whether one service is kept longer than another."""
+    return _SPANS.index(use.keep) > _SPANS.index(other.keep)
 
 
 def preparing(experiment: Experiment) -> tuple[WorkloadUse, ...]:
@@ -65,4 +87,5 @@ def restriction(experiment: Experiment, count: int) -> str:
 
 
 def _binds(use: ServiceUse) -> bool:
-    return use.keep == "cell" or (use.keep == "run" and "${" in json.dumps(use.asked(), default=str))
+    varies = bool(parted(use.options)[1]) or "${" in json.dumps(use.asked(), default=str)
+    return use.keep == "cell" or (use.keep == "run" and varies)

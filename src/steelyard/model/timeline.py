@@ -41,7 +41,11 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     do: str = Field(description="The event's name; `steelyard catalog` lists them")
-    during: str | None = Field(None, description="The phase that it belongs to; the first measured one")
+    during: str | None = Field(
+        None,
+        description="The phase that it belongs to; by default the first measured one. An only entry of "
+        "`workload` without a phase is `run`",
+    )
     at: Duration | None = Field(None, description="So long after the phase began")
     every: Duration | None = Field(None, description="Again after each so long, until the phase ends")
     when: str | None = Field(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from steelyard.model.part import Part
+from steelyard.model.wrap import Wrap
 from steelyard.units import Duration
 
 
@@ -14,7 +15,7 @@ def widened_workload(value: object) -> object:
     """Options stand beside Steelyard's own keys in the file; they are parted here."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    keys = ("use", "phase", "measured", "timeout", "on", "to", "copies", "ranks", "launcher")
+    keys = ("use", "phase", "measured", "timeout", "on", "to", "copies", "ranks", "launcher", "wrap")
     own = {key: value[key] for key in keys if key in value}
     rest = {key: item for key, item in value.items() if key not in own}
     return {**own, "options": rest}
@@ -40,11 +41,15 @@ class WorkloadUse(Part):
     launcher: str | None = Field(
         None, description="What starts ranks: mpirun, srun, jsrun, blaunch, pbsdsh; by default the site's"
     )
+    wrap: Wrap | None = Field(
+        None, description="What each copy is put under: cpus, memory_node, nice, image; each may be a level"
+    )
     options: dict[str, Any] = Field(default_factory=dict)
 
     def settings(self) -> dict[str, Any]:
         """What may hold `${…}` beside the options."""
-        return {key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None}
+        found = {key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None}
+        return found | ({"wrap": self.wrap.asked()} if self.wrap else {})
 
 
 class Role(Part):
@@ -90,7 +95,10 @@ class Save(Part):
 class ServiceUse(Part):
     """One entry of `services`: what is deployed before measuring, and where."""
 
-    use: str = Field(description="The service's name; `steelyard catalog` lists them")
+    use: str = Field(
+        description="The service's name; `steelyard catalog` lists them. With ${kind} it is a level, and "
+        "options that one kind alone has stand below its name, as redis: {save: true}"
+    )
     on: str = Field(description="Which hosts it runs on: a role, or some of it")
     grow_into: str | None = Field(None, description="Further hosts that it may take in while it is in use")
     keep: Literal["trial", "cell", "run"] = Field(
@@ -101,20 +109,25 @@ class ServiceUse(Part):
     )
     recover: Recover | None = Field(None, description="The snapshot with whose data it begins")
     save: Save | None = Field(None, description="Take a snapshot of its data at the end of its life")
+    wrap: Wrap | None = Field(
+        None,
+        description="What its servers are put under: cpus, memory_node, nice, image; each may be a level",
+    )
     options: dict[str, Any] = Field(default_factory=dict)
 
     def asked(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
         recover = self.recover.model_dump(by_alias=True) if self.recover else None
-        asked = {"on": self.on, "grow_into": self.grow_into, "options": self.options}
-        return asked | ({"recover": recover} if recover else {})
+        asked = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
+        wrap = {"wrap": self.wrap.asked()} if self.wrap else {}
+        return asked | wrap | ({"recover": recover} if recover else {})
 
 
 def widened_service(value: object) -> object:
     """As `widened_workload`."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    keys = ("use", "on", "grow_into", "keep", "open", "recover", "save")
+    keys = ("use", "on", "grow_into", "keep", "open", "recover", "save", "wrap")
     own = {key: value[key] for key in keys if key in value}
     return {**own, "options": {key: item for key, item in value.items() if key not in own}}
 

@@ -12,6 +12,7 @@ from steelyard.remote.vault import Runner
 
 _LAST_WORDS = 1200  # bytes of a log that go into a message
 _MOST, _LONGEST = 4, 400  # kinds of errors in a log that go into a message, and characters of each
+_ABSENT = 'for each; do [ -e "$each" ] || echo "$each"; done'
 _LOOKED_AT = 256 << 10  # bytes at the end of a log
 # A line of a log that calls itself an error, and what an exception says of itself below it.
 _COMPLAINT = re.compile(
@@ -42,6 +43,18 @@ def runner(host: Host, cwd: PurePosixPath, logs: Path, label: str, seconds: floa
         return await run_small(host, command, cwd=cwd, logs=logs, label=label, seconds=seconds)
 
     return run
+
+
+async def lacks(host: Host, command: Command, folder: object) -> str:
+    """A sentence for a file in the experiment's folder that a command names and a far host does not have."""
+    if host.shares_files or not folder:
+        return ""
+    named = [word for word in command.argv if word.startswith(f"{folder}/")]
+    missing = await host.capture(("sh", "-c", _ABSENT, "sh", *named)) if named else ""
+    if not missing:
+        return ""
+    where = f"{missing.splitlines()[0]} is not on {host.name}"
+    return f"{where}; keep the experiment in a directory that all hosts see, or copy the file there"
 
 
 def tail(path: Path, most: int = _LAST_WORDS) -> str:

@@ -12,13 +12,13 @@ class Listener:
     """One kind of port of a service, on each of its hosts.
 
     `what` it is for; `bound`: to its host's own address, to the host's loopback, to every address of the
-    host, or elsewhere, where another run has bound it; `asks`: what whoever connects must show, empty where
-    that is nothing; `encrypted`: `no`, `yes`, or where it is.
+    host, elsewhere, where another run has bound it, or chosen by the program itself; `asks`: what whoever
+    connects must show, empty where that is nothing; `encrypted`: `no`, `yes`, or where it is.
     """
 
     what: str
     asks: str
-    bound: Literal["host", "loopback", "everywhere", "elsewhere"] = "host"
+    bound: Literal["host", "loopback", "everywhere", "elsewhere", "chosen"] = "host"
     encrypted: str = "no"
 
     @property

@@ -15,6 +15,7 @@ _RANGE = range(20_000, 32_000)
 _TABLES = "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/dev/null; true"
 _LOCAL = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ", re.MULTILINE)
 _LISTENING = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:0000 (0A|07) ", re.MULTILINE)
+_WIDE = re.compile(r"^ *\d+: 0+:([0-9A-F]{4}) [0-9A-F]+:0000 0A ", re.MULTILINE)
 
 
 async def chosen_ports(hosts: Iterable[Host], first: int | None, count: int) -> tuple[int, ...]:
@@ -50,6 +51,11 @@ async def check_free(host: Host, ports: Iterable[int]) -> None:
 async def listening(host: Host) -> set[int]:
     """The ports on which something waits, by TCP or UDP."""
     return {int(port, 16) for port, _ in _LISTENING.findall(await _tables(host))}
+
+
+async def is_wide(host: Host, port: int) -> bool:
+    """Whether somebody listens on a port at every address of the host, not at one of them."""
+    return port in {int(number, 16) for number in _WIDE.findall(await _tables(host))}
 
 
 async def _tables(host: Host) -> str:

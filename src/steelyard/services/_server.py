@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self
@@ -27,7 +28,8 @@ class Server:
     """A server that was started. `exit` is set once it has ended.
 
     `turn` counts how often it was started; `expected` is set where its end was asked for, `frozen` while it
-    is stopped in the middle of its work.
+    is stopped in the middle of its work. `signal` asks it to end in good order, for which it has a `grace` in
+    seconds; `forced` is set where it did not.
     """
 
     host: Host
@@ -41,6 +43,9 @@ class Server:
     turn: int = 1
     expected: bool = False
     frozen: bool = False
+    signal: str = "TERM"
+    grace: float = _GRACE
+    forced: bool = False
     _watch: asyncio.Task[Exit] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,8 +94,7 @@ class Server:
         found = await asyncio.shield(self._watch)
         if self.expected:
             await asyncio.Event().wait()
-        how = f"with code {found.code}" if found.signal is None else f"by signal {found.signal}"
-        return f"{self.label} on {self.host.name} ({self.address}) ended {how}; {self.last_words()}"
+        return f"{self.label} on {self.host.name} ({self.address}) ended {how(found)}; {self.last_words()}"
 
     async def stop(self) -> None:
         """End it with everything below it, and wait for that."""
@@ -98,8 +102,18 @@ class Server:
         if self.exit is None:
             if self.frozen:
                 await self.thaw()  # or it could not end in good order
-            await self.process.kill(grace=_GRACE)
+            await self._ask_to_end()
+            self.forced = (await asyncio.shield(self._watch)).signal == signal.SIGKILL
         await self._watch
+
+    async def _ask_to_end(self) -> None:
+        """By the agent, whose own signal is SIGTERM; another one is sent before."""
+        grace = self.grace
+        if self.signal != "TERM":
+            await self._signal(self.signal)
+            await asyncio.wait([self._watch], timeout=grace)
+            grace = 0.0
+        await self.process.kill(grace=grace)
 
     async def kill(self) -> None:
         """End it by SIGKILL with all below it, as a crash would, and wait until it is gone."""
@@ -128,3 +142,8 @@ class Server:
                 wrong = complaints(path)
                 return (f"its log says: {wrong}\n" if wrong else "") + f"its log ends: {end}"
         return "its log is empty"
+
+
+def how(ended: Exit) -> str:
+    """Its end in words: `with code 3`."""
+    return f"with code {ended.code}" if ended.signal is None else f"by signal {ended.signal}"

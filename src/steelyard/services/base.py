@@ -12,21 +12,23 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
-from steelyard.model.snapshot import Snapshot
+from steelyard.model.metric import Mark
+from steelyard.model.reference import FOLDER
 from steelyard.model.tool import Tool
+from steelyard.model.wrap import Wrapped
 from steelyard.remote.base import Host
 from steelyard.remote.small import runner
 from steelyard.remote.tasks import first, tasks
 from steelyard.remote.vault import Runner
+from steelyard.remote.wrapping import kernel, wrapped
 from steelyard.services._access import Listener
 from steelyard.services._capabilities import (
     Growable,
@@ -40,7 +42,8 @@ from steelyard.services._capabilities import (
     Snapshottable,
     Vaults,
 )
-from steelyard.services._server import Server
+from steelyard.services._context import ServiceContext, Share
+from steelyard.services._server import Server, how
 
 __all__ = [
     "Growable",
@@ -70,46 +73,15 @@ class ServiceOptions(BaseModel):
 OptionsT = TypeVar("OptionsT", bound=ServiceOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What a service may use of a host, beside all else that runs there: cores, and bytes of memory."""
-
-    cores: int
-    memory: int
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceContext:
-    """What a service is given for its life.
-
-    `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
-    directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
-    `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
-    `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
-    too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
-    snapshot whose data it is to have.
-    """
-
-    name: str
-    hosts: tuple[Host, ...]
-    scratch: Mapping[str, PurePosixPath]
-    logs: Path
-    clients: tuple[str, ...]
-    password: str
-    within: float = 30.0
-    spare: tuple[Host, ...] = ()
-    shares: Mapping[str, Share] = field(default_factory=dict)
-    recovering: Snapshot | None = None
-
-
 class Service(ABC, Generic[OptionsT]):
     """Base of all services. The subclass's docstring says what it deploys, who may talk to it, its source.
 
     It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `within`, the
     seconds that it may take until it is ready; `elsewhere` when it runs nothing on its hosts, and so takes no
     part of them; `access`, all that it listens on and what that asks for; `examples`, option mappings for the
-    catalogue and the contract tests. It starts servers with `launch` and says in `answers` whether one does
-    its work. Methods raise HostError that names service and host.
+    catalogue and the contract tests; `verbatim` and `words` as of a workload; `unless`, what else to do where
+    it is refused for being open. It starts servers with `launch` and says in `answers` whether one does its
+    work. Methods raise HostError that names service and host.
     """
 
     options: ClassVar[type[ServiceOptions]] = ServiceOptions
@@ -117,11 +89,16 @@ class Service(ABC, Generic[OptionsT]):
     within: ClassVar[float] = 30.0
     elsewhere: ClassVar[bool] = False
     access: ClassVar[tuple[Listener, ...]] = ()
+    unless: ClassVar[str] = ""
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    verbatim: ClassVar[frozenset[str]] = frozenset()
+    words: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
         self.chosen, self.context = chosen, context
         self.servers: list[Server] = []
+        self.marks: list[Mark] = []  # of each trial that it serves
+        self.complaints: list[str] = []  # of how it ended, for the record
         self.took: dict[str, float] = {}  # seconds: `configure` before anything ran, `launch` until ready
         self._changed = asyncio.Event()
 
@@ -129,6 +106,11 @@ class Service(ABC, Generic[OptionsT]):
     def least_hosts(cls, chosen: OptionsT) -> int:  # noqa: ARG003 - most do with one
         """How many hosts it needs at least, with these options."""
         return 1
+
+    @classmethod
+    def own_names(cls, options: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 - most have none
+        """What `${self.…}` may name in these options, as they stand in the file."""
+        return ()
 
     async def configure(self) -> None:
         """Choose ports, make directories, write configuration. Nothing runs yet."""
@@ -140,6 +122,15 @@ class Service(ABC, Generic[OptionsT]):
     @abstractmethod
     async def answers(self, server: Server) -> bool:
         """Whether a server does its work now, by its own word; asked again and again until it is."""
+
+    def awaited(self, server: Server) -> str:
+        """What `answers` waits for, in words, where that is not plain."""
+        return ""
+
+    @property
+    def patience(self) -> float:
+        """Seconds until it must be ready."""
+        return self.context.within
 
     @abstractmethod
     def endpoint(self) -> Endpoint:
@@ -157,6 +148,17 @@ class Service(ABC, Generic[OptionsT]):
     async def ready(self) -> None:
         """Wait until every server answers. Raises HostError with the last lines of its log."""
         await asyncio.gather(*(self._until_it_answers(server) for server in self.servers))
+
+    async def conditions(self) -> list[Wrapped]:
+        """What its servers were put under on each host, by the kernel's word; of several, of the last."""
+        if not self.context.wrap.any:
+            return []
+        hosts = {server.host.name: server.host for server in self.servers}
+        found = await asyncio.gather(*(kernel(host, self.scratch(host)) for host in hosts.values()))
+        return [
+            Wrapped(f"service {self.context.name} on {name}", self.context.wrap, got)
+            for name, got in zip(hosts, found, strict=True)
+        ]
 
     async def settled(self) -> bool:
         """Whether all servers that should live do their work, and nothing moves between them."""
@@ -210,8 +212,10 @@ class Service(ABC, Generic[OptionsT]):
 
     async def launch(self, host: Host, label: str, command: Command, *, address: str, port: int) -> Server:
         """Start one server on a host. Its output goes to the record as `<host>-<label>.log` and `.err`."""
+        scratch, folder = self.scratch(host), self.context.known.get(FOLDER)
+        command = await wrapped(host, command, self.context.wrap, scratch, folder)
         server = await Server.start(
-            host, label, command, cwd=self.scratch(host), logs=self.context.logs, address=address, port=port
+            host, label, command, cwd=scratch, logs=self.context.logs, address=address, port=port
         )
         self.servers.append(server)
         self._changed.set()
@@ -261,11 +265,14 @@ class Service(ABC, Generic[OptionsT]):
     async def _until_it_answers(self, server: Server) -> None:
         what = f"service {self.context.name}: {server.label} on {server.host.name} ({server.address})"
         try:
-            async with asyncio.timeout(self.context.within):
+            async with asyncio.timeout(self.patience):
                 while not await self.answers(server):
                     if server.exit is not None:
-                        raise HostError(f"{what} ended before it was ready; {server.last_words()}")
+                        raise HostError(
+                            f"{what} ended {how(server.exit)} before it was ready; {server.last_words()}"
+                        )
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            message = f"{what} was not ready within {self.context.within:g} s; {server.last_words()}"
+            waiting = f", waiting for {text}" if (text := self.awaited(server)) else ""
+            message = f"{what} was not ready within {self.patience:g} s{waiting}; {server.last_words()}"
             raise HostError(message) from None

@@ -14,18 +14,24 @@ from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, names_in
 from steelyard.model.metric import Metric
+from steelyard.model.program import SCRIPT, parted
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bound_options, workload_class
 from steelyard.spec.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.computed import computed_faults
+from steelyard.spec.deploying import ServiceChecker
 from steelyard.spec.find import repeat_faults, search_faults
 from steelyard.spec.keeping import keeping_faults
+from steelyard.spec.kinds import kind_faults, option_path, variants
 from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_metrics
 from steelyard.spec.placing import PlacingChecker
+from steelyard.spec.references import References, own_names
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.spec.timeline import TimelineChecker
+
+_PLACING = frozenset({"on", "grow_into", "copies", "ranks", "wrap"})
 
 
 class Checker:
@@ -49,7 +55,9 @@ class Checker:
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
         self.placing = PlacingChecker(experiment)
+        self.services = ServiceChecker(experiment, self.placing.exists)
         self.timeline = TimelineChecker(experiment)
+        self.references = References(experiment)
 
     def faults(self) -> Iterator[Fault]:
         """All faults, in no particular order."""
@@ -66,6 +74,7 @@ class Checker:
         if self.broken.isdisjoint({"roles", "services"}):
             for name in self.experiment.services:
                 yield from self._service(name)
+            yield from self.references.services()
             for index in range(len(self.experiment.timeline)):
                 yield from self._event(index)
             if "timeline" not in self.broken:
@@ -119,6 +128,16 @@ class Checker:
             hint = did_you_mean(name, self.experiment.parameters)
             yield Fault(path, f"'{name}' is not a parameter{hint}{self._parameters(hint)}")
 
+    def _named(self, path: Path, name: str, own: tuple[str, ...] = ()) -> Iterator[Fault]:
+        """A name in options: of a parameter, or a reference, which nothing but options can hold."""
+        if name in own and name not in self.experiment.parameters:
+            return
+        placing = not _PLACING.isdisjoint(path)
+        if "." not in name or placing:
+            yield from self._name(path, name)
+        elif self.broken.isdisjoint({"roles", "services"}):
+            yield from self.references.fault(path, name, own)
+
     def _parameters(self, hint: str) -> str:
         if hint:
             return ""
@@ -138,16 +157,28 @@ class Checker:
             yield Fault(("where",), "where: no combination of levels satisfies it, so nothing would be run")
 
     def _service(self, name: str) -> Iterator[Fault]:
-        use = self.experiment.services[name]
-        may_vary = {"on": use.on, "grow_into": use.grow_into, **use.options}
-        yield from self._in_cells(("services", name), may_vary, partial(self.placing.service, name))
+        use, path = self.experiment.services[name], ("services", name)
+        own = own_names(use, self.experiment)
+        options, _ = parted(use.options) if own else (use.options, "")
+        for one in variants(use, self.experiment) if own else ():
+            place = option_path(use, one.use, (SCRIPT,))
+            yield from self.references.in_script((*path, *place), one.options.get(SCRIPT), own)
+        for fault in kind_faults(use, self.experiment) if self.named else ():
+            yield Fault((*path, *fault.path), fault.message, fault.at_key)
+        may_vary = {"use": use.use, "on": use.on, "grow_into": use.grow_into, **options}
+        may_vary |= {"wrap": use.wrap.asked()} if use.wrap else {}
+        yield from self._in_cells(path, may_vary, partial(self.services.service, name), own)
 
     def _event(self, index: int) -> Iterator[Fault]:
         may_vary = self.experiment.timeline[index].options
         yield from self._in_cells(("timeline", index), may_vary, partial(self.timeline.entry, index))
 
     def _in_cells(
-        self, path: Path, tree: Mapping[str, Any], look: Callable[[Cell], Iterable[Fault]]
+        self,
+        path: Path,
+        tree: Mapping[str, Any],
+        look: Callable[[Cell], Iterable[Fault]],
+        own: tuple[str, ...] = (),
     ) -> Iterator[Fault]:
         """A part whose tree names what is no parameter, or that does not fit in some cell; each key once."""
         try:
@@ -155,11 +186,12 @@ class Checker:
         except ExpressionError as error:
             yield Fault((*path, *error.path), error.message)
             return
-        unknown = [fault for place, of in named for fault in self._name((*path, *place), of)]
-        if unknown or (named and not self.cells):
+        unknown = [fault for place, of in named for fault in self._named((*path, *place), of, own)]
+        varies = any("." not in of for _, of in named)
+        if unknown or (varies and not self.cells):
             yield from unknown if self.named else ()
             return
-        cells = self._tried() if named else (self._any_cell(),)
+        cells = self._tried() if varies else (self._any_cell(),)
         yield from _each_once(fault for cell in cells for fault in look(cell))
 
     def _workload(self, index: int) -> Iterator[Fault]:
@@ -177,9 +209,11 @@ class Checker:
         except ExpressionError as error:
             yield Fault((*path, *error.path), f"{error.message}")
             return
-        unknown = [fault for place, name in named for fault in self._name((*path, *place), name)]
+        unknown = [fault for place, name in named for fault in self._named((*path, *place), name)]
         if self.named:
             yield from unknown
+        for key in kind.verbatim & use.options.keys():
+            yield from self.references.in_script((*path, key), use.options[key])
         sound = not unknown and not self.guessed and bool(self.cells)
         tried = self._tried() if sound else (self._any_cell({name for _, name in named}),)
         yield from self._options(use, path, tried, sound=sound)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.errors import PlugInError, UnknownName, UsageError
+from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import preparing
 from steelyard.model.uses import ServiceUse
-from steelyard.spec.bind import service_class
+from steelyard.spec.bind import are
 from steelyard.spec.sentences import Fault
 from steelyard.spec.timeline import phase_of
 
@@ -18,19 +18,19 @@ _RESIZE = ("grow", "shrink")
 def keeping_faults(experiment: Experiment) -> Iterator[Fault]:
     """All that can be told without a site."""
     for name, use in experiment.services.items():
-        for fault in _of_service(use):
+        for fault in _of_service(use, experiment):
             yield Fault(("services", name, *fault.path), fault.message)
     if experiment.reset == "snapshot":
         yield from _of_reset(experiment)
 
 
-def _of_service(use: ServiceUse) -> Iterator[Fault]:
+def _of_service(use: ServiceUse, experiment: Experiment) -> Iterator[Fault]:
     places = {"recover": use.recover and use.recover.place, "save": use.save and use.save.into}
     keys = {"recover": "from", "save": "into"}
     for key in ("recover", "save"):
         if getattr(use, key) is None:
             continue
-        if not _can_keep(use):
+        if not _can_keep(use, experiment):
             yield Fault((key,), f"{key}: service {use.use} cannot keep snapshots of its data")
         place = places[key]
         if place and "${" not in place and (wrong := _no_place(place)):
@@ -40,7 +40,7 @@ def _of_service(use: ServiceUse) -> Iterator[Fault]:
 
 
 def _of_reset(experiment: Experiment) -> Iterator[Fault]:
-    if not any(_can_keep(use) for use in experiment.services.values()):
+    if not any(_can_keep(use, experiment) for use in experiment.services.values()):
         yield Fault(("reset",), "reset: 'snapshot' needs a service that can keep snapshots of its data")
     prepared = {use.phase for use in preparing(experiment)}
     for index, entry in enumerate(experiment.timeline):
@@ -57,13 +57,10 @@ def _of_reset(experiment: Experiment) -> Iterator[Fault]:
             yield Fault(("timeline", index, "do"), message)
 
 
-def _can_keep(use: ServiceUse) -> bool:
+def _can_keep(use: ServiceUse, experiment: Experiment) -> bool:
     from steelyard.services.base import Snapshottable
 
-    try:
-        return issubclass(service_class(use.use), Snapshottable)
-    except (UnknownName, PlugInError):
-        return True  # that has been said where it is deployed
+    return are(Snapshottable, use, experiment)
 
 
 def _no_place(place: str) -> str:

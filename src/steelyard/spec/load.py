@@ -19,7 +19,7 @@ def load(path: Path) -> tuple[Experiment, str]:
     """The experiment in a file, and the file's text. Raises SpecError with every problem, UsageError."""
     data = content(path, hint="`steelyard init` writes a first one")
     source = read_bytes(data, str(path))
-    return checked_source(source), data.decode("utf-8")
+    return checked_source(source).lying_in(path.absolute().parent), data.decode("utf-8")
 
 
 def checked_source(source: Source) -> Experiment:

@@ -8,6 +8,7 @@ from pathlib import Path
 from steelyard.errors import UnknownName
 from steelyard.model.space import cells
 from steelyard.model.tool import Tool
+from steelyard.model.wrap import TOOLS
 from steelyard.plugins import names
 from steelyard.spec.bind import service_class, tools_of, workload_class
 from steelyard.spec.load import load
@@ -21,8 +22,8 @@ def all_tools() -> list[Tool]:
 
 
 def installable_names() -> list[str]:
-    """The tools, and the workloads and services that need them."""
-    return sorted({*(tool.name for tool in all_tools()), *(entry for entry, _ in _entries())})
+    """The tools, those of `wrap` among them, and the workloads and services that need some."""
+    return sorted({*(tool.name for tool in (*all_tools(), *TOOLS)), *(entry for entry, _ in _entries())})
 
 
 def tools_named(name: str) -> list[Tool]:
@@ -32,9 +33,9 @@ def tools_named(name: str) -> list[Tool]:
     """
     if name.endswith((".yaml", ".yml")) or Path(name).is_file():
         experiment, _ = load(Path(name))
-        return _distinct(tool for cell in cells(experiment, seed=1) for tool in tools_of(experiment, cell))
+        return _distinct(tool for cell in cells(experiment, seed=1) for tool in tools_of(experiment, [cell]))
     entries = [needs for entry, needs in _entries() if entry == name]
-    tools = [tool for tool in all_tools() if tool.name == name]
+    tools = [tool for tool in (*all_tools(), *TOOLS) if tool.name == name]
     if not entries and not tools:
         raise UnknownName("tool, workload or service", name, installable_names(), hint=_HINT)
     return _distinct([*tools, *(tool for needs in entries for tool in needs)])

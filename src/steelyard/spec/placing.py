@@ -8,15 +8,17 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
+from steelyard.errors import UnknownName, UsageError, did_you_mean
 from steelyard.launchers import launchers
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, names_in, substitute
 from steelyard.model.roles import Claim, Count, Selection, needed
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
+from steelyard.model.wrap import Conditions
 from steelyard.plugins import names
-from steelyard.spec.bind import can_grow, service_class, workload_class
+from steelyard.spec.bind import workload_class
+from steelyard.spec.kinds import variants
 from steelyard.spec.sentences import Fault, Path, faults
 from steelyard.workloads.base import ANY_SERVICE
 
@@ -70,6 +72,11 @@ def _count(value: object) -> Copies:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_COPIES:
         raise UsageError(f"{value!r} is neither a number from 1 to {MOST_COPIES:,} nor 'cores'")
     return value
+
+
+def conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
+    """What processes of an entry are put under in a cell. Raises UsageError, ExpressionError."""
+    return Conditions.of(use.wrap, levels)
 
 
 def claims_of(experiment: Experiment, cells: Iterable[Cell]) -> dict[str, Claim]:
@@ -136,7 +143,7 @@ def option_faults(model: type[BaseModel], options: Mapping[str, Any]) -> list[Fa
 
 
 class PlacingChecker:
-    """Looks for faults in roles, services, and in where workloads run."""
+    """Looks for faults in roles, and in where workloads run."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -160,61 +167,6 @@ class PlacingChecker:
         if len(takers) > 1:
             yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' does")
 
-    def service(self, name: str, cell: Cell) -> Iterator[Fault]:
-        """What is wrong with a service in a cell: its name, its options, hosts that are not there."""
-        use = self.experiment.services[name]
-        told = f", with {cell.key}" if "${" in str(use.asked()) else ""
-        for fault in (*self._service_options(use, cell), *self._service_hosts(use, cell)):
-            message = fault.message + ("" if fault.at_key or fault.path == ("use",) else told)
-            yield Fault(("services", name, *fault.path), message, fault.at_key)
-
-    def _service_options(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
-        try:
-            kind = service_class(use.use)
-            options = substitute(use.options, cell.parameters)
-            wrong = option_faults(kind.options, options)
-            yield from wrong or self._too_few(
-                use, cell, kind.least_hosts(kind.options.model_validate(options))
-            )
-        except (UnknownName, PlugInError) as error:
-            yield Fault(("use",), error.message)
-        except ExpressionError as error:
-            yield Fault(error.path, error.message)
-        except UsageError:
-            return  # of its hosts, which are looked at beside this
-        else:
-            if use.grow_into is not None and not can_grow(kind):
-                yield Fault(("grow_into",), f"grow_into: service {use.use} cannot grow while it is in use")
-
-    def _service_hosts(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
-        try:
-            on, spare = service_hosts(use, cell.parameters)
-        except ExpressionError as error:
-            yield Fault(error.path, error.message)
-        except UsageError as error:
-            yield Fault(("on",), f"on: {error.message}")
-        else:
-            yield from self._found(on, "on")
-            if spare is not None:
-                yield from self._found(spare, "grow_into")
-                if spare.overlaps(on):
-                    yield Fault(
-                        ("grow_into",), f"grow_into: '{spare}' has hosts of '{on}', where it is already"
-                    )
-
-    def _too_few(self, use: ServiceUse, cell: Cell, least: int) -> Iterator[Fault]:
-        count = hosts_picked(self.experiment, service_hosts(use, cell.parameters)[0])
-        if count is not None and count < least:
-            yield Fault(
-                ("on",), f"on: {use.use} with these options needs {least} hosts, '{use.on}' has {count}"
-            )
-
-    def _found(self, selection: Selection, key: str) -> Iterator[Fault]:
-        try:
-            self._exists(selection)
-        except UsageError as error:
-            yield Fault((key,), f"{key}: {error.message}")
-
     def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What can be told without levels: names in `${…}` are not looked at here."""
         if use.launcher is not None and use.launcher not in launchers():
@@ -223,7 +175,8 @@ class PlacingChecker:
         if use.to is None:
             return
         if use.to in self.experiment.services:
-            yield from self._talks(use, self.experiment.services[use.to].use, (*path, "to"))
+            for service in variants(self.experiment.services[use.to], self.experiment):
+                yield from self._talks(use, service.use, (*path, "to"))
             return
         yield Fault((*path, "to"), f"to: {no_service(use.to, self.experiment)}")
 
@@ -241,7 +194,7 @@ class PlacingChecker:
     def in_cell(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
         """Whether the entry finds its hosts in a cell."""
         told = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
-        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks)):
+        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks), ("wrap", conditions)):
             try:
                 read(use, cell.parameters)
             except ExpressionError as error:
@@ -250,9 +203,10 @@ class PlacingChecker:
                 yield Fault((*path, key), f"{key}: {error.message}{told}")
 
     def _on(self, use: WorkloadUse, levels: Mapping[str, Scalar]) -> None:
-        self._exists(_selection(use, levels, self.experiment))
+        self.exists(_selection(use, levels, self.experiment))
 
-    def _exists(self, found: Selection) -> None:
+    def exists(self, found: Selection) -> None:
+        """Raises UsageError where a selection picks what is not there, as far as that can be told."""
         if found.role not in self.experiment.claims:
             raise UsageError(self._no_role(found.role))
         if self.experiment.roles and (size := self._size(found.role)):

@@ -7,20 +7,26 @@ from typing import Any
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import Expression, ExpressionError, substitute
+from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import event_class, service_class
+from steelyard.spec.bind import are, event_class, event_options
 from steelyard.spec.placing import hosts_picked, no_service, option_faults, service_hosts
 from steelyard.spec.sentences import Fault
 
+ONLY = "run"
+"""What an only entry of `workload` is called that has no `phase`."""
+
 
 def phase_of(entry: Entry, experiment: Experiment) -> WorkloadUse | None:
-    """The entry of `workload` during which an event fires; None when there is none of that name."""
+    """The entry of `workload` during which an event fires; None when there is none of that name.
+
+    An only entry without a name of its own is `run`.
+    """
     if entry.during is None:
         return next((use for use in experiment.workload if use.measured), experiment.workload[0])
-    return next((use for use in experiment.workload if use.phase == entry.during), None)
+    return next((use for use in experiment.workload if entry.during == (use.phase or ONLY)), None)
 
 
 class TimelineChecker:
@@ -39,8 +45,8 @@ class TimelineChecker:
 
     def _phase(self, entry: Entry) -> Iterator[Fault]:
         if phase_of(entry, self.experiment) is None:
-            phases = [use.phase for use in self.experiment.workload if use.phase]
-            there = f"; phases are {', '.join(phases)}" if phases else "; no entry of workload has a 'phase'"
+            phases = [use.phase or ONLY for use in self.experiment.workload]
+            there = f"; phases are {', '.join(phases)}"
             hint = did_you_mean(str(entry.during), phases) or there
             yield Fault(("during",), f"during: there is no phase '{entry.during}'{hint}")
 
@@ -60,7 +66,7 @@ class TimelineChecker:
     def _event(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
         try:
             kind = event_class(entry.do)
-            options = substitute(entry.options, cell.parameters)
+            options = event_options(entry, cell)
         except (UnknownName, PlugInError) as error:
             yield Fault(("do",), f"do: {error.message}")
             return
@@ -77,14 +83,13 @@ class TimelineChecker:
         if use is None:
             yield Fault(("service",), f"service: {no_service(service, self.experiment)}")
             return
-        try:
-            able = issubclass(service_class(use.use), capability)
-        except (UnknownName, PlugInError):
-            return  # that has been said where it is deployed
-        if not able:
+        if not are(capability, use, self.experiment):
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
+        elif use.wrap and use.wrap.image:
+            told = f"service: '{service}' runs in an image, where no event reaches it; leave out 'image'"
+            yield Fault(("service",), told)
         elif event == "grow" and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; give it 'grow_into'")
 
@@ -107,7 +112,4 @@ class TimelineChecker:
     def _tells(self, name: str) -> bool:
         from steelyard.services.base import Metered
 
-        try:
-            return issubclass(service_class(self.experiment.services[name].use), Metered)
-        except (UnknownName, PlugInError):
-            return True  # that has been said where it is deployed
+        return are(Metered, self.experiment.services[name], self.experiment)

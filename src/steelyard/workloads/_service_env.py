@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from steelyard.model import reference
 from steelyard.model.command import Command, Endpoint, Place
 
 PASSWORD = "STEELYARD_SERVICE_PASSWORD"  # noqa: S105 - the name of a variable
@@ -37,15 +38,18 @@ exec "$@"
 
 
 def pointed(command: Command, place: Place) -> Command:
-    """The command with all that it must know of `place.to`; as it is where there is no service.
+    """The command with all that it must know of `place.to`, and of all other services and roles.
 
     `STEELYARD_CORES` is how many cores are the program's own beside what runs on the same host.
     """
     to = place.to
+    more, passwords = reference.credentials(place.named)
+    others = {**reference.variables(place.known), **more}
     if to is None:
-        return command
-    env = {"STEELYARD_CORES": str(place.share or place.cores), "SCRATCH": str(place.scratch), **variables(to)}
-    secrets = {PASSWORD: to.password} if to.password else {}
+        return replace(command, env={**others, **command.env}, secrets={**passwords, **command.secrets})
+    own = {"STEELYARD_CORES": str(place.share or place.cores), "SCRATCH": str(place.scratch)}
+    env = {**others, **own, **variables(to)}
+    secrets = {**passwords, **({PASSWORD: to.password} if to.password else {})}
     told = replace(command, env={**env, **command.env}, secrets={**secrets, **command.secrets})
     return _with_cqlshrc(told, place, to) if to.facts.get("protocol") == "cql" else told
 

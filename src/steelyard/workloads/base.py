@@ -43,7 +43,8 @@ class Workload(ABC, Generic[OptionsT]):
     - `needs`: the tools that must be on the host;
     - `covers`: ids of published requirements (`SKA1`);
     - `examples`: option mappings that are valid and quick, for the catalogue and the contract tests;
-    - `verbatim`: options in which `${…}` is left alone, as in a shell script;
+    - `verbatim`: options in which `${…}` is the shell's, but for `${kv.port}` and the like;
+    - `words`: options that are a program with its arguments: one that lies beside the experiment is found;
     - `talks_to`: the services that it can be pointed at with `to:` (then `Place.to` is set), empty if none,
       `ANY_SERVICE` if it does not matter which;
     - `failures`: what a copy that fails costs, where several run: the `trial`, or it is a `count`, the metric
@@ -57,6 +58,7 @@ class Workload(ABC, Generic[OptionsT]):
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     verbatim: ClassVar[frozenset[str]] = frozenset()
+    words: ClassVar[frozenset[str]] = frozenset()
     talks_to: ClassVar[frozenset[str]] = frozenset()
     failures: ClassVar[Literal["trial", "count"]] = "trial"
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.command import Command, Output, Phase, Place
 from steelyard.model.metric import Metric, Reading
-from steelyard.model.paths import Absolute, ScratchOrAbsolute
-from steelyard.model.trial import Scalar
+from steelyard.model.paths import ScratchOrAbsolute
+from steelyard.model.program import Program
 from steelyard.model.unit import base_unit
 from steelyard.workloads._figures import Source, figure, steps
 from steelyard.workloads._service_env import pointed
@@ -83,25 +83,12 @@ class Figure(Options):
         return value
 
 
-class CommandOptions(Options):
-    """`run`: the program and its arguments; or `script`: lines for `sh -eu`."""
+class CommandOptions(Program, Options):
+    """A program, and what its figures are."""
 
-    run: tuple[str, ...] | None = Field(None, description="Program and arguments; no shell reads them")
-    script: str | None = Field(None, description="Lines for sh -eu; parameters are its environment variables")
-    env: dict[str, str] = Field(default_factory=dict, description="Environment variables to set")
     stdin: str | None = Field(None, description="Text to feed")
     directory: ScratchOrAbsolute = Field("scratch", description="Where it runs: scratch, or an absolute path")
-    cwd: Absolute | None = Field(
-        None, description="A directory that is there on every host, to run in instead of its scratch"
-    )
     metrics: dict[str, Figure] = Field(default_factory=dict, description="Figures to find in its output")
-
-    @field_validator("run", mode="before")
-    @classmethod
-    def _listed(cls, value: object) -> object:
-        if isinstance(value, str):
-            raise ValueError(f"it is a list: [{', '.join(value.split()[:4])}]; for shell lines use 'script'")
-        return [_argument(part) for part in value] if isinstance(value, list | tuple) else value
 
     @field_validator("metrics")
     @classmethod
@@ -113,14 +100,6 @@ class CommandOptions(Options):
                 raise ValueError(f"metric '{name}' is measured anyway; choose another name")
         return value
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if (self.run is None) == (self.script is None):
-            raise ValueError("give 'run: [program, argument, …]' or 'script: |', one of them")
-        if self.run is not None and not (self.run and self.run[0]):
-            raise ValueError("run: it needs a program")
-        return self
-
 
 class CommandWorkload(Workload[CommandOptions]):
     """Any program: its elapsed time, CPU time and peak memory, and figures found in its output.
@@ -131,7 +110,11 @@ class CommandWorkload(Workload[CommandOptions]):
     accounts it (getrusage(2), ru_maxrss). Where that may be the memory of what started the program, such as a
     shell that waited for a common start, it is shown as `≤ 3.9 MiB`.
 
-    With `to:` it finds that service by its environment: STEELYARD_SERVICE_ADDRESS, _PORT, _USER and
+    It finds every service and role by its environment (STEELYARD_KV_ADDRESS, _PORT and _ENDPOINT for a
+    service `kv`) and by `${kv.port}` and `${kv.address}` in `run`, `script`, `env` and `stdin`. A program or
+    script in `run` that lies beside the experiment file is found there; `${experiment.dir}` is that folder.
+
+    With `to:` it finds that service by its environment, too: STEELYARD_SERVICE_ADDRESS, _PORT, _USER and
     _PASSWORD, what the service tells in capitals (CONTACT_NAMES and NODE_PORT of a ring of Cassandra), and
     CQLSHRC where it speaks CQL. STEELYARD_CORES is how many cores are its own beside the service, SCRATCH its
     scratch.
@@ -140,6 +123,7 @@ class CommandWorkload(Workload[CommandOptions]):
     options = CommandOptions
     talks_to = frozenset({ANY_SERVICE})
     verbatim: ClassVar[frozenset[str]] = frozenset({"script"})
+    words: ClassVar[frozenset[str]] = frozenset({"run"})
     examples = (
         {"run": ["sleep", "0.01"]},
         {
@@ -156,13 +140,8 @@ class CommandWorkload(Workload[CommandOptions]):
 
     def command(self, place: Place) -> Command:
         """The program, with RAW and (for a script) the parameters in its environment."""
-        env = {"RAW": str(place.raw), **self.chosen.env}
-        cwd = PurePosixPath(self.chosen.cwd) if self.chosen.cwd else None
-        argv = self.chosen.run or ()
-        if self.chosen.script is not None:
-            env = {**{name: _plain(level) for name, level in self.levels.items()}, **env}
-            argv = ("sh", "-eu", "-c", self.chosen.script)
-        return pointed(Command(argv, env, cwd, self.chosen.stdin), place)
+        command = self.chosen.command(self.levels, {"RAW": str(place.raw)})
+        return pointed(replace(command, stdin=self.chosen.stdin), place)
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """The one command, and the files that figures are read from."""
@@ -182,15 +161,3 @@ class CommandWorkload(Workload[CommandOptions]):
     def directory(self) -> str:
         """The option of that name."""
         return self.chosen.directory
-
-
-def _argument(part: object) -> object:
-    """Numbers may stand bare in the list: `[sleep, 0.1]`."""
-    return str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part
-
-
-def _plain(level: Scalar) -> str:
-    """A level as a shell script sees it."""
-    if level is None:
-        return ""
-    return str(level).lower() if isinstance(level, bool) else str(level)

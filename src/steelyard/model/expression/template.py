@@ -40,7 +40,7 @@ class Template:
 
     @property
     def names(self) -> frozenset[str]:
-        """The parameters that its expressions ask for."""
+        """What its expressions ask for: parameters, and references such as `kv.port`."""
         return frozenset().union(*(piece.names for piece in self.pieces if isinstance(piece, Expression)))
 
     def value(self, names: Names) -> Value:
@@ -66,7 +66,7 @@ def _pieces(text: str, quantity: Quantity | None) -> Iterator[str | Expression]:
         inside = _INSIDE.match(text, opening.end())
         if inside is None:
             raise ExpressionError("'${' is never closed; write '$${' for a plain '${'", opening.start() + 1)
-        yield Expression.parse(inside[0][:-1], quantity, offset=opening.end())
+        yield Expression.parse(inside[0][:-1], quantity, offset=opening.end(), dotted=True)
         done = inside.end()
     if done < len(text) or not text:
         yield text[done:]

@@ -70,7 +70,9 @@ def _repetitions(repeat: Mapping[str, Any]) -> str:
 def _workloads(entries: Any) -> str:
     entries = entries if isinstance(entries, list) else [entries] if entries else []
     return "; ".join(
-        f"{entry.get('use', '')}: {_pairs(entry.get('options') or {})}"
+        ", ".join(
+            filter(None, (f"{entry.get('use', '')}: {_pairs(entry.get('options') or {})}", _under(entry)))
+        )
         if isinstance(entry, dict)
         else str(entry)
         for entry in entries
@@ -84,14 +86,21 @@ def _services(record: RunRecord) -> Iterator[str]:
     for name, use in (record.design.get("services") or {}).items():
         options = _pairs(use.get("options") or {})
         what = f"{name}: {use.get('use')} on {use.get('on')}, kept for the {use.get('keep')}"
-        yield ", ".join(filter(None, (what, options, open_to.get(name, ""))))
+        yield ", ".join(filter(None, (what, options, _under(use), open_to.get(name, ""))))
+
+
+def _under(entry: Mapping[str, Any]) -> str:
+    """The conditions of `wrap`."""
+    asked = {key: value for key, value in (entry.get("wrap") or {}).items() if value is not None}
+    return f"under {_pairs(asked)}" if asked else ""
 
 
 def _openness(line: Mapping[str, Any]) -> str:
     """Of a service that asks for no password: to whom it is open, and where others were when it began."""
     shared = line.get("shared")
     where = f"; others work on {', '.join(map(str, shared))}" if isinstance(shared, list) and shared else ""
-    return f"no password, open to {line['unauthenticated']}{where}"
+    at = f"; it listens on {line['bound']}" if line.get("bound") else ""
+    return f"no password, open to {line['unauthenticated']}{at}{where}"
 
 
 def _event(entry: Mapping[str, Any]) -> str:

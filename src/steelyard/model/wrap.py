@@ -1,0 +1,238 @@
+"""Conditions that one process can be put under: `wrap: {cpus: 0-3, memory_node: 0, nice: 5, image: …}`.
+
+Each is a program before the command (taskset, numactl, nice, podman or apptainer), and each may be a level;
+null leaves it out. What the kernel then says of the process is kept, and compared with what was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import Field, StrictInt
+
+from steelyard.errors import UsageError
+from steelyard.model.command import Command
+from steelyard.model.expression import substitute
+from steelyard.model.metric import Mark
+from steelyard.model.part import Part
+from steelyard.model.tool import Tool
+
+TOLD = ".steelyard-kernel"
+"""The file in the scratch of a process that holds what the kernel said of it."""
+
+MOST_NODE = 1 << 16
+# Written by the process itself before it becomes the program, so that no program is too short to be seen.
+_TELL = (
+    '{ cat "/proc/$$/status" "/proc/$$/stat"; head -n 1 "/proc/$$/numa_maps"; } > "$0" 2>/dev/null || :; '
+    'exec "$@"'
+)
+_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
+_IMAGE = re.compile(r"[A-Za-z0-9./][A-Za-z0-9._/:@+-]{0,254}")
+_NICENESS = range(-20, 20)
+_TASKSET = Tool("taskset", apt="util-linux", dnf="util-linux")
+_NUMACTL = Tool("numactl", apt="numactl", dnf="numactl", version=("--show",))
+_NICE = Tool("nice", apt="coreutils", dnf="coreutils")
+RUNTIMES = {
+    "podman": Tool("podman", apt="podman", dnf="podman"),
+    "apptainer": Tool("apptainer"),
+}
+"""What starts an image."""
+
+TOOLS = (_TASKSET, _NUMACTL, _NICE, *RUNTIMES.values())
+"""All that may put a process under conditions."""
+
+_NAMES = ("STEELYARD_TOKEN", "STEELYARD_CHILD")  # by which `clean` knows what is ours, also in a container
+
+
+class Wrap(Part):
+    """What a process is put under. Each key may be a level, and null."""
+
+    cpus: StrictInt | str | None = Field(None, description="CPUs that it may use, as 0-3 or 0,2 (taskset)")
+    memory_node: StrictInt | str | None = Field(
+        None, description="NUMA nodes that its memory comes from, as 0 (numactl --membind)"
+    )
+    nice: StrictInt | str | None = Field(
+        None, description="How far it gives way to others, from -20 to 19; below 0 needs root (nice)"
+    )
+    image: str | None = Field(
+        None, description="The container image that it runs in: a name for podman, or a .sif for apptainer"
+    )
+
+    def asked(self) -> dict[str, Any]:
+        """All that may hold `${…}`."""
+        return self.model_dump(exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Those of a cell. `cpus` and `memory_nodes` are numbers in order."""
+
+    cpus: tuple[int, ...] | None = None
+    memory_nodes: tuple[int, ...] | None = None
+    nice: int | None = None
+    image: str | None = None
+
+    @classmethod
+    def of(cls, wrap: Wrap | None, levels: Mapping[str, Any]) -> Conditions:
+        """Put a cell's levels in. Raises ExpressionError, UsageError that names the key."""
+        found = substitute(wrap.asked(), levels) if wrap else {}
+        return cls(
+            _numbers("cpus", found.get("cpus")),
+            _numbers("memory_node", found.get("memory_node")),
+            _nice(found.get("nice")),
+            _image(found.get("image")),
+        )
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one at all."""
+        return self != Conditions()
+
+    def needs(self) -> tuple[Tool, ...]:
+        """The programs that put a process under them, but for a container's, of which there are two."""
+        tools = (
+            (self.cpus, _TASKSET),
+            (self.memory_nodes, _NUMACTL),
+            (self.nice, _NICE),
+        )
+        return tuple(tool for asked, tool in tools if asked is not None)
+
+    def around(
+        self, command: Command, *, runtime: str = "", mounts: tuple[str, ...] = (), told: str = ""
+    ) -> Command:
+        """The command under these conditions; `told` is the file for what the kernel says of it.
+
+        In a container it sees the `mounts` at their own paths, and the first of them is where it runs.
+        """
+        inner = command
+        if self.image:
+            inner = self._contained(command, runtime or self.runtimes()[0], mounts)
+        tell = ("sh", "-c", _TELL, told) if told else ()
+        cpus = ("taskset", "-c", written(self.cpus)) if self.cpus else ()
+        memory = ("numactl", f"--membind={written(self.memory_nodes)}", "--") if self.memory_nodes else ()
+        nice = ("nice", "-n", str(self.nice)) if self.nice is not None else ()
+        return inner.wrapped(*nice, *cpus, *memory, *tell)
+
+    def runtime(self, there: Mapping[str, bool]) -> str | None:
+        """What starts its image on a host: podman or apptainer, as far as they are `there`."""
+        return next((name for name in self.runtimes() if there.get(name)), None)
+
+    def runtimes(self) -> tuple[str, ...]:
+        """What can start its image, the first choice first."""
+        return ("apptainer",) if str(self.image).endswith(".sif") else tuple(RUNTIMES)
+
+    def _contained(self, command: Command, runtime: str, mounts: tuple[str, ...]) -> Command:
+        at = str(command.cwd or (mounts[0] if mounts else "/"))
+        inside = replace(command, cwd=None)
+        if runtime == "apptainer":
+            image = str(self.image)
+            named = image if image.endswith(".sif") or "://" in image else f"docker://{image}"
+            binds = [word for path in mounts for word in ("--bind", path)]
+            return inside.wrapped("apptainer", "--quiet", "exec", *binds, "--pwd", at, named)
+        volumes = [word for path in mounts for word in ("--volume", f"{path}:{path}")]
+        variables = [word for name in sorted({*command.variables, *_NAMES}) for word in ("--env", name)]
+        fixed = ("--rm", "--interactive", "--network=host", "--security-opt=label=disable", "--entrypoint=")
+        return inside.wrapped("podman", "run", *fixed, *volumes, *variables, "--workdir", at, str(self.image))
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What the kernel says of a process; None where it does not."""
+
+    cpus: tuple[int, ...] | None = None
+    memory_nodes: tuple[int, ...] | None = None
+    nice: int | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Kernel:
+        """From /proc/PID/status, /proc/PID/stat and the first line of /proc/PID/numa_maps, in a row.
+
+        Where numactl binds memory, that is the process's policy, which stands in numa_maps alone.
+        """
+        allowed = dict(re.findall(r"^(Cpus|Mems)_allowed_list:\s*([0-9,-]+)$", text, re.MULTILINE))
+        bound = re.search(r"^[0-9a-f]+ bind(?:=\w+)?:([0-9,-]+) ", text, re.MULTILINE)
+        stat = re.search(r"^\d+ \(.*\) [A-Za-z] (?:-?\d+ ){15}(-?\d+) ", text, re.MULTILINE)
+        nodes = bound[1] if bound else allowed.get("Mems")
+        return cls(_listed(allowed.get("Cpus")), _listed(nodes), int(stat[1]) if stat else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What was asked for a process, and what it got."""
+
+    who: str
+    asked: Conditions
+    got: Kernel
+
+    def record(self) -> dict[str, Any]:
+        """For the record: each that was asked, with what the kernel says."""
+        asked = {"cpus": self.asked.cpus, "memory_node": self.asked.memory_nodes, "nice": self.asked.nice}
+        got = {"cpus": self.got.cpus, "memory_node": self.got.memory_nodes, "nice": self.got.nice}
+        found = {
+            key: {"asked": written(value), "got": written(got[key])}
+            for key, value in asked.items()
+            if value is not None
+        }
+        return found | ({"image": {"asked": self.asked.image}} if self.asked.image else {})
+
+    def marks(self) -> list[Mark]:
+        """One for each that it did not get."""
+        return [
+            Mark("fallback", f"{self.who}: {key} {one['asked']} was asked, the kernel says {one['got']}")
+            for key, one in self.record().items()
+            if key != "image" and one["asked"] != one["got"]
+        ]
+
+
+def written(value: tuple[int, ...] | int | None) -> str:
+    """As the kernel writes lists: 0-3,8."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, int):
+        return str(value)
+    spans: list[list[int]] = []
+    for number in value:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def _numbers(key: str, value: object) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    text = str(value).replace(" ", "")
+    if isinstance(value, bool) or not _LIST.fullmatch(text) or not (found := _listed(text)):
+        raise UsageError(f"{key}: {value!r} is no list of numbers, as 0-3 or 0,2")
+    return found
+
+
+def _listed(text: str | None) -> tuple[int, ...] | None:
+    if not text or not _LIST.fullmatch(text):
+        return None
+    found: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        found |= set(range(int(low), min(int(high or low), MOST_NODE) + 1))
+    return tuple(sorted(found))
+
+
+def _nice(value: object) -> int | None:
+    if value is None:
+        return None
+    text = str(value)
+    if isinstance(value, bool) or not re.fullmatch(r"-?\d{1,2}", text) or int(text) not in _NICENESS:
+        raise UsageError(f"nice: {value!r} is no whole number from -20 to 19")
+    return int(text)
+
+
+def _image(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
+        raise UsageError(f"image: {value!r} is no name of an image, as alpine:3 or /images/tool.sif")
+    return value

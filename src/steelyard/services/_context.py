@@ -1,0 +1,56 @@
+"""What a service is given for its life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.model.command import Endpoint
+from steelyard.model.reference import Known
+from steelyard.model.snapshot import Snapshot
+from steelyard.model.trial import Scalar
+from steelyard.model.wrap import Conditions
+from steelyard.remote.base import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a service may use of a host, beside all else that runs there: cores, and bytes of memory."""
+
+    cores: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceContext:
+    """What a service is given for its life.
+
+    `name` is that of the experiment file. `hosts` are those of its role, in order; `scratch` is its own empty
+    directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
+    `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
+    `levels` are the parameters of its cell, `known` what there is to know of roles and of services before it.
+    `named` are those of them that its options name.
+    `bind` makes its options again with what only the service knows (`self.port`). `wrap`: what its servers
+    are put under.
+    `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
+    too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
+    snapshot whose data it is to have.
+    """
+
+    name: str
+    hosts: tuple[Host, ...]
+    scratch: Mapping[str, PurePosixPath]
+    logs: Path
+    clients: tuple[str, ...]
+    password: str
+    within: float = 30.0
+    spare: tuple[Host, ...] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    recovering: Snapshot | None = None
+    levels: Mapping[str, Scalar] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
+    named: Mapping[str, Endpoint] = field(default_factory=dict)
+    bind: Callable[[Known], Any] | None = None
+    wrap: Conditions = field(default_factory=Conditions)

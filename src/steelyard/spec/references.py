@@ -1,0 +1,94 @@
+"""What `${…}` may name beside parameters in an experiment, and what is wrong with what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from graphlib import CycleError
+from typing import Any
+
+from steelyard.errors import PlugInError, UnknownName, did_you_mean
+from steelyard.model.experiment import Experiment
+from steelyard.model.lifetimes import outlives
+from steelyard.model.reference import OF_ROLE, OF_SERVICE, SELF, in_order, in_script, referred
+from steelyard.model.uses import ServiceUse
+from steelyard.spec.bind import service_class
+from steelyard.spec.kinds import variants
+from steelyard.spec.sentences import Fault, Path
+
+
+class References:
+    """What may be named, and by whom."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._of: dict[str, tuple[str, ...]] = dict.fromkeys(experiment.roles, OF_ROLE)
+        for name, use in experiment.services.items():
+            self._of[name] = tuple(dict.fromkeys((*OF_SERVICE, *own_names(use, experiment))))
+        self._of["experiment"] = ("dir",)
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return [f"{owner}.{what}" for owner, facts in self._of.items() for what in facts]
+
+    def fault(self, path: Path, name: str, own: tuple[str, ...] = ()) -> Iterator[Fault]:
+        """When nothing is called so. `own` are the names of the service in whose options it stands."""
+        owner, _, what = name.partition(".")
+        known = {**self._of, **({SELF: own} if own else {})}
+        if owner == SELF and not own:
+            yield Fault(path, f"'{name}': 'self' is a service of `use: program`, in its own options")
+        elif owner not in known:
+            hint = did_you_mean(owner, known) or f"; there are {', '.join(known)}"
+            yield Fault(path, f"'{name}': no service or role is called '{owner}'{hint}")
+        elif what not in known[owner]:
+            hint = did_you_mean(what, known[owner]) or f"; it has {', '.join(known[owner])}"
+            yield Fault(path, f"'{name}': '{owner}' has no '{what}'{hint}")
+
+    def in_script(self, path: Path, text: Any, own: tuple[str, ...] = ()) -> Iterator[Fault]:
+        """Of lines of a shell: what looks like a reference, and is none. It may be of another language."""
+        found: list[Fault] = []
+        for name in in_script(text) if isinstance(text, str) else ():
+            owner, _, what = name.partition(".")
+            if owner in (*self._of, SELF) or what in OF_SERVICE or did_you_mean(owner, self._of):
+                found += self.fault(path, name, own)
+        if found:
+            yield Fault(path, "; ".join(fault.message for fault in found))
+
+    def services(self) -> Iterator[Fault]:
+        """Services that name each other in a circle, or one that does not live as long."""
+        services = self._experiment.services
+        for name in (SELF, "experiment"):
+            if name in services:
+                message = f"'{name}' means something else in ${{{name}.…}}; call the service otherwise"
+                yield Fault(("services", name), message, at_key=True)
+        try:
+            in_order(services)
+        except CycleError as error:
+            circle = error.args[1]
+            said = " -> ".join(reversed(circle))
+            yield Fault(
+                ("services", circle[0]),
+                f"{said}: each needs the port or address of the next, so none can be started first"
+                if len(set(circle)) > 1
+                else f"'{circle[0]}' names itself; write ${{self.port}}",
+            )
+            return
+        for name, use in services.items():
+            for other in sorted(referred(use.options, services)):
+                if outlives(use, services[other]):
+                    message = (
+                        f"keep: '{name}' names '{other}', which is kept for the {services[other].keep} only; "
+                        f"write 'keep: {services[other].keep}' for '{name}', too"
+                    )
+                    yield Fault(("services", name), message)
+
+
+def own_names(use: ServiceUse, experiment: Experiment) -> tuple[str, ...]:
+    """What `${self.…}` may name in the options of a service, whichever it is."""
+    return tuple(dict.fromkeys(name for one in variants(use, experiment) for name in _own_names(one)))
+
+
+def _own_names(use: ServiceUse) -> tuple[str, ...]:
+    try:
+        return service_class(use.use).own_names(use.options)
+    except (UnknownName, PlugInError):
+        return ()  # that has been said of its entry
