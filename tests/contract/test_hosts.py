@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -204,6 +205,20 @@ def test_the_time_a_program_used(tell):
     async def story(stage):
         ended = await stage.run("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
         assert 0.05 < ended.user <= ended.wall + 0.1
+
+    tell(story)
+
+
+def test_the_memory_of_a_small_program_is_its_own_or_a_bound(tell):
+    if not Path("/usr/bin/time").is_file():
+        pytest.skip("no /usr/bin/time")
+    said = subprocess.run(("/usr/bin/time", "-f%M", "true"), capture_output=True, check=True)
+    theirs = int(said.stderr.split()[-1]) * 1024
+
+    async def story(stage):
+        ended = await stage.run("true")
+        known = ended.peak_memory is not None and not ended.peak_is_bound
+        assert not known or 0.8 * theirs <= ended.peak_memory <= 1.25 * theirs
 
     tell(story)
 
