@@ -62,9 +62,9 @@ lock: $(UV) ## Pin the newest versions of all dependencies, and of the tools fro
 	  --custom-compile-command "make lock" -o requirements.lock
 	$(UV) pip compile pyproject.toml --group dev --constraint requirements.lock --universal --generate-hashes \
 	  --upgrade --quiet --custom-compile-command "make lock" -o requirements-dev.lock
-	for tool in db12 cqlsh pythia8mc; do echo $$tool | $(UV) pip compile - --only-binary :all: \
+	for tool in db12 cqlsh pythia8mc "hecuba numpy<2"; do echo "$$tool" | tr ' ' '\n' | $(UV) pip compile - --only-binary :all: \
 	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes --upgrade --quiet \
-	  --custom-compile-command "make lock" -o src/steelyard/tools/locks/$$tool.lock || exit; done
+	  --custom-compile-command "make lock" -o src/steelyard/tools/locks/$${tool%% *}.lock || exit; done
 
 clean: ## Remove what the other targets made here, but no results
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,37 @@
+"""Measure an application that keeps its objects in Cassandra through Hecuba."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.model.command import Command, Place
+from steelyard.model.tool import Tool
+from steelyard.workloads.command import CommandWorkload
+
+# `env` is started, with the environment's programs first on PATH: so `python3` is the one that has Hecuba.
+_VERSION = "from importlib.metadata import version; print(version('hecuba'))"
+HECUBA = Tool("hecuba", pip="hecuba.lock", program="env", version=("python3", "-c", _VERSION))
+
+
+class Hecuba(CommandWorkload):
+    """An application in Python whose objects lie in a ring of Cassandra, through Hecuba's mapper.
+
+    **Measures** what `command` measures, and the figures that the application prints (`metrics`). Its
+    `python3` is that of an environment with Hecuba, which `steelyard install hecuba` makes (PyPI has it for
+    Python 3.11 and older); the ring is told as Hecuba knows it, by CONTACT_NAMES and NODE_PORT.
+
+    **It cannot log in**, so its ring needs `authentication: none`, and hosts that nobody else uses or
+    `open: true`; nor does it know TLS (`tls: false` where hosts have other addresses than loopback).
+
+    **Source**: Hecuba 1.2, Barcelona Supercomputing Center, https://github.com/bsc-dd/hecuba; used in a
+    thesis on key-value data services in HPC (2018), 2.3.
+    """
+
+    talks_to = frozenset({"cassandra"})
+    needs = (HECUBA,)
+    examples = ({"run": ["python3", "-c", _VERSION]},)
+
+    def command(self, place: Place) -> Command:
+        """The application, with Hecuba's Python first on PATH."""
+        command = super().command(place)
+        return replace(command, argv=HECUBA.argv(*command.argv))
