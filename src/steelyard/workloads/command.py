@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -124,7 +125,7 @@ class CommandWorkload(Workload[CommandOptions]):
     talks_to = frozenset({ANY_SERVICE})
     verbatim: ClassVar[frozenset[str]] = frozenset({"script"})
     words: ClassVar[frozenset[str]] = frozenset({"run"})
-    examples = (
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"run": ["sleep", "0.01"]},
         {
             "script": "echo rate: 12.5 MiB",
