@@ -162,7 +162,9 @@ def test_a_server_that_knows_the_default_password_is_refused() -> None:
 
 
 def test_what_it_says_when_it_ends_is_told() -> None:
-    with pytest.raises(HostError, match=r"(?s)scylla on local \(127\.0\.0\.1\) ended before .*no_such_thing"):
+    with pytest.raises(
+        HostError, match=r"(?s)scylla on local \(127\.0\.0\.1\) ended with code 1 before .*no_such_thing"
+    ):
         with_ring(1, unexpected, settings={"standin_refuses": ["no_such_thing"]})
 
 
