@@ -28,7 +28,8 @@ test-loaded: .venv/.dev ## Run `make test` three times beside stress-ng, which m
 	@scripts/test-loaded $(TIMES)
 
 examples: .venv/.dev ## Run every example that takes under a minute as it is
-	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py --durations=0 $(ARGS)
+	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py tests/docs/test_everyday.py --durations=0 \
+	  -k "not postgresql-limit and not redis-or-memcached and not replica-dies" $(ARGS)
 
 check: .venv/.dev ## Lint, types, formatting, the dependency rule
 	.venv/bin/ruff check
