@@ -10,11 +10,12 @@ import pytest
 from steelyard.analysis.derived import derive
 from steelyard.analysis.summary import summarise_run
 from steelyard.report.export import WRITERS
-from steelyard.report.findings import finding_lines
+from steelyard.report.findings import finding_lines, sections
 
 
 def lines(record):
-    return finding_lines(derive(record, summarise_run(record)))
+    derived = derive(record, summarise_run(record))
+    return finding_lines(sections(derived), derived.notes)
 
 
 def at(found, heading):

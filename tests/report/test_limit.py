@@ -16,7 +16,7 @@ from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.report import html, markdown
 from steelyard.report.export import write_csv, write_json
-from steelyard.report.findings import finding_lines
+from steelyard.report.findings import finding_lines, sections
 from steelyard.report.page import page
 
 WAY = (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
@@ -74,7 +74,8 @@ def test_it_is_the_answer(search):
 
 def test_the_terminal_says_it(search):
     record = search()
-    lines = finding_lines(derive(record, summarise_run(record)))
+    derived = derive(record, summarise_run(record))
+    lines = finding_lines(sections(derived), derived.notes)
     assert SENTENCE in lines
 
 

@@ -62,7 +62,7 @@ def command(
     extend(
         folder,
         chosen_store(store),
-        levels=dict(map(named_levels, levels)),
+        levels=named_levels(levels),
         repeat=repeat,
         choices=Choices(site, Path(scratch) if scratch else None, beside),
         observer=observer(quiet=quiet or as_json),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from steelyard.analysis.derived import Derived, derive
+from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import Judged, failed, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.cli.options import print_json
@@ -24,6 +24,7 @@ from steelyard.store.reader import RunRecord
 
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
     from steelyard.analysis.gate import Gated
+    from steelyard.report.sections.finding import Section
 
 MOST_CELLS = 60
 
@@ -73,8 +74,9 @@ def print_results(
         echo(where)
     columns, most = (shutil.get_terminal_size().columns, MOST_CELLS) if sys.stdout.isatty() else (None, None)
     lines = result_lines(shown, judged, columns=columns, most=most, both=both)
-    lines += finding_lines(derived)
-    lines += ["", *(_comparison(compared) if compared else _answer(record, shown, judged, derived))]
+    found = sections(derived)
+    lines += finding_lines(found, derived.notes)
+    lines += ["", *(_comparison(compared) if compared else _answer(record, shown, judged, found))]
     echo("\n".join(lines))
 
 
@@ -94,9 +96,9 @@ def _comparison(compared: Gated) -> list[str]:
 
 
 def _answer(
-    record: RunRecord, summary: RunSummary, judged: tuple[Judged, ...], derived: Derived
+    record: RunRecord, summary: RunSummary, judged: tuple[Judged, ...], found: Sequence[Section]
 ) -> list[str]:
-    short = outcome(record, summary, judged, sections(derived))
+    short = outcome(record, summary, judged, found)
     return [one_line(text) for text in (short.answer, *short.failures)]
 
 

@@ -149,8 +149,12 @@ def level_option(text: str) -> Callable[[Function], Function]:
     )
 
 
-def named_levels(text: str) -> tuple[str, list[int | float | str]]:
-    """`outstanding=128,256` as a name and levels. Raises UsageError."""
+def named_levels(texts: Iterable[str]) -> dict[str, list[int | float | str]]:
+    """`outstanding=128,256`, again and again, as levels by name. Raises UsageError."""
+    return dict(map(_levels, texts))
+
+
+def _levels(text: str) -> tuple[str, list[int | float | str]]:
     from steelyard.cli.bare import number_or_text
 
     name, equals, values = text.partition("=")

@@ -7,6 +7,7 @@ import os
 import secrets
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ from steelyard.units import show, show_span
 if TYPE_CHECKING:
     from steelyard.controller.pace import Pace
     from steelyard.controller.preview import Preview
+    from steelyard.model.experiment import Experiment
+    from steelyard.store.layout import Store
 
 MOST_LINES = 6
 
@@ -54,48 +57,35 @@ def command(
 
     Nothing is run. All problems of the file are listed at once.
     """
+    from steelyard.controller.choices import Choices, chosen_site
     from steelyard.controller.courtesy import courtesy
+    from steelyard.spec.change import load_changed
+    from steelyard.spec.stores import chosen_store
 
     with courtesy() as run:
         if run:
             echo(f"{run}; the plan takes its time, so as not to disturb it", err=True)
-        return _plan(file, site, scratch, levels, store, as_json=as_json)
+        experiment, _ = load_changed(Path(file), {}, named_levels(levels))
+        named, kept = chosen_site(Choices(site), experiment), chosen_store(store)
+        where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
+        found = _preview(experiment, where, kept, here=named.site.installs == "here")
+        if as_json:
+            print_json(_document(found))
+        else:
+            notes = [f"warning: {text}" for text in named.notes]
+            echo("\n".join([*_lines(experiment, found, where, named.name), *notes]))
+    return 0
 
 
-def _plan(
-    file: str,
-    site: str | None,
-    scratch: str | None,
-    levels: tuple[str, ...],
-    store: str | None,
-    *,
-    as_json: bool,
-) -> int:
-    from steelyard.controller.choices import Choices, chosen_site
+def _preview(experiment: Experiment, scratch: Path, store: Store, *, here: bool) -> Preview:
     from steelyard.controller.pace import pace_of
     from steelyard.controller.preview import preview
-    from steelyard.spec.change import changed
-    from steelyard.spec.load import load
-    from steelyard.spec.stores import chosen_store
 
-    experiment, text = load(Path(file))
-    if levels:
-        experiment, _ = changed(text, file, {}, dict(map(named_levels, levels)))
-        experiment = experiment.lying_in(Path(file).absolute().parent)
-    named = chosen_site(Choices(site), experiment)
-    kept = chosen_store(store)
-    where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    pace = pace_of(kept, experiment.experiment)
-    found = preview(experiment, seed, where, cores, memory, here=named.site.installs == "here", pace=pace)
-    if as_json:
-        print_json(_document(found))
-    else:
-        notes = [f"warning: {text}" for text in named.notes]
-        echo("\n".join([*_lines(experiment, found, where, named.name), *notes]))
-    return 0
+    earlier = partial(pace_of, store, experiment.experiment)
+    return preview(experiment, seed, scratch, cores, memory, here=here, earlier=earlier)
 
 
 def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[str]:

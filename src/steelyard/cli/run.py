@@ -110,8 +110,7 @@ def _experiment(
 ) -> tuple[Any, str, Path | None]:
     """The experiment, the text to keep of it, and the file that it comes from."""
     from steelyard.cli.bare import experiment_of
-    from steelyard.spec.change import changed, from_tree
-    from steelyard.spec.load import load
+    from steelyard.spec.change import from_tree, load_changed
 
     if file is None and not words:
         raise UsageError("what shall run?", hint="steelyard run FILE, or steelyard run -- COMMAND …")
@@ -121,7 +120,4 @@ def _experiment(
     if file is None:
         return (*from_tree({**experiment_of(words), **wanted}), None)
     path = Path(file)
-    experiment, text = load(path)
-    if wanted or levels:
-        experiment, text = changed(text, str(path), wanted, dict(map(named_levels, levels)))
-    return experiment, text, path.absolute()
+    return (*load_changed(path, wanted, named_levels(levels)), path.absolute())

@@ -29,7 +29,7 @@ def judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
 
 
 def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
-    how = f"ended with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
+    how = f"{'ended' if ended.signal is None else 'was ended'} {ended.way}"
     said = tail(folder / "stderr", EVIDENCE) or tail(folder / "stdout", EVIDENCE)
     category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
     program = PurePosixPath(phase.command.argv[0]).name

@@ -16,13 +16,13 @@ from steelyard.errors import HostError, SteelyardError, UsageError
 from steelyard.model.command import Command
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host, Streams, finish
+from steelyard.remote.small import tail
 from steelyard.remote.token import Token
 from steelyard.spec.sites import NamedSite
 from steelyard.tools.find import COMPLETE, MANAGERS, digest, far_commands, install_command, source
 from steelyard.tools.maven import BUILDERS
 
 _CACHE = ("sh", "-c", 'printf %s "${XDG_CACHE_HOME:-$HOME/.cache}"')
-_TAIL = 1000
 Say = Callable[[str], None]
 
 
@@ -72,7 +72,7 @@ class _Installation:
     async def _has(self, tool: Tool, place: PurePosixPath) -> bool:
         if await self._host.which(tool.program if tool.maven else tool.name):
             return True
-        if await self._host.capture(tool.argv(*tool.version)) is not None and tool.places:
+        if tool.places and await self._host.capture(tool.argv(*tool.version)) is not None:
             return True
         mark = str(place / COMPLETE)
         return tool.in_place_of_its_own and (await self._host.read([mark])).get(mark) == digest(tool)
@@ -110,12 +110,9 @@ class _Installation:
         streams = Streams(*(self._folder / f"{self._host.name}.{name}" for name in ("out", "err")))
         exit_, _ = await finish(await self._host.start(Command(argv), streams, cwd=workdir), None)
         if exit_.code != 0:
-            last = streams.stderr.read_text(errors="replace")[-_TAIL:].strip() or "it said nothing"
-            why = (
-                f"ended with code {exit_.code}" if exit_.signal is None else f"died of signal {exit_.signal}"
-            )
+            last = tail(streams.stderr) or "it said nothing"
             hint = "log in there and run it by hand to see more"
-            raise HostError(f"host {self._host.name}: {argv[0]} {why}: {last}", hint=hint)
+            raise HostError(f"host {self._host.name}: {argv[0]} ended {exit_.way}: {last}", hint=hint)
 
     def _lacks(self, what: str) -> NoReturn:
         raise HostError(f"host {self._host.name} has no {what}", hint="install it there by hand")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -79,11 +79,12 @@ def preview(
     memory: int,
     *,
     here: bool = False,
-    pace: Pace | None = None,
+    earlier: Callable[[], Pace | None] | None = None,
 ) -> Preview:
     """Look ahead. `scratch` is where test data would go; `cores` and `memory` (bytes) are the host's.
 
-    `here`: the hosts are this machine. `pace` is that of an earlier run.
+    `here`: the hosts are this machine. `earlier` looks for the pace of an earlier run, which is only done
+    where the options do not tell how long a trial takes.
     """
     design = Design(experiment, seed)
     least, most = design.expected(Results())
@@ -91,7 +92,7 @@ def preview(
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
     each = _seconds(experiment, sample)
-    pace = pace if each is None else None
+    pace = earlier() if earlier and each is None else None
     each = pace.seconds if pace else each
     seconds = None if each is None else (each * least, each * most)
     return Preview(

@@ -115,6 +115,11 @@ class Exit:
     released: float | None = None
     peak_is_bound: bool = False
 
+    @property
+    def way(self) -> str:
+        """`with code 3`, or `by signal 9`."""
+        return f"with code {self.code}" if self.signal is None else f"by signal {self.signal}"
+
 
 @dataclass(frozen=True, slots=True)
 class Output:

@@ -22,7 +22,6 @@ from steelyard.stats.summary import Summary
 
 NO_INTERVAL = "[–]"
 DISTURBED = "*"
-WITH_DISTURBED = "  with disturbed trials"
 WIDEST_MARKS, WIDEST_REASON, MOST_NOTES, MOST_NAMES = 44, 300, 8, 6
 TOO_FEW = "{least} repetitions give one: `steelyard extend {run} --repeat {least}`"
 MORE = "`steelyard show {run} --metric NAME`"
@@ -78,17 +77,21 @@ def _table(
     drawn: bool,
 ) -> list[str]:
     head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
-    rows: list[list[str]] = []
-    for name, cell, mark in zip(_names(cells), cells, marks, strict=True):
+    no_bar = "" if drawn else None
+    rows, lengths = [_with_bar(head, no_bar)], [no_bar] * len(cells)
+    if drawn:
+        lengths = [*bars([one.shown.median if one.shown else None for one in _of(cells, shown[0])])]
+    for name, cell, mark, bar in zip(_names(cells), cells, marks, lengths, strict=True):
         measured = [cell.metrics[metric.name] for metric in shown]
-        rows.append([name, str(cell.n), *map(_text, measured), mark])
-        rows += [_with_disturbed(measured)] if both and any(one.with_disturbed for one in measured) else []
-    if drawn and shown:
-        figures = [one.shown.median if one.shown else None for one in _of(cells, shown[0])]
-        first = iter(bars(figures))
-        rows = [[*row[:3], "" if row[0] == WITH_DISTURBED else next(first), *row[3:]] for row in rows]
-        head.insert(3, "")
-    return aligned([head, *rows], right={1})
+        rows.append(_with_bar([name, str(cell.n), *map(_text, measured), mark], bar))
+        if both and any(one.with_disturbed for one in measured):
+            rows.append(_with_bar(_with_disturbed(measured), no_bar))
+    return aligned(rows, right={1})
+
+
+def _with_bar(row: list[str], bar: str | None) -> list[str]:
+    """The row with a bar behind its first figure; as it is where no bars are drawn."""
+    return row if bar is None else [*row[:3], bar, *row[3:]]
 
 
 def _of(cells: Sequence[CellSummary], metric: Metric) -> list[CellMetric]:
@@ -157,7 +160,7 @@ def _with_disturbed(measured: Sequence[CellMetric]) -> list[str]:
         for one, each in zip(measured, found, strict=True)
     ]
     first = next(filter(None, found))
-    return [WITH_DISTURBED, str(first.summary.n_total), *texts, first.under]
+    return ["  with disturbed trials", str(first.summary.n_total), *texts, first.under]
 
 
 def _median(summary: Summary, metric: Metric) -> str:

@@ -94,7 +94,7 @@ class Server:
         found = await asyncio.shield(self._watch)
         if self.expected:
             await asyncio.Event().wait()
-        return f"{self.label} on {self.host.name} ({self.address}) ended {how(found)}; {self.last_words()}"
+        return f"{self.label} on {self.host.name} ({self.address}) ended {found.way}; {self.last_words()}"
 
     async def stop(self) -> None:
         """End it with everything below it, and wait for that."""
@@ -142,8 +142,3 @@ class Server:
                 wrong = complaints(path)
                 return (f"its log says: {wrong}\n" if wrong else "") + f"its log ends: {end}"
         return "its log is empty"
-
-
-def how(ended: Exit) -> str:
-    """Its end in words: `with code 3`."""
-    return f"with code {ended.code}" if ended.signal is None else f"by signal {ended.signal}"

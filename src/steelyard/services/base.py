@@ -43,7 +43,7 @@ from steelyard.services._capabilities import (
     Vaults,
 )
 from steelyard.services._context import ServiceContext, Share
-from steelyard.services._server import Server, how
+from steelyard.services._server import Server
 
 __all__ = [
     "Growable",
@@ -269,7 +269,7 @@ class Service(ABC, Generic[OptionsT]):
                 while not await self.answers(server):
                     if server.exit is not None:
                         raise HostError(
-                            f"{what} ended {how(server.exit)} before it was ready; {server.last_words()}"
+                            f"{what} ended {server.exit.way} before it was ready; {server.last_words()}"
                         )
                     await asyncio.sleep(0.05)
         except TimeoutError:

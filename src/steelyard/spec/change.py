@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -11,7 +12,7 @@ from ruamel.yaml import YAML
 from steelyard.errors import UnknownName, UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
-from steelyard.spec.load import checked_source
+from steelyard.spec.load import checked_source, load
 from steelyard.spec.source import read
 
 
@@ -19,6 +20,16 @@ def from_tree(tree: Mapping[str, Any], name: str = "the command line") -> tuple[
     """The checked experiment of a tree made by a program, and the same as a file's text. Raises SpecError."""
     text = dump(tree)
     return checked_source(read(text, name)), text
+
+
+def load_changed(
+    path: Path, changes: Mapping[str, Any], levels: Mapping[str, Sequence[Scalar]]
+) -> tuple[Experiment, str]:
+    """A file's experiment and text, with what `changed` replaces. Raises as `load` and `changed`."""
+    experiment, text = load(path)
+    if changes or levels:
+        experiment, text = changed(text, str(path), changes, levels)
+    return experiment.lying_in(path.absolute().parent), text
 
 
 def changed(
