@@ -66,7 +66,7 @@ def test_syncs_are_counted_from_inside_where_strace_is_missing(tmp_path: Path) -
     notes = tmp_path / "notes"
     counts = []
     for trials in (1, 4):
-        words = ("run", "-q", "--repeat", str(trials), "--", "true")
+        words = ("run", "-q", "--repeat", str(trials), "--disturbed", "include", "--", "true")
         run((sys.executable, "-m", "bench.syncs", str(notes), *words), cwd=REPOSITORY)
         counts.append(syncs.count(notes.read_text()))
         notes.unlink()
