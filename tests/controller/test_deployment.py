@@ -38,6 +38,7 @@ def deployed(told: Any) -> Callable[..., api.Run]:
             "services": {"net": {"use": "iperf3", "open": True, "on": "server", "keep": keep}},
             "workload": {"use": "command", "on": "client", "script": script},
             "telemetry": "off",
+            "disturbed": "exclude",
             **more,
         }
         return api.run(tree, site="local:2", observer=told)
