@@ -93,7 +93,7 @@ def test_what_it_did_not_get_marks_the_trial(measure: Callable[..., api.Run]) ->
     if trial.result.status == "failed":
         assert "taskset" in trial.message
     else:
-        (mark,) = [mark for mark in trial.result.marks if mark.kind == "fallback"]  # others may be at work here
+        (mark,) = (mark for mark in trial.result.marks if mark.kind == "fallback")  # busy machines add more
         assert mark.reason.endswith(f"cpus {CPU},{beyond} was asked, the kernel says {CPU}")
 
 

@@ -27,7 +27,7 @@ parameters: {{n: {{range: [1, 6]}}}}
 order: as-written
 workload: {{use: command, script: "until test -e {place}/look-$n; do sleep 0.02; done"}}
 repeat: 1
-disturbed: exclude
+disturbed: include
 """
 
 
@@ -113,7 +113,7 @@ def test_the_newest_is_the_last_even_within_a_second(lab: Lab, fork_server: Fork
     names = [f"{letter}-{number}" for number in range(3) for letter in "zyx"]
     for name in names:
         text = f"experiment: {name}\nworkload: {{use: command, run: ['true']}}\nrepeat: 1\n"
-        assert fork_server.run(lab, "run", lab.file(text)).code == 0
+        assert fork_server.run(lab, "run", "--disturbed", "include", lab.file(text)).code == 0
         resumed = fork_server.run(lab, "resume", "last")
         assert f"-{name}-" in resumed.said.splitlines()[0]
     listed = json.loads(fork_server.run(lab, "list", "--json").said)

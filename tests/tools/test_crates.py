@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -83,8 +84,11 @@ def test_nothing_is_built_of_another_archive(sha256, cargo):
     assert "install" not in (cargo / "calls").read_text()
 
 
-def test_without_cargo_it_is_told(cargo):
+def test_without_cargo_it_is_told(cargo, monkeypatch):
     (cargo / "bin" / "cargo").unlink()
+    for name in ("sh", "rm"):  # /usr/bin may have a cargo of the system's
+        (cargo / "bin" / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(cargo / "bin"))
     _, done = build("0" * 64)
     assert done.returncode == 1
     assert "cargo" in done.stderr
