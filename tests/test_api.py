@@ -87,6 +87,7 @@ def test_a_run_gives_rows_and_a_table(run):
     assert len(rows) == 12
     assert {row["wall"] for row in rows} == {0.1, 0.2}
     assert {row["score"] for row in rows} == {42.0}
+    assert "wall  median [95 %]" in str(run)
     table = run._repr_html_()
     assert "seconds=0.1" in table
     assert "100 ms" in table

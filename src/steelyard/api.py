@@ -63,6 +63,14 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.id}: {len(self.record.trials)} trials>"
 
+    def __str__(self) -> str:
+        """The table of cells, the requirements and what to doubt, as `steelyard show` prints them."""
+        from steelyard.analysis.requirements import judge
+        from steelyard.report.table import result_lines
+
+        summary = self.summary
+        return "\n".join(result_lines(summary, judge(self.record, summary), columns=None))
+
     def _repr_html_(self) -> str:
         """Medians with their intervals, one row per cell."""
         summary = self.summary

@@ -67,7 +67,8 @@ def test_two_machines_of_one_type_are_told_apart_by_their_level(build, plans):
 
 def test_too_few_trials_are_said(build, plans):
     table = ranked(build(**plans.gensim(repetitions=4)))[0]
-    assert table.note == "n=4 cannot tell any of 3 apart in 3 comparisons: repeat more often, or rank fewer"
+    said = "n=4 cannot tell any of 3 apart in 3 comparisons: repeat more often or rank fewer levels"
+    assert table.note == said
 
 
 def test_growing_groups_of_hosts_are_no_machines(build, plans):

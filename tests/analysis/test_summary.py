@@ -188,4 +188,5 @@ def test_trials_with_enough_samples_do_not_hide_those_without(build):
     )
     one = summarise_run(record).cells[0].metrics["wait_p99"]
     assert (len(one.values), one.short) == (6, (37,))
-    assert too_few(one.metric, one.short) == "wait_p99 needs 100 samples; 1 trial had 37"
+    assert too_few(one.metric, one.short) == one.reason == "wait_p99 needs 100 samples; 1 trial had 37"
+    assert one.shown is None, "those that have enough are the quick ones"

@@ -44,7 +44,8 @@ def test_every_command_does_what_the_page_says(user):
         said = f"$ {line}\n{done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr, said
         # A busy machine leaves requirements undecided, or has no trial that counts, and says so.
-        assert done.returncode in (expected, 1, 3), said
+        measures = not line.startswith("steelyard cluster")
+        assert done.returncode in ((expected, 1, 3) if measures else (expected,)), said
 
 
 def test_the_page_shows_what_there_is():

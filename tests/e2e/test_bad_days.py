@@ -82,13 +82,13 @@ def test_what_daemons_leave_behind_is_ended_and_marked(zoo: tuple[Lab, dict[str,
     lab, ended = zoo
     assert not lab.bearers(lab.runs()[0].name)
     assert ended["daemon"]["status"] == "ok"
-    assert "processes were still running" in ended["daemon"]["marks"][0]["reason"]
+    assert any("processes were still running" in mark["reason"] for mark in ended["daemon"]["marks"])
 
 
 def test_the_others_are_not_touched(zoo: tuple[Lab, dict[str, Line]]) -> None:
     lab, ended = zoo
     assert (ended["fine"]["status"], ended["fine"]["metrics"]["value"]) == ("ok", 7.0)
-    assert ended["fine"]["marks"] == []
+    assert not any("still running" in mark["reason"] for mark in ended["fine"]["marks"])
     assert {what for what, line in ended.items() if line["status"] == "ok"} == {"fine", "daemon"}
     assert not any((lab.store / "scratch").glob("*"))
 

@@ -75,7 +75,7 @@ def test_several_are_all_named_and_a_hint_is_given_once() -> None:
     errors = [HostError(f"host {name}: away", hint="look") for name in "ac"]
     with pytest.raises(HostError) as caught:
         reach([Far(log, "a", errors[0]), Far(log, "b"), Far(log, "c", errors[1])])
-    assert str(caught.value) == "2 of 3 hosts could not be had:\n  host a: away\n  host c: away\nlook"
+    assert str(caught.value) == "2 of 3 hosts could not be reached:\n  host a: away\n  host c: away\nlook"
     assert sorted(log[-3:]) == ["-a", "-b", "-c"]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
+from steelyard.report.junit import junit
 from steelyard.report.sections.outcome import outcome
 
 OWN = [Metric(f"m{n}", "GFLOP/s", "higher") for n in range(6)]
@@ -32,6 +34,22 @@ def test_all_that_an_experiment_declares_has_a_sentence_and_the_rest_is_named(bu
     assert found[0] == "m0: best 2.00 GFLOP/s [2.00, 2.00] at a=2, worst 1.00 GFLOP/s [1.00, 1.00] at a=1."
     assert found[5] == "m5: 7.00 GFLOP/s [7.00, 7.00] in all 2 cells."
     assert found[6].endswith(": r0, r1, r2.")
+
+
+def test_what_rests_on_disturbed_trials_alone_is_provisional(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=[OWN[0]],
+        figures=lambda *_: {"m0": 7.0},
+        marks={("a=1", n): ("disturbed", "steal") for n in range(1, 7)},
+        require=["m0.median >= 5 GFLOP/s"],
+    )
+    summary = summarise_run(record)
+    judged = judge(record, summary)
+    found = outcome(record, summary, judged)
+    assert (found.mood, found.verdict) == ("open", "Provisional, as no trial counts: The requirement is met.")
+    assert found.failures[0].startswith("Every trial was disturbed, so all of this is provisional")
+    assert "no trial counts" in junit(summary, judged)
 
 
 def test_a_report_of_chosen_metrics_says_what_else_was_measured(build):

@@ -91,7 +91,7 @@ def test_few_trials_have_a_footnote_instead_of_an_interval(build):
     assert lines(record) == [
         "cell  n  rate  median [95 %]",
         "a=1   3  1.09 GiB/s [–]",
-        f"[–]  no 95 % interval, n=3; 6 repetitions give one: `steelyard extend {record.id} --repeat 6`",
+        f"[–]  no 95 % interval, n=3; 6 that count give one: `steelyard extend {record.id} --repeat 6`",
     ]
 
 
@@ -112,6 +112,45 @@ def test_cells_without_figures_say_why(build):
     ]
 
 
+def test_as_many_repetitions_are_advised_as_give_an_interval(build):
+    record = build(
+        parameters={"a": [1, 2]},
+        metrics=[RATE],
+        figures=figures,
+        failures={("a=2", n): ("crashed", "boom") for n in (1, 4)},
+    )
+    assert any(line.endswith(f"`steelyard extend {record.id} --repeat 8`") for line in lines(record))
+
+
+def test_each_reason_of_failures_is_told_once(build):
+    why = {1: "boom", 2: "boom", 3: "no such file", 4: "code 1", 5: "code 2", 6: "code 3"}
+    record = build(
+        parameters={"a": [1]},
+        metrics=[RATE],
+        figures=figures,
+        failures={("a=1", n): ("crashed", text) for n, text in why.items()},
+    )
+    assert lines(record)[3:8] == [
+        "6 trials failed: crashed (trial 1, 2, 3, 4, 5, 6)",
+        "     trial 1: boom",
+        "     trial 3: no such file",
+        "     trial 4: code 1",
+        f"     … and 2 more reasons; `steelyard show {record.id} --trial N` tells each",
+    ]
+
+
+def test_a_quantile_that_only_quick_trials_have_is_no_figure(build):
+    record = build(
+        parameters={"a": [1]},
+        metrics=latency_metrics("wait", "time")[3:4],
+        figures=lambda cell, repetition, rng: {"wait_p99": 0.1} if repetition > 3 else {},
+        short=lambda repetition: {"wait_p99": 78} if repetition <= 3 else {},
+    )
+    found = lines(record)
+    assert found[1:3] == ["a=1   6  –", "–  wait_p99 needs 100 samples; 3 trials had 78"]
+    assert not any("--repeat" in line for line in found)
+
+
 def stolen(share):
     return ("disturbed", f"steal: the hypervisor took {100 * share} % of the CPU time", "steal", share, "%")
 
@@ -128,8 +167,8 @@ def test_where_too_few_count_all_trials_are_shown_and_what_disturbed_them(build)
         "a=1   0  1.09 GiB/s [1.00, 1.19] *  ████████████  7 disturbed: steal",
         "a=2   6  1.08 GiB/s [1.00, 1.19]    ███████████▉  1 disturbed: steal",
         "*  all 7 trials, under steal, median 12 %: a=1",
-        f"   `steelyard extend {record.id} --repeat N` looks for quieter moments; where there are none,"
-        " `--disturbed include` counts all trials",
+        f"   `steelyard extend {record.id} --repeat N` tries again;"
+        f" `steelyard show {record.id} --disturbed include` counts all trials",
     ]
 
 

@@ -237,7 +237,7 @@ def test_every_host_that_cannot_be_had_is_named_and_the_others_are_left(tmp_path
         with pytest.raises(HostError) as caught:
             asyncio.run(tell(chosen))
     message = caught.value.message
-    assert message.startswith("2 of 3 hosts could not be had:")
+    assert message.startswith("2 of 3 hosts could not be reached:")
     assert f"host m2: 127.0.0.1 port {servers[1].port} refuses the connection" in message
     assert f"host m3: 127.0.0.1 port {servers[2].port} does not let" in message
     assert "m1" not in message

@@ -50,7 +50,10 @@ GOLDEN: list[tuple[str | bytes, list[str]]] = [
     ("a: *.txt", ["1:4  alias '*.txt' has no anchor '&.txt' before it; quote it if it is meant as text"]),
     ("a: * b", ["1:4  '*' begins an alias; quote a text that begins with it"]),
     ("a: >= 3", ["1:4  '>' begins a text of several lines; quote a text that begins with it"]),
-    ('a: "\\q"', ["1:6  this is no escape; use single quotes, or write '\\\\' for a '\\'"]),
+    (
+        'a: "\\q"',
+        ["1:6  invalid escape in double quotes; use single quotes, or write '\\\\' for a '\\'"],
+    ),
     ('a: "\\UFFFFFFFF"', ["1:2  not valid YAML after this place (OverflowError)"]),
     ("'a' b", ["1:5  more text follows where the file should end; quote the whole value"]),
     ("a: 1\n---\nb: 2", ["2:1  a second document begins here; a file holds one experiment"]),

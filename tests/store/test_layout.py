@@ -79,6 +79,7 @@ def test_a_run_is_found_by_name_part_path_and_age(store: Store) -> None:
         "00ff": first,
         "20260102-0": second,
         "ska1-a0a0": second,
+        "ska2": third,
         "last": third,
     }.items():
         assert store.find(name) == folder

@@ -20,7 +20,8 @@ class CellMetric:
     `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
     is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
     where there are any: worth a look, but no result. `short` are how many observations each trial had that
-    has no figure, because a quantile needs more. `with_disturbed` is the metric with the disturbed trials
+    has no figure, because a quantile needs more; the trials that have one are the quick ones, so what they
+    say is not shown and not compared. `with_disturbed` is the metric with the disturbed trials
     counted in, where there are any. `bound` says that figures of some trials are only known not to be
     exceeded.
     """
@@ -52,7 +53,9 @@ class CellMetric:
 
     @property
     def shown(self) -> Summary | None:
-        """The summary to show: of all trials where too few count."""
+        """The summary to show: of all trials where too few count; None where some lack observations."""
+        if self.short:
+            return None
         return self.fallen_back_on.summary if self.fallen_back_on else self.summary
 
     @property
@@ -88,15 +91,16 @@ def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMe
     numbers = tuple(trial.number for trial in having)
     values = tuple(trial.result.metrics[metric.name] for trial in having)
     short = tuple(trial.short[metric.name] for trial in pooled if metric.name in trial.short)
+    reason = too_few(metric, short) if short else ""
     if not values:
-        reason = too_few(metric, short) if short else f"no trial has a value of {metric.name}"
+        reason = reason or f"no trial has a value of {metric.name}"
         return CellMetric(metric, (), (), None, reason, short=short)
     try:
         summary = summarise(values, outliers=policy)
     except (ValueError, TypeError) as error:
         # One absurd figure must not cost the whole report.
         return CellMetric(metric, (), (), None, f"{metric.name}: {error}")
-    return CellMetric(metric, numbers, values, summary, "", short=short)
+    return CellMetric(metric, numbers, values, summary, reason, short=short)
 
 
 def too_few(metric: Metric, short: Sequence[int]) -> str:

@@ -51,10 +51,14 @@ class AllTrials:
 
 
 def all_trials(metric: Metric, trials: Sequence[TrialRecord], policy: Policy) -> AllTrials | None:
-    """The metric with disturbed trials; None where no disturbed trial has it, or a figure is absurd."""
+    """The metric with disturbed trials; None where no disturbed trial has it, or a figure is absurd.
+
+    None, too, where some have too few observations: the others alone would be the quick ones.
+    """
     ended = [trial for trial in trials if trial.result.poolable or trial.result.disturbed]
     having = [trial for trial in ended if metric.name in trial.result.metrics]
-    if all(trial.result.poolable for trial in having):
+    lacking = any(metric.name in trial.short for trial in ended)
+    if lacking or all(trial.result.poolable for trial in having):
         return None
     values = tuple(trial.result.metrics[metric.name] for trial in having)
     try:

@@ -72,7 +72,7 @@ def rankings(
         for one in needed_series(summary, parameter)
     ]
     if not any(tables):
-        raise UsageError(f"fewer than two levels of '{parameter}' have figures of {found.name}")
+        raise UsageError(f"fewer than two levels of '{parameter}' have figures of {found.name} that count")
     return tuple(table for table in tables if table)
 
 
@@ -110,6 +110,6 @@ def _names(one: Series, cells: list[CellSummary], known: Mapping[str, HostFacts]
 def _too_few(sizes: list[int]) -> str:
     pairs = len(sizes) * (len(sizes) - 1) // 2
     return (
-        f"n={min(sizes)} cannot tell any of {len(sizes)} apart in {pairs} comparisons: repeat more often, or"
-        " rank fewer"
+        f"n={min(sizes)} cannot tell any of {len(sizes)} apart in {pairs} comparisons:"
+        " repeat more often or rank fewer levels"
     )

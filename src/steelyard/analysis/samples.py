@@ -55,7 +55,7 @@ class Samples:
 
     def _having(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
         """With the values of these, of each run that has any."""
-        values = ([one.values for one in side if one.values] for side in (a, b))
+        values = ([one.values for one in side if one.values and not _is_short(one)] for side in (a, b))
         beside = pair.in_blocks and not any(self.failed) and take_turns(a[0].trials, b[0].trials)
         first, second = values
         return replace(self, a=first, b=second, paired=beside)
@@ -102,6 +102,11 @@ def take_turns(a: Sequence[int], b: Sequence[int]) -> bool:
 def _counted(one: CellMetric) -> Counted:
     """The trials that count; all where too few do, as tables show it."""
     return one.fallen_back_on or one
+
+
+def _is_short(one: Counted) -> bool:
+    """Some trials have too few observations for a figure, and would be missed on this side."""
+    return isinstance(one, CellMetric) and bool(one.short)
 
 
 def _all(one: CellMetric) -> Counted:

@@ -61,7 +61,9 @@ def needed_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     measured = [cell for cell in summary.cells if cell.n and parameter in cell.cell.parameters]
     levels = {show_level(cell.cell.parameters[parameter]) for cell in measured}
     if len(levels) < 2:
-        raise UsageError(f"fewer than two levels of '{parameter}' were measured")
+        marked = any(trial.result.disturbed for cell in summary.cells for trial in cell.trials)
+        way = f"; `steelyard show {summary.run} --disturbed include` counts disturbed ones" if marked else ""
+        raise UsageError(f"fewer than two levels of '{parameter}' have trials that count{way}")
     others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
     raise UsageError(
         f"no two measured cells differ in '{parameter}' alone: with it changes {', '.join(others)}",

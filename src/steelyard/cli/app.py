@@ -33,7 +33,7 @@ COMMANDS = {
     "trust": "Trust a directory that other accounts may write to",
     "clean": "End and remove whatever dead runs left behind",
     "catalog": "List workloads, sites and what they cover",
-    "doctor": "Say what is poor about this machine for measuring",
+    "doctor": "Report what makes this machine unreliable for measuring",
     "install": "Install what workloads need",
     "schema": "Print the JSON Schema of experiment files",
     "completion": "Print the tab completion script for your shell",

@@ -19,7 +19,7 @@ _COLOURS = {"bad": "red", "warning": "yellow", "info": "cyan"}
 @store_option
 @json_option
 def command(scratch: str | None, store: str | None, as_json: bool) -> int:
-    """Say what is poor about this machine, and about the scratch directory, for measuring.
+    """Report what makes this machine, and the scratch directory, unreliable for measuring.
 
     \b
     steelyard doctor

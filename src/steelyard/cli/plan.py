@@ -59,20 +59,23 @@ def command(
     """
     from steelyard.controller.choices import Choices, chosen_site
     from steelyard.controller.courtesy import courtesy
+    from steelyard.controller.scratch import scratch_warning
     from steelyard.spec.change import load_changed
     from steelyard.spec.stores import chosen_store
 
     with courtesy() as run:
         if run:
-            echo(f"{run}; the plan takes its time, so as not to disturb it", err=True)
+            echo(f"{run}; planning slowly, to leave that run undisturbed", err=True)
         experiment, _ = load_changed(Path(file), {}, named_levels(levels))
         named, kept = chosen_site(Choices(site), experiment), chosen_store(store)
         where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
-        found = _preview(experiment, where, kept, here=named.site.installs == "here")
+        here = named.site.installs == "here"
+        found = _preview(experiment, where, kept, here=here)
         if as_json:
             print_json(_document(found))
         else:
-            notes = [f"warning: {text}" for text in named.notes]
+            texts = [*named.notes, *([scratch_warning(where)] if scratch and here else [])]
+            notes = [f"warning: {text}" for text in texts if text]
             echo("\n".join([*_lines(experiment, found, where, named.name), *notes]))
     return 0
 
@@ -161,7 +164,7 @@ def _site(found: Preview, site: str) -> str:
 
 def _time(found: Preview) -> str:
     if found.seconds is None:
-        return "unknown: the workload's options do not tell how long it takes; after a first run, that will"
+        return "unknown; after one run, `plan` estimates it from that run"
     low, high = found.seconds
     span = show_span(low) if low == high else f"{show_span(low)} to {show_span(high)}"
     return f"about {span}{_guessed(found.pace)}"

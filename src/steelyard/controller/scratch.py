@@ -7,7 +7,7 @@ import hashlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.controller.crew import Berth, Copy
@@ -147,3 +147,14 @@ class Scratches:
             )
             if wrong := next((each for each in left if isinstance(each, BaseException)), None):
                 raise wrong
+
+
+def scratch_warning(chosen: Path) -> str:
+    """A sentence where a chosen directory is not there, as a disk may not be mounted; empty otherwise."""
+    if chosen.exists():
+        return ""
+    above = next(parent for parent in chosen.parents if parent.exists())
+    return (
+        f"scratch directory {chosen} does not exist, so it is made on the disk that has {above};"
+        " if another disk is meant, mount it first"
+    )

@@ -91,7 +91,7 @@ class Window:
             return []
         return [
             f"in some trials copies began or ended at different times: {', '.join(self.summed)} of all is "
-            "the sum of what each did in its own time, which may be more than they ever did at once"
+            "the sum of what each did in its own time, which may be more than all did at once"
         ]
 
 

@@ -56,7 +56,7 @@ def converted(text: str, unit: str) -> float:
         return found.value
     factor = _factor(found.unit, one.unit)
     if factor is None:
-        raise UnitError(f"found '{text.strip()}', but {word} does not convert to its unit, {unit}")
+        raise UnitError(f"found '{text.strip()}', but {word} is not its unit, {unit}")
     return found.value * factor
 
 

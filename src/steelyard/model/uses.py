@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from steelyard.model.part import Part
+from steelyard.model.roles import DEFAULT_ROLE
 from steelyard.model.wrap import Wrap
 from steelyard.units import Duration
 
@@ -99,7 +100,10 @@ class ServiceUse(Part):
         description="The service's name; `steelyard catalog` lists them. With ${kind} it is a level, and "
         "options that one kind alone has stand below its name, as redis: {save: true}"
     )
-    on: str = Field(description="Which hosts it runs on: a role, or some of it")
+    on: str = Field(
+        DEFAULT_ROLE,
+        description="Which hosts it runs on: a role, or some of it; without roles, all hosts",
+    )
     grow_into: str | None = Field(None, description="Further hosts that it may take in while it is in use")
     keep: Literal["trial", "cell", "run"] = Field(
         "run", description="How long it lives; in a run as long as its options stay the same"

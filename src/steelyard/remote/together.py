@@ -49,4 +49,4 @@ def _refuse(errors: Sequence[BaseException], hosts: int) -> None:
         raise reasons[0]
     lines = "".join(f"\n  {error.message}" for error in reasons)
     hints = "\n".join(dict.fromkeys(error.hint for error in reasons if error.hint))
-    raise HostError(f"{len(reasons)} of {hosts} hosts could not be had:{lines}", hint=hints)
+    raise HostError(f"{len(reasons)} of {hosts} hosts could not be reached:{lines}", hint=hints)

@@ -35,13 +35,16 @@ def junit(
     each trial that failed. `time` is how long the trials of the cell took.
 
     Undecided and missing requirements are failures, or skipped tests when they are told to pass. They are
-    skipped, too, in a run that a person cancelled, which has a skipped test of its own.
+    skipped, too, in a run that a person cancelled, which has a skipped test of its own. A run in which no
+    trial counts is an error, as it is to `steelyard run`.
     """
     suite = Element("testsuite", {"name": summary.title, "id": summary.run})
     seconds = seconds_of(summary.cells)
     if cancelled:
         _case(suite, "run", "all of it", "skipped", "the run was cancelled")
         undecided = "pass"
+    if summary.trials and not any(cell.n for cell in summary.cells):
+        _case(suite, "run", "all of it", "error", "no trial counts: each failed or is marked")
     for cell in summary.cells:
         _cell(suite, cell, seconds)
     for one in judged:

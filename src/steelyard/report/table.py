@@ -22,12 +22,12 @@ from steelyard.stats.summary import Summary
 
 NO_INTERVAL = "[–]"
 DISTURBED = "*"
-WIDEST_MARKS, WIDEST_REASON, MOST_NOTES, MOST_NAMES = 44, 300, 8, 6
-TOO_FEW = "{least} repetitions give one: `steelyard extend {run} --repeat {least}`"
+WIDEST_MARKS, WIDEST_REASON, MOST_NOTES, MOST_NAMES, MOST_REASONS = 44, 300, 8, 6, 3
+TOO_FEW = "{least} that count give one: `steelyard extend {run} --repeat {repeat}`"
 MORE = "`steelyard show {run} --metric NAME`"
 ADVICE = (
-    "   `steelyard extend {run} --repeat N` looks for quieter moments; where there are none,"
-    " `--disturbed include` counts all trials"
+    "   `steelyard extend {run} --repeat N` tries again;"
+    " `steelyard show {run} --disturbed include` counts all trials"
 )
 
 
@@ -105,7 +105,7 @@ def requirement_lines(judged: Sequence[Judged]) -> list[str]:
 
 
 def trouble_lines(summary: RunSummary) -> list[str]:
-    """`2 trials failed: crashed (trials 7, 12)`, by category, and why the first of them did."""
+    """`2 trials failed: crashed (trial 7, 12)`, by category, and each reason with the first that has it."""
     found: dict[str, list[int]] = {}
     why = {trial.number: trial.message for cell in summary.cells for trial in cell.trials}
     for cell in summary.cells:
@@ -114,8 +114,13 @@ def trouble_lines(summary: RunSummary) -> list[str]:
     lines = []
     for what, numbers in found.items():
         lines.append(f"{counted(len(numbers), 'trial')} failed: {what} (trial {listed(sorted(numbers), 6)})")
-        if message := why.get(min(numbers), ""):
-            lines.append(f"     trial {min(numbers)}: {shortened(one_line(message), WIDEST_REASON)}")
+        first = {why[number]: number for number in sorted(numbers, reverse=True) if why.get(number)}
+        reasons = sorted((number, message) for message, number in first.items())
+        for number, message in reasons[:MOST_REASONS]:
+            lines.append(f"     trial {number}: {shortened(one_line(message), WIDEST_REASON)}")
+        if len(reasons) > MOST_REASONS:
+            more = counted(len(reasons) - MOST_REASONS, "more reason")
+            lines.append(f"     … and {more}; `steelyard show {summary.run} --trial N` tells each")
     return lines
 
 
@@ -175,7 +180,8 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     marked = [one.reason for one in found if one.shown is None and one.marked is not None]
     bounds = dict.fromkeys(one.metric.name for one in found if one.bound)
     disturbed = _disturbed(cells, shown)
-    enough = TOO_FEW.format(run=summary.run, least=smallest_n(trimmed=int(summary.outliers == "extremes")))
+    least = smallest_n(trimmed=int(summary.outliers == "extremes"))
+    enough = TOO_FEW.format(run=summary.run, least=least, repeat=_enough(cells, shown, least))
     notes = [f"{NO_INTERVAL}  {one_line(reason)}; {enough}" for reason in dict.fromkeys(without)]
     notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
@@ -187,6 +193,16 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     if len(cells) < len(summary.cells):
         notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
     return notes
+
+
+def _enough(cells: Sequence[CellSummary], shown: Sequence[Metric], least: int) -> int:
+    """As many repetitions as give every cell an interval, if those to come count."""
+    found = [least]
+    for cell in cells:
+        made = max((trial.result.trial.repetition for trial in cell.trials), default=0)
+        counts = [one.shown.n for metric in shown if (one := cell.metrics[metric.name]).shown]
+        found += [made + least - count for count in counts if count < least]
+    return max(found)
 
 
 def _disturbed(cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:

@@ -163,7 +163,7 @@ def _quote(failure: _Failure) -> Answer:
 
 
 def _escape(failure: _Failure) -> Answer:
-    return failure.mark, r"this is no escape; use single quotes, or write '\\' for a '\'"
+    return failure.mark, r"invalid escape in double quotes; use single quotes, or write '\\' for a '\'"
 
 
 def _block_end(failure: _Failure) -> Answer:

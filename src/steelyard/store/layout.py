@@ -227,7 +227,7 @@ class Store:
         return sorted(found, key=age)
 
     def find(self, name: str) -> RunFolder:
-        """A run by id, by the unambiguous beginning or ending of an id, by path, or the newest as `last`.
+        """A run by id, by a part of an id that no other has, by path, or the newest as `last`.
 
         Raises UnknownName (with did-you-mean) when there is none, or more than one.
         """
@@ -238,6 +238,7 @@ class Store:
             return every[-1]
         found = [run for run in every if run.id == name]
         found = found or [run for run in every if run.id.startswith(name) or run.id.endswith(f"-{name}")]
+        found = found or [run for run in every if f"-{name}-" in run.id]
         if len(found) == 1:
             return found[0]
         raise self._unknown(name, [run.id for run in found or every], ambiguous=bool(found))
@@ -246,7 +247,7 @@ class Store:
         if ambiguous:
             hint = f"it may be any of: {', '.join(near[:5])}"
         elif near:
-            hint = "`steelyard list` shows what there is"
+            hint = f"`steelyard list` shows the runs in {self.root}; --store names another store"
         else:
             hint = f"no runs in {self.root}; `steelyard run FILE` makes one, --store names another store"
         return UnknownName("run", name, near, hint=hint)

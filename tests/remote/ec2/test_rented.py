@@ -192,7 +192,7 @@ def test_an_answer_that_never_came_is_not_lost(cloud: Any, tmp_path: Path) -> No
 def test_a_machine_that_never_lets_us_in(cloud: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("steelyard.remote.ec2.hosts.KEY_COMES_WITHIN", 0.2)
     error = refused(cloud.site(count=2, user="nobody"), tmp_path)
-    assert "2 of 2 hosts could not be had" in error.message
+    assert "2 of 2 hosts could not be reached" in error.message
     assert "the key made for this run" in error.message
     assert "c4.xlarge-1" in error.message
     cloud.assert_empty(started=2)

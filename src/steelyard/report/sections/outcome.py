@@ -63,6 +63,8 @@ def outcome(
     """What a reader with ten seconds should know. What was compared or searched for is the answer."""
     ending = _ending(record)
     mood, verdict = _with_gate(_verdict(judged), compared)
+    if verdict and _is_provisional(summary):
+        mood, verdict = ("open" if mood == "good" else mood), f"Provisional, as no trial counts: {verdict}"
     first = [compared.answer] if compared else []
     found = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
     return Outcome(
@@ -99,8 +101,19 @@ def _failures(summary: RunSummary) -> Iterator[str]:
         cells = listed([cell.cell.key for cell in summary.cells if cell.failed])
         where = f"; in {cells}" if len(summary.cells) > 1 else ""
         yield f"{kinds.total()} of {counted(summary.trials, 'trial')} failed: {listing}{where}."
-    if summary.trials and not any(cell.n for cell in summary.cells):
+    if _is_provisional(summary):
+        yield (
+            "Every trial was disturbed, so all of this is provisional:"
+            f" `steelyard show {summary.run} --disturbed include` counts them."
+        )
+    elif summary.trials and not any(cell.n for cell in summary.cells):
         yield "No trial gave a figure that counts."
+
+
+def _is_provisional(summary: RunSummary) -> bool:
+    """Nothing counts, and something would if disturbed trials did."""
+    disturbed = any(trial.result.disturbed for cell in summary.cells for trial in cell.trials)
+    return disturbed and not any(cell.n for cell in summary.cells)
 
 
 def _verdict(judged: Sequence[Judged]) -> tuple[Mood, str]:
