@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.worlds import Rows, World
-from steelyard.stats.autocorrelation import alarms
+from steelyard.stats.autocorrelation import find_alarms
 from steelyard.stats.comparison import Comparison, compare
 from steelyard.stats.interval import median_interval
 from steelyard.stats.outliers import Policy
-from steelyard.stats.paired import compare_pairs
+from steelyard.stats.pairs import compare_pairs
 from steelyard.stats.sample import median
-from steelyard.stats.stopping import precise_enough
+from steelyard.stats.stopping import measure_precision
 from steelyard.stats.summary import summarise
-from steelyard.stats.verdict import Verdict, verdicts
+from steelyard.stats.verdict import Verdict, judge_comparisons
 
 ALARMS = {Verdict.BETTER, Verdict.WORSE}
 CHANGE = 1.1
@@ -62,7 +62,7 @@ def stopped(
 
 def _stopped(row: list[float], within: float, median: float, judged: float) -> Stopped:
     n = 6
-    while n < len(row) and not precise_enough(row[:n], within=within, confidence=judged).enough:
+    while n < len(row) and not measure_precision(row[:n], within=within, confidence=judged).enough:
         n += 1
     interval = median_interval(row[:n])
     return Stopped(n, interval is not None and median in interval)
@@ -76,7 +76,7 @@ def family(a: World, b: World, seed: int, pairs: int, n: int) -> list[Comparison
 
 def false_alarm_rate(world: World, n: int, families: int, seed: int = 10) -> float:
     """The share of A/A runs of 20 pairs each that raise even one alarm."""
-    judged = (verdicts(family(world, world, seed + 2 * k, 20, n)) for k in range(families))
+    judged = (judge_comparisons(family(world, world, seed + 2 * k, 20, n)) for k in range(families))
     return share(any(one.verdict in ALARMS for one in run) for run in judged)
 
 
@@ -99,7 +99,7 @@ def pair_coverage(world: World, n: int, samples: int, seed: int = 11) -> float:
 def pair_alarm_rate(world: World, n: int, families: int, seed: int = 12, cells: int = 20) -> float:
     """The share of A/A runs of 20 cells each, measured in blocks, that raise even one alarm."""
     found = [compare_pairs(a, b, better="higher") for a, b in in_blocks(world, n, families * cells, seed)]
-    runs = (verdicts(found[start : start + cells]) for start in range(0, len(found), cells))
+    runs = (judge_comparisons(found[start : start + cells]) for start in range(0, len(found), cells))
     return share(any(one.verdict in ALARMS for one in run) for run in runs)
 
 
@@ -107,7 +107,7 @@ def drift_alarm_rate(world: World, n: int, runs: int, seed: int = 13, cells: int
     """The share of steady runs of so many cells that raise any alarm, in a cell or in all together."""
     rows = world.rows(seed, runs * cells, n)
     steady = (rows[start : start + cells] for start in range(0, len(rows), cells))
-    return share(any(alarms([*run, _together(run)])) for run in steady)
+    return share(any(find_alarms([*run, _together(run)])) for run in steady)
 
 
 def _together(run: Rows) -> list[float]:

@@ -12,7 +12,7 @@ from bench.setting import Setting, steelyard
 from steelyard.spec.bind import service_class, workload_class
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 
 MOST = 2.0  # as many times; who shook hands for every request would take dozens
 LOADS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -28,7 +28,7 @@ LOADS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def rows(setting: Setting) -> Iterator[Row]:
     """Seconds a request takes, by TLS and without, for each kind of server."""
     for metric, (service, options, load) in LOADS.items():
-        if lacking := missing((*service_class(service).needs, *workload_class(load["use"]).needs)):
+        if lacking := find_missing((*service_class(service).needs, *workload_class(load["use"]).needs)):
             raise NotMeasured(f"not installed: {', '.join(tool.name for tool in lacking)}")
         found = _measured(setting, metric, {"use": service, **options}, load)
         what = f"a request to {service} by TLS, as its rate says"

@@ -17,11 +17,11 @@ from bench.launch import SMALL
 from bench.process import NotMeasured, run
 from bench.row import Row
 from bench.setting import Setting, steelyard
-from steelyard.analysis.happenings import Happening, happenings
-from steelyard.model.metric import Sample
+from steelyard.analysis.event_log import LoggedEvent, list_events
+from steelyard.model.metric import SeriesSample
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 from steelyard.workloads.ycsb import Ycsb
 
 NODES = 3
@@ -31,10 +31,10 @@ CALM = 30.0  # seconds of load before the first node joins
 
 def rows(setting: Setting) -> Iterator[Row]:
     """Time for each node; then p99 of updates while nodes join, beside that before."""
-    if lacking := missing(Ycsb.needs):
+    if lacking := find_missing(Ycsb.needs):
         raise NotMeasured(f"not installed: {', '.join(tool.name for tool in lacking)}")
     record = _grown(setting, to=NODES + (1 if setting.quick else 3))
-    found = happenings(record).get(1, [])
+    found = list_events(record).get(1, [])
     took = tuple(each.ended - each.began for each in found if each.ended is not None)
     if not took:
         raise NotMeasured("no node joined before the load ended")
@@ -97,14 +97,14 @@ def _experiment(to: int) -> dict[str, Any]:
     }
 
 
-def _before(samples: Sequence[Sample], found: Sequence[Happening]) -> tuple[float, ...]:
+def _before(samples: Sequence[SeriesSample], found: Sequence[LoggedEvent]) -> tuple[float, ...]:
     """Until the first node joins, without the time in which Java compiles."""
     began = min(sample.at - sample.length for sample in samples) + WARM
     first = min(each.wall for each in found)
     return tuple(s.values["update_p99"] for s in samples if began < s.at <= first)
 
 
-def _during(samples: Sequence[Sample], found: Sequence[Happening]) -> tuple[float, ...]:
+def _during(samples: Sequence[SeriesSample], found: Sequence[LoggedEvent]) -> tuple[float, ...]:
     ends = [(each.wall, each.wall + each.ended - each.began) for each in found if each.ended is not None]
     return tuple(
         sample.values["update_p99"]

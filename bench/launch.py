@@ -21,7 +21,7 @@ from bench.process import NotMeasured, in_turns, run
 from bench.row import Row
 from bench.setting import Setting
 from steelyard.services._cassandra_home import CASSANDRA, JAVA
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 from steelyard.units import show
 
 LIMITS = {2: 0.15, 16: 0.25}  # seconds, by the number of hosts
@@ -43,7 +43,7 @@ def rows(setting: Setting) -> Iterator[Row]:
         found = in_turns(setting.turns, sides)
         what = f"launching a service on {hosts} hosts that is ready at once"
         yield Row("launch", what, "s", found["ours"], f"{hosts} bare processes", found["bare"], limit)
-    if lacking := missing((JAVA, CASSANDRA)):
+    if lacking := find_missing((JAVA, CASSANDRA)):
         raise NotMeasured(f"not installed: {', '.join(tool.name for tool in lacking)}")
     turns = 1 if setting.quick else 3
     yield from share([launched(setting, "timed", 2) for _ in range(turns)])

@@ -16,11 +16,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bench.timed_cassandra import TimedCassandra
-from steelyard.controller.crew import Crew
 from steelyard.controller.deployment import Deployment
+from steelyard.controller.placement import Placement
 from steelyard.controller.scratch import Scratch, Scratches
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import Claim
+from steelyard.model.roles import RoleClaim
 from steelyard.model.trial import Cell
 from steelyard.remote.token import Token
 from steelyard.sites.local import Local, LocalOptions
@@ -56,13 +56,13 @@ class Launch:
         )
         log, site = self.place / "log", Local(LocalOptions(hosts=self.hosts))
         async with site.lease(Token.mine(RUN), log, self.hosts) as leased:
-            crew = Crew.of({"db": Claim(self.hosts)}, leased)
+            placement = Placement.of({"db": RoleClaim(self.hosts)}, leased)
             base = PurePosixPath(self.place / "scratch")
-            each = (Scratch(host, base, RUN, experiment, _quiet, alone=False) for host in crew.hosts)
+            each = (Scratch(host, base, RUN, experiment, _quiet, alone=False) for host in placement.hosts)
             scratches = Scratches(each)
             await scratches.open()
             try:
-                deployment = Deployment(experiment, crew, scratches, RunFolder(self.place), _quiet)
+                deployment = Deployment(experiment, placement, scratches, RunFolder(self.place), _quiet)
                 return await _deployed(deployment)
             finally:
                 await scratches.close()

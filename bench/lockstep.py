@@ -1,9 +1,9 @@
 """How close together 16 copies on 16 namespace hosts begin, with the probe and with plain sh.
 
-The way is a run's own: `LockStep.instant`, `Host.start(at=...)`, `punctuality`. Beside it are 16 bare waiters
-on this machine, with no host between and no priority asked for: beside the probe in C (`waiter.c`), beside
-plain sh in sh (`sleep`, `exec`). The program that begins is always the same, and notes by itself when it
-began, so that no record of ours judges us.
+The way is a run's own: `LockStep.instant`, `Host.start(at=...)`, `measure_punctuality`. Beside it are 16 bare
+waiters on this machine, with no host between and no priority asked for: beside the probe in C (`waiter.c`),
+beside plain sh in sh (`sleep`, `exec`). The program that begins is always the same, and notes by itself when
+it began, so that no record of ours judges us.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bench.process import NotMeasured
 from bench.row import Row, percentile
 from bench.setting import Setting, changed
 from bench.waiters import Kind, bare_skew, compiled, in_c, in_sh, spread
-from steelyard.controller.crew import Berth, Copy, Seat
-from steelyard.controller.lockstep import LockStep, Punctuality, punctuality
+from steelyard.controller.lockstep import LockStep, Punctuality, measure_punctuality
+from steelyard.controller.placement import Slot, Workdir, WorkloadCopy
 from steelyard.errors import SteelyardError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Process, Streams
@@ -109,7 +109,7 @@ async def _hosts(agent: str, folder: Path) -> AsyncIterator[tuple[Host, ...]]:
 async def _turn(starts: Starts, kind: Kind, count: int) -> Turn:
     turn = Turn()
     for _ in range(count):
-        turn.bare.append(await asyncio.to_thread(bare_skew, kind, starts.waiter, len(starts.berths)))
+        turn.bare.append(await asyncio.to_thread(bare_skew, kind, starts.waiter, len(starts.workdirs)))
         how = await starts.together()
         turn.releases.append(max(how.released.values()) - min(how.released.values()))
         turn.programs.append(spread(starts.noted()))
@@ -121,27 +121,31 @@ class Starts:
 
     def __init__(self, hosts: Sequence[Host], folder: Path, waiter: Path) -> None:
         self.folder, self.waiter, self._lock = folder, waiter, LockStep()
-        seats = [Seat("client", number, host) for number, host in enumerate(hosts)]
-        self.berths = [Berth(Copy(seat, 0, seat.index, 1), PurePosixPath(folder)) for seat in seats]
+        seats = [Slot("client", number, host) for number, host in enumerate(hosts)]
+        self.workdirs = [
+            Workdir(WorkloadCopy(slot, 0, slot.index, 1), PurePosixPath(folder)) for slot in seats
+        ]
 
     async def together(self) -> Punctuality:
         """One start, as a trial makes it. Raises HostError."""
-        instant = await self._lock.instant(self.berths)
+        instant = await self._lock.instant(self.workdirs)
         began = time.monotonic()
-        starting = (self._start(berth, instant.on(berth.host)) for berth in self.berths)
+        starting = (self._start(workdir, instant.on(workdir.host)) for workdir in self.workdirs)
         processes = await asyncio.gather(*starting)
         self._lock.ready(time.monotonic() - began)
         ended = await asyncio.gather(*(process.wait() for process in processes))
-        exits = zip(self.berths, ended, strict=True)
-        return punctuality(instant, {berth.copy.name: (berth.host, exit_) for berth, exit_ in exits})
+        exits = zip(self.workdirs, ended, strict=True)
+        return measure_punctuality(
+            instant, {workdir.copy.name: (workdir.host, exit_) for workdir, exit_ in exits}
+        )
 
     def noted(self) -> list[int]:
         """When the programs of the last start began, by what they noted, in ns."""
-        return [int(self._output(berth).read_text()) for berth in self.berths]
+        return [int(self._output(workdir).read_text()) for workdir in self.workdirs]
 
-    async def _start(self, berth: Berth, at: int) -> Process:
-        streams = Streams(self._output(berth), self.folder / f"{berth.copy.name}.err")
-        return await berth.host.start(Command((str(self.waiter),)), streams, cwd=berth.scratch, at=at)
+    async def _start(self, workdir: Workdir, at: int) -> Process:
+        streams = Streams(self._output(workdir), self.folder / f"{workdir.copy.name}.err")
+        return await workdir.host.start(Command((str(self.waiter),)), streams, cwd=workdir.scratch, at=at)
 
-    def _output(self, berth: Berth) -> Path:
-        return self.folder / f"{berth.copy.name}.out"
+    def _output(self, workdir: Workdir) -> Path:
+        return self.folder / f"{workdir.copy.name}.out"

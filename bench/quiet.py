@@ -15,7 +15,14 @@ from typing import NamedTuple
 
 from bench.row import Row
 from bench.setting import Setting
-from steelyard.collectors.disturbance import QUICK, Allowance, Snapshot, judge, quota_files, snapshot
+from steelyard.collectors.disturbance import (
+    QUICK,
+    Allowance,
+    HostCounters,
+    judge,
+    parse_counters,
+    quota_files,
+)
 from steelyard.remote.base import Host
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
@@ -67,11 +74,11 @@ async def _windows(setting: Setting, length: float) -> list[Window]:
 
 async def _window(host: Host, files: tuple[str, ...], length: float, *, busy: bool) -> Window:
     ours = host.own_user_time()
-    began, before = time.monotonic(), snapshot(await host.read(files))
+    began, before = time.monotonic(), parse_counters(await host.read(files))
     while busy and time.monotonic() < began + length:
         pass
     await asyncio.sleep(max(0.0, began + length - time.monotonic()))
-    after, wall = snapshot(await host.read(files)), time.monotonic() - began
+    after, wall = parse_counters(await host.read(files)), time.monotonic() - began
     ours = host.own_user_time() - ours
     marks = judge(before, after, wall=wall, ours=ours, own=(os.getpid(),))
     wanted = _between(before, after, "wanted")
@@ -85,5 +92,5 @@ async def _window(host: Host, files: tuple[str, ...], length: float, *, busy: bo
     )
 
 
-def _between(before: Snapshot, after: Snapshot, counter: str) -> float:
+def _between(before: HostCounters, after: HostCounters, counter: str) -> float:
     return float((getattr(after, counter) or 0.0) - (getattr(before, counter) or 0.0))

@@ -17,7 +17,7 @@ from bench.setting import Setting, steelyard
 from steelyard.services._cassandra_home import CASSANDRA
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 from steelyard.workloads.cql_copy import CqlCopy
 
 MILLIONS = (1, 2, 5)
@@ -27,7 +27,7 @@ _STEPS = ("connect", "wait", "flush", "freeze", "collect", "describe", "copy")
 
 def rows(setting: Setting) -> Iterator[Row]:
     """The ratio at each number of rows, and the share of each step of the snapshot."""
-    if lacking := missing((CASSANDRA, *CqlCopy.needs)):
+    if lacking := find_missing((CASSANDRA, *CqlCopy.needs)):
         raise NotMeasured(f"not installed: {', '.join(tool.name for tool in lacking)}")
     for millions in MILLIONS[:1] if setting.quick else MILLIONS:
         found = _measured(setting, millions)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from bench.row import Row
 from bench.setting import Setting
-from steelyard.collectors.telemetry import Telemetry
-from steelyard.controller.sampler import OfHost, Sampler
+from steelyard.collectors.telemetry import TelemetryCollector
+from steelyard.controller.sampler import HostSource, Sampler
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
 
@@ -50,9 +50,9 @@ def rows(setting: Setting) -> Iterator[Row]:
 
 async def _sampled(folder: Path) -> Sampled:
     async with LocalHost.open(Token.mine("bench"), folder / "minder.log") as host:
-        hurried = Sampler(OfHost(host), folder / "hurried.ndjson", 0.0)
+        hurried = Sampler(HostSource(host), folder / "hurried.ndjson", 0.0)
         tight = await _of_a_sample(hurried, 0.0)
-        sampler = Sampler(OfHost(host), folder / "local.ndjson", APART)
+        sampler = Sampler(HostSource(host), folder / "local.ndjson", APART)
         apart = await _of_a_sample(sampler, APART)
     hurried.finish()
     began = time.perf_counter()
@@ -77,7 +77,7 @@ def plain_reading() -> float:
     for _ in range(SAMPLES):
         time.sleep(APART)  # as cold as a sampler finds them
         began = time.process_time()
-        for name in Telemetry.files:
+        for name in TelemetryCollector.files:
             with suppress(OSError), open(name, "rb", buffering=0) as file:  # noqa: PTH123 - the floor is low
                 file.read(1 << 20)
         spent += time.process_time() - began

@@ -21,10 +21,10 @@ from bench.sshds import Fleet, fleet
 from steelyard.errors import SteelyardError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Streams
+from steelyard.remote.connect import AT_ONCE
 from steelyard.remote.login import Login
 from steelyard.remote.ssh import SshTransport
-from steelyard.remote.ssh_hosts import Machine, machines
-from steelyard.remote.together import AT_ONCE
+from steelyard.remote.ssh_hosts import SshMachine, connect_machines
 from steelyard.remote.token import Token
 
 HOSTS = 64
@@ -112,7 +112,7 @@ async def _sessions(logins: Sequence[Login]) -> float:
 async def _agents(logins: Sequence[Login], folder: Path) -> float:
     """The same with all that hosts of a run have: an agent, facts, a directory of their own."""
     began = time.perf_counter()
-    async with machines(_machines(logins), Token.mine("bench"), folder / "log") as hosts:
+    async with connect_machines(_machines(logins), Token.mine("bench"), folder / "log") as hosts:
         await _true(hosts, folder)
     return time.perf_counter() - began
 
@@ -123,7 +123,7 @@ async def _warm(
     """Seconds of `true` on all hosts that are there already, in turns with the peers."""
     folder, ours = setting.fresh("warm"), []
     theirs: dict[str, list[float]] = {name: [] for name in peers}
-    async with machines(_machines(logins), Token.mine("bench"), folder / "log") as hosts:
+    async with connect_machines(_machines(logins), Token.mine("bench"), folder / "log") as hosts:
         for _ in range(setting.turns):
             began = time.perf_counter()
             await _true(hosts, folder)
@@ -133,8 +133,8 @@ async def _warm(
     return tuple(ours), {name: tuple(seconds) for name, seconds in theirs.items()}
 
 
-def _machines(logins: Sequence[Login]) -> list[Machine]:
-    return [Machine(f"h{number}", login) for number, login in enumerate(logins, 1)]
+def _machines(logins: Sequence[Login]) -> list[SshMachine]:
+    return [SshMachine(f"h{number}", login) for number, login in enumerate(logins, 1)]
 
 
 async def _true(hosts: Sequence[Host], folder: Path) -> None:

@@ -27,10 +27,10 @@ from bench.coverage import (
 from bench.row import Row
 from bench.setting import Setting
 from bench.worlds import BIMODAL, WORLDS, World, bimodal, lognormal, normal
-from steelyard.analysis.claims import FILE, Claim
+from steelyard.analysis.claims import FILE, SimulationClaim
 from steelyard.stats.outliers import Policy
 
-Simulation = Callable[[float, int], Iterator[Claim]]
+Simulation = Callable[[float, int], Iterator[SimulationClaim]]
 """Draws `scale` times the usual cases with a seed of its own, plus so much."""
 
 WITHIN, MOST = 0.05, 20
@@ -69,18 +69,18 @@ def rows(setting: Setting) -> Iterator[Row]:
         yield Row("simulations", what, "%", (missed,), limit=None if limit is None else limit + chance)
 
 
-def write(found: list[Claim], path: Path) -> None:
+def write(found: list[SimulationClaim], path: Path) -> None:
     """Keep what was found, where reports look for it."""
     lines = ",\n".join(f"  {json.dumps(asdict(one))}" for one in found)
     path.write_text(f'{{\n "schema": 1,\n "claims": [\n{lines}\n ]\n}}\n', encoding="utf-8")
 
 
-def _claim(name: str, world: World, condition: str, found: float, of: int, seed: int) -> Claim:
+def _claim(name: str, world: World, condition: str, found: float, of: int, seed: int) -> SimulationClaim:
     today = time.strftime("%Y-%m-%d", time.gmtime())
-    return Claim(name, world.name, condition, round(found, 4), of, seed, today)
+    return SimulationClaim(name, world.name, condition, round(found, 4), of, seed, today)
 
 
-def _median(scale: float, seed: int) -> Iterator[Claim]:
+def _median(scale: float, seed: int) -> Iterator[SimulationClaim]:
     """After a fixed number of repetitions."""
     seed, samples = seed + 1, int(20_000 * scale)
     for world in WORLDS:
@@ -89,7 +89,7 @@ def _median(scale: float, seed: int) -> Iterator[Claim]:
             yield _claim("coverage.median", world, f"n={n}", covered, samples, seed)
 
 
-def _sequential(scale: float, seed: int) -> Iterator[Claim]:
+def _sequential(scale: float, seed: int) -> Iterator[SimulationClaim]:
     """Of all cells under a stop rule, of those that it stopped early, and how many these are."""
     seed, samples = seed + 9, int(40_000 * scale)
     condition = f"within {100 * WITHIN:g} %, 6 to {MOST} repetitions"
@@ -107,7 +107,7 @@ def _held(cells: list[Stopped]) -> float:
 
 
 def _policy(policy: Policy) -> Simulation:
-    def simulate(scale: float, seed: int) -> Iterator[Claim]:
+    def simulate(scale: float, seed: int) -> Iterator[SimulationClaim]:
         """After an outlier policy."""
         seed, samples = seed + 8, int(10_000 * scale)
         for world in SPREAD:
@@ -118,7 +118,7 @@ def _policy(policy: Policy) -> Simulation:
     return simulate
 
 
-def _alarms(scale: float, seed: int) -> Iterator[Claim]:
+def _alarms(scale: float, seed: int) -> Iterator[SimulationClaim]:
     """Twenty comparisons of equal cells, and how often any of them is called better or worse."""
     seed, families = seed + 10, int(600 * scale)
     for world in WORLDS:
@@ -127,7 +127,7 @@ def _alarms(scale: float, seed: int) -> Iterator[Claim]:
             yield _claim("alarms.comparison", world, f"20 comparisons of equals, n={n}", rate, families, seed)
 
 
-def _pairs(scale: float, seed: int) -> Iterator[Claim]:
+def _pairs(scale: float, seed: int) -> Iterator[SimulationClaim]:
     """Cells measured in blocks: how often the ratio's interval holds, and how often equals are told apart."""
     seed, samples, families = seed + 11, int(20_000 * scale), int(1200 * scale)
     for world in WORLDS:
@@ -140,7 +140,7 @@ def _pairs(scale: float, seed: int) -> Iterator[Claim]:
             yield _claim("alarms.pairs", world, condition, rate, families, seed + 1)
 
 
-def _drift(scale: float, seed: int) -> Iterator[Claim]:
+def _drift(scale: float, seed: int) -> Iterator[SimulationClaim]:
     """Runs of five cells that neither drift nor remember, and how often any alarm is raised."""
     seed, runs = seed + 13, int(2000 * scale)
     for world in WORLDS:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from steelyard.remote.base import Host
-from steelyard.remote.sweep import bearers
+from steelyard.remote.sweep import find_bearers
 from steelyard.services._server import Server
 from steelyard.services.cassandra import Cassandra
 
@@ -68,7 +68,7 @@ class PlainCassandra(TimedCassandra):
 
 def _watch_seconds() -> float:
     """CPU seconds of the Java that watches the ring: see proc_pid_stat(5), utime and stime."""
-    for bearer in bearers(lambda token: token.run == "bench"):
+    for bearer in find_bearers(lambda token: token.run == "bench"):
         place = Path(f"/proc/{bearer.pid}")
         with suppress(OSError):  # one of our small programs, which has just ended
             if _WATCH in (place / "cmdline").read_bytes():

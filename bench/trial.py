@@ -15,7 +15,7 @@ from bench.foreign import Foreign
 from bench.process import NotMeasured, in_turns, run
 from bench.row import Row, minus
 from bench.setting import Setting, steelyard
-from steelyard.store.journal import lines
+from steelyard.store.journal import read_journal
 from steelyard.units import show
 
 WHAT = "a trial of /bin/true, beyond the program"
@@ -71,7 +71,7 @@ def run_of_trials(setting: Setting) -> float:
 
 def seconds_per_trial(journal: Path) -> float:
     """The same of any journal. Raises NotMeasured when a trial in it failed, or when it has none."""
-    every = [line for line in lines(journal) if line["kind"] in ("trial-started", "trial-ended")]
+    every = [line for line in read_journal(journal) if line["kind"] in ("trial-started", "trial-ended")]
     ended = [line for line in every if line["kind"] == "trial-ended"]
     if not ended or any(line["status"] != "ok" for line in ended):
         raise NotMeasured(f"{len(ended)} trials ended, and not all of them well")

@@ -16,8 +16,8 @@ from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
 from steelyard.model.trial import Result, Trial
-from steelyard.stats.holding import AGAIN
-from steelyard.stats.stopping import precise_enough
+from steelyard.stats.condition import AGAIN
+from steelyard.stats.stopping import measure_precision
 
 Tree = dict[str, Any]
 ORDERS = ("blocked", "random", "as-written")
@@ -178,7 +178,7 @@ def test_every_cell_is_measured_as_often_as_was_asked(what: Experiment, seed: in
 def precise(what: Experiment, results: Iterable[Result]) -> bool:
     assert what.repeat.until
     values = [result.metrics["wall"] for result in results if result.poolable]
-    return precise_enough(values, within=what.repeat.until.within).enough
+    return measure_precision(values, within=what.repeat.until.within).enough
 
 
 @many

@@ -11,7 +11,7 @@ from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
 from steelyard.model.trial import Result, Trial
-from steelyard.stats.holding import AGAIN
+from steelyard.stats.condition import AGAIN
 
 ORDERS = ("blocked", "random", "as-written")
 STEAL = Mark("disturbed", "steal: the hypervisor took 12.0 % of the CPU time")

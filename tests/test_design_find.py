@@ -15,7 +15,7 @@ from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
 from steelyard.model.trial import Result, Trial
-from steelyard.stats.holding import Rule
+from steelyard.stats.condition import SearchRule
 
 many = settings(deadline=None, max_examples=40)
 ORDERS = ("blocked", "random", "as-written")
@@ -134,7 +134,7 @@ def test_each_level_is_measured_until_it_is_settled(
 ) -> None:
     made = carried_out(Design(what, seed), noise=noise, trouble=trouble)
     assert what.find
-    rule = Rule(what.find.requirement, what.repeat)
+    rule = SearchRule(what.find.requirement, what.repeat)
     by_cell: dict[str, list[Result]] = {}
     for result in made:
         by_cell.setdefault(result.trial.cell.key, []).append(result)

@@ -10,13 +10,13 @@ import pytest
 
 from accounts import Account
 from steelyard import files
-from steelyard.files import aside, part_name, write_whole
+from steelyard.files import part_name, replace_whole, write_whole
 
 
 def test_what_was_there_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     write_whole(tmp_path / "file", b"new", sync=True)
-    with aside(tmp_path / "other", sync=True) as part:
+    with replace_whole(tmp_path / "other", sync=True) as part:
         part.write_text("made by a library")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "file": "new",
@@ -32,7 +32,7 @@ def test_a_name_cannot_be_guessed() -> None:
 
 def test_what_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("old")
-    with pytest.raises(ZeroDivisionError), aside(tmp_path / "file") as part:
+    with pytest.raises(ZeroDivisionError), replace_whole(tmp_path / "file") as part:
         part.write_text(f"half {1 / 0}")
     monkeypatch.setattr(os, "replace", _fail)
     with pytest.raises(OSError, match="no"):
@@ -52,7 +52,7 @@ def test_a_planted_part_is_not_written_through(tmp_path: Path, monkeypatch: pyte
     (tmp_path / ".file.part").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "file", b"a key")
-    with pytest.raises(FileExistsError), aside(tmp_path / "file") as part:
+    with pytest.raises(FileExistsError), replace_whole(tmp_path / "file") as part:
         part.write_text("a key")
     assert not victim.exists()
 
@@ -68,7 +68,7 @@ def test_a_link_in_the_place_of_the_file_is_replaced_not_followed(tmp_path: Path
 
 
 def _through_aside(path: Path, content: bytes) -> None:
-    with aside(path) as part:
+    with replace_whole(path) as part:
         part.write_bytes(content)
 
 
@@ -77,7 +77,7 @@ def test_a_directory_that_is_swapped_meanwhile_changes_nothing(tmp_path: Path, m
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "victim").mkdir()
-    with aside(tmp_path / "open" / "file") as part:
+    with replace_whole(tmp_path / "open" / "file") as part:
         (own,) = (tmp_path / "open").iterdir()
         own.rename(tmp_path / "stolen")
         own.symlink_to(tmp_path / "victim")

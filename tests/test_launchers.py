@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.launchers import launcher, launchers, shares
+from steelyard.launchers import find_launcher, list_launchers, spread_ranks
 from steelyard.model.command import Command
 
 COMMAND = Command(("./prog", "a b"), env={"SECRET": "s3cret", "A": "1"}, stdin="input")
@@ -16,11 +16,11 @@ EXPECTED = {
 
 @pytest.mark.parametrize(("name", "line"), EXPECTED.items())
 def test_line(name: str, line: str) -> None:
-    assert launcher(name)(COMMAND, ("n1", "n2"), 3).argv == (*line.split(), "./prog", "a b")
+    assert find_launcher(name)(COMMAND, ("n1", "n2"), 3).argv == (*line.split(), "./prog", "a b")
 
 
 def test_blaunch_names_a_host_once_for_each_rank() -> None:
-    assert launcher("blaunch")(COMMAND, ("n1", "n2"), 3).argv == (
+    assert find_launcher("blaunch")(COMMAND, ("n1", "n2"), 3).argv == (
         "blaunch",
         "-z",
         "n1 n1 n2",
@@ -30,7 +30,7 @@ def test_blaunch_names_a_host_once_for_each_rank() -> None:
 
 
 def test_jsrun_spreads_evenly_or_not_at_all() -> None:
-    argv = launcher("jsrun")(COMMAND, ("n1", "n2"), 4).argv
+    argv = find_launcher("jsrun")(COMMAND, ("n1", "n2"), 4).argv
     assert argv[1:9] == (
         "--nrs",
         "2",
@@ -42,37 +42,37 @@ def test_jsrun_spreads_evenly_or_not_at_all() -> None:
         "2",
     )
     with pytest.raises(UsageError, match="3 ranks over 2 hosts"):
-        launcher("jsrun")(COMMAND, ("n1", "n2"), 3)
+        find_launcher("jsrun")(COMMAND, ("n1", "n2"), 3)
 
 
-@pytest.mark.parametrize("name", sorted(launchers()))
+@pytest.mark.parametrize("name", sorted(list_launchers()))
 def test_keeps_what_the_command_says(name: str) -> None:
-    wrapped = launcher(name)(COMMAND, ("n1", "n2"), 4)
+    wrapped = find_launcher(name)(COMMAND, ("n1", "n2"), 4)
     assert wrapped.stdin == "input"
     assert {**wrapped.env, **COMMAND.env} == wrapped.env
 
 
 @pytest.mark.parametrize("name", ["mpirun", "srun"])
 def test_values_of_variables_are_not_in_the_words(name: str) -> None:
-    assert "s3cret" not in " ".join(launcher(name)(COMMAND, ("n1",), 1).argv)
+    assert "s3cret" not in " ".join(find_launcher(name)(COMMAND, ("n1",), 1).argv)
 
 
 def test_more_hosts_than_ranks() -> None:
-    assert shares(("n1", "n2", "n3"), 2) == [("n1", 1), ("n2", 1)]
-    assert "--nodes=2" in launcher("srun")(COMMAND, ("n1", "n2", "n3"), 2).argv
+    assert spread_ranks(("n1", "n2", "n3"), 2) == [("n1", 1), ("n2", 1)]
+    assert "--nodes=2" in find_launcher("srun")(COMMAND, ("n1", "n2", "n3"), 2).argv
 
 
 def test_unknown() -> None:
     with pytest.raises(UnknownName, match="did you mean 'mpirun'"):
-        launcher("mpirum")
+        find_launcher("mpirum")
 
 
 def test_a_secret_goes_by_its_name_or_not_at_all():
     command = Command(("./solve",), secrets={"PASSWORD": "s3cret"})
     for name in ("mpirun", "srun", "jsrun", "blaunch"):
-        started = launcher(name)(command, ["n1", "n2"], 2)
+        started = find_launcher(name)(command, ["n1", "n2"], 2)
         assert "s3cret" not in " ".join(started.argv)
         assert started.variables["PASSWORD"] == "s3cret"
-    assert "-x PASSWORD" in " ".join(launcher("mpirun")(command, ["n1"], 1).argv)
+    assert "-x PASSWORD" in " ".join(find_launcher("mpirun")(command, ["n1"], 1).argv)
     with pytest.raises(UsageError, match="pbsdsh cannot hand a password to ranks"):
-        launcher("pbsdsh")(command, ["n1"], 1)
+        find_launcher("pbsdsh")(command, ["n1"], 1)

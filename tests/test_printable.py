@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.printable import one_line, printable, printable_data
+from steelyard.printable import make_data_printable, make_one_line, make_printable
 
 ANY = st.text(st.characters(codec=None, categories=None, exclude_categories=()))  # surrogates too
 
@@ -33,20 +33,20 @@ ANY = st.text(st.characters(codec=None, categories=None, exclude_categories=()))
     ],
 )
 def test_what_would_act_is_shown(text, expected):
-    assert printable(text) == expected
+    assert make_printable(text) == expected
 
 
 def test_on_one_line_its_end_is_shown_too():
-    assert one_line("a\r\nb\tc\x1b") == r"a\r\nb\tc\x1b"
+    assert make_one_line("a\r\nb\tc\x1b") == r"a\r\nb\tc\x1b"
 
 
 @given(text=ANY)
 def test_nothing_is_left_that_acts(text):
-    shown = printable(text)
+    shown = make_printable(text)
     assert {letter for letter in shown if unicodedata.category(letter)[0] == "C"} <= {"\n", "\t"}
     assert not re.search("[\u2028\u2029]", shown)
-    assert printable(shown) == shown
-    assert len(one_line(text).splitlines()) <= 1
+    assert make_printable(shown) == shown
+    assert len(make_one_line(text).splitlines()) <= 1
     shown.encode()
 
 
@@ -56,5 +56,5 @@ def test_nothing_is_left_that_acts(text):
     )
 )
 def test_all_texts_in_data_are_made_so(value):
-    text = json.dumps(printable_data(value), ensure_ascii=False)
-    assert printable(text) == text
+    text = json.dumps(make_data_printable(value), ensure_ascii=False)
+    assert make_printable(text) == text

@@ -9,14 +9,14 @@ from typing import Any
 
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.controller import run as runs
-from steelyard.controller.choices import Choices
+from steelyard.controller.choices import RunChoices
 from steelyard.controller.observer import Observer
 from steelyard.model.experiment import Experiment
 from steelyard.sites.base import Site
 from steelyard.spec.change import dump
 from steelyard.spec.load import check
 from steelyard.spec.load import load as load_file
-from steelyard.spec.stores import chosen_store
+from steelyard.spec.stores import choose_store
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.units import show
@@ -107,21 +107,21 @@ def run(
 
     Blocks until it has ended. Raises SpecError with all problems, Interrupted, SteelyardError.
     """
-    chosen, text, origin = _experiment(experiment)
-    where = chosen_store(str(store) if store else None)
-    choices = Choices(site, Path(scratch) if scratch else None, beside)
+    chosen, text, origin = _load_experiment(experiment)
+    where = choose_store(str(store) if store else None)
+    choices = RunChoices(site, Path(scratch) if scratch else None, beside)
     return Run(runs.start(chosen, text, where, choices=choices, observer=observer, origin=origin))
 
 
 def resume(run: str = "last", *, store: str | Path | None = None, observer: Observer | None = None) -> Run:
     """Go on with a run that was interrupted. Raises as `run`."""
-    where = chosen_store(str(store) if store else None)
+    where = choose_store(str(store) if store else None)
     return Run(runs.resume(where.find(run), where, observer=observer))
 
 
 def load(run: str, *, store: str | Path | None = None) -> Run:
     """A run from the store, by id, by a part of it, or `last`. Raises UnknownName."""
-    return Run(chosen_store(str(store) if store else None).find(run))
+    return Run(choose_store(str(store) if store else None).find(run))
 
 
 def last(*, store: str | Path | None = None) -> Run:
@@ -129,7 +129,9 @@ def last(*, store: str | Path | None = None) -> Run:
     return load("last", store=store)
 
 
-def _experiment(given: Experiment | Mapping[str, Any] | str | Path) -> tuple[Experiment, str, Path | None]:
+def _load_experiment(
+    given: Experiment | Mapping[str, Any] | str | Path,
+) -> tuple[Experiment, str, Path | None]:
     if isinstance(given, str | Path):
         experiment, text = load_file(Path(given))
         return experiment, text, Path(given).absolute()

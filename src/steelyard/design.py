@@ -32,12 +32,12 @@ from functools import partial
 from typing import TypeVar
 
 from steelyard.model.experiment import Experiment
-from steelyard.model.find import Search, Sought, Walk, searches
-from steelyard.model.lifetimes import groups
+from steelyard.model.find import Search, SearchGoal, Walk, searches
+from steelyard.model.lifetimes import group_cells
 from steelyard.model.method import Until
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
-from steelyard.stats.holding import AGAIN, Rule, precise
+from steelyard.stats.condition import AGAIN, SearchRule, is_precise
 
 Item = TypeVar("Item")
 
@@ -94,17 +94,17 @@ class Results:
     def precise(self, cell: Cell, until: Until) -> bool:
         """Whether a cell's metric is known as precisely as asked; worked out once for each new result."""
         if cell.key not in self._precise:
-            self._precise[cell.key] = precise(until, self.of(cell).values())
+            self._precise[cell.key] = is_precise(until, self.of(cell).values())
         return self._precise[cell.key]
 
-    def met(self, cell: Cell, rule: Rule) -> bool | None:
+    def met(self, cell: Cell, rule: SearchRule) -> bool | None:
         """Whether a level of a search holds; None while it is measured. Worked out once for each result."""
         if cell.key not in self._met:
             self._met[cell.key] = rule.met(self.of(cell).values())
         return self._met[cell.key]
 
     def __iter__(self) -> Iterator[Result]:
-        return (result for found in self._by_cell.values() for result in found.values())
+        return (result for repetitions in self._by_cell.values() for result in repetitions.values())
 
     def __len__(self) -> int:
         return sum(map(len, self._by_cell.values()))
@@ -122,19 +122,19 @@ class Design:
         self.cells = cells(experiment, seed)
         self.repeat, find = experiment.repeat, experiment.find
         self.replaces = experiment.disturbed == "replace"
-        self.sought = Sought.of(find, experiment.parameters) if find else None
-        self._rule = Rule(find.requirement, self.repeat) if find else None
+        self.sought = SearchGoal.of(find, experiment.parameters) if find else None
+        self._rule = SearchRule(find.requirement, self.repeat) if find else None
         self._searching = find is not None
         self._group = ""
         self._divide()
 
     def among(self, chosen: Sequence[Cell]) -> Design:
         """The same design for some of its cells, as if there were no others; a search is taken whole."""
-        found = copy(self)
+        part = copy(self)
         ends = [cell for search in self._searches(chosen) for cell in search.ends]
-        found.cells = tuple(ends if self._searching else chosen)
-        found._divide()
-        return found
+        part.cells = tuple(ends if self._searching else chosen)
+        part._divide()
+        return part
 
     @property
     def searches(self) -> tuple[Search, ...]:
@@ -224,7 +224,7 @@ class Design:
     def _divide(self) -> None:
         """Find the groups, and make a design for each, in the order in which they are measured."""
         units = tuple(one.first for one in self.searches) if self._searching else self.cells
-        self.groups = groups(self.experiment, units)
+        self.groups = group_cells(self.experiment, units)
         self._keys = frozenset(cell.key for cell in self.cells)
         in_order = self.experiment.order == "as-written"
         parts = self.groups

@@ -21,7 +21,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 def write_whole(path: Path, content: bytes, *, sync: bool = False, mode: int = 0o666) -> None:
     """Write a file into a directory that is there. With `sync` it is on disk then. Raises OSError."""
-    with _opened(path.parent) as directory:
+    with _open_directory(path.parent) as directory:
         part = part_name(path.name)
         file = os.open(part, _NEW, mode, dir_fd=directory)
         try:
@@ -37,13 +37,13 @@ def write_whole(path: Path, content: bytes, *, sync: bool = False, mode: int = 0
 
 
 @contextlib.contextmanager
-def aside(path: Path, *, sync: bool = False) -> Iterator[Path]:
+def replace_whole(path: Path, *, sync: bool = False) -> Iterator[Path]:
     """A name for a library; what it wrote there takes the place of `path` when the block ends well.
 
     It leads into a directory of our own beside `path`, held open, whose name may change meanwhile without any
     effect. Raises OSError.
     """
-    with _opened(path.parent) as directory:
+    with _open_directory(path.parent) as directory:
         part = part_name(path.name)
         os.mkdir(part, 0o700, dir_fd=directory)
         own = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
@@ -67,7 +67,7 @@ def part_name(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _opened(directory: Path) -> Iterator[int]:
+def _open_directory(directory: Path) -> Iterator[int]:
     """A directory, held open. The last step to it may be no link: folders of a record are none."""
     file = os.open(directory, _DIRECTORY)
     try:

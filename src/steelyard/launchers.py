@@ -23,22 +23,22 @@ _OPEN_MPI = {
 }
 
 
-def launcher(name: str) -> Launcher:
+def find_launcher(name: str) -> Launcher:
     """The launcher of that name. Raises UnknownName."""
-    table = launchers()
+    table = list_launchers()
     if name not in table:
         raise UnknownName("launcher", name, sorted(table))
     return table[name]
 
 
-def launchers() -> Mapping[str, Launcher]:
+def list_launchers() -> Mapping[str, Launcher]:
     """All launchers by name."""
     return {"blaunch": blaunch, "jsrun": jsrun, "mpirun": mpirun, "pbsdsh": pbsdsh, "srun": srun}
 
 
 def mpirun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """Open MPI's, by its daemons over SSH or the scheduler; mpirun(1). Values of variables stay unseen."""
-    placed = ",".join(f"{host}:{share}" for host, share in shares(hosts, ranks))
+    placed = ",".join(f"{host}:{share}" for host, share in spread_ranks(hosts, ranks))
     variables = [word for name in sorted(command.variables) for word in ("-x", name)]
     wrapped = command.wrapped("mpirun", "--oversubscribe", "--host", placed, "-n", str(ranks), *variables)
     return replace(wrapped, env={**_OPEN_MPI, **command.env})
@@ -46,7 +46,7 @@ def mpirun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
 
 def srun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """A step of the Slurm job that we are in; srun(1). Its default MPI type is the cluster's (MpiDefault)."""
-    used = [host for host, _ in shares(hosts, ranks)]
+    used = [host for host, _ in spread_ranks(hosts, ranks)]
     where = (f"--nodes={len(used)}", f"--nodelist={','.join(used)}", f"--ntasks={ranks}")
     wrapped = command.wrapped("srun", "--overlap", "--oversubscribe", "--kill-on-bad-exit=1", *where)
     return replace(wrapped, env={**_OPEN_MPI, **command.env})
@@ -66,7 +66,7 @@ def jsrun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
 
 def blaunch(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """LSF's own remote shell, one task for each name in its list; blaunch(1). It starts no MPI."""
-    named = " ".join(host for host, share in shares(hosts, ranks) for _ in range(share))
+    named = " ".join(host for host, share in spread_ranks(hosts, ranks) for _ in range(share))
     return command.wrapped("blaunch", "-z", named)
 
 
@@ -81,10 +81,10 @@ def pbsdsh(command: Command, hosts: Sequence[str], ranks: int) -> Command:  # no
     return command.wrapped("pbsdsh", "-c", str(ranks), "--", *(("env", *variables) if variables else ()))
 
 
-def shares(hosts: Sequence[str], ranks: int) -> list[tuple[str, int]]:
+def spread_ranks(hosts: Sequence[str], ranks: int) -> list[tuple[str, int]]:
     """Each host with how many of the ranks it takes; hosts that take none are left out."""
     least, more = divmod(ranks, len(hosts))
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for place, host in enumerate(hosts):  # one that is named twice is one machine that plays two hosts
-        found[host] = found.get(host, 0) + least + (place < more)
-    return [(host, share) for host, share in found.items() if share]
+        counts[host] = counts.get(host, 0) + least + (place < more)
+    return [(host, share) for host, share in counts.items() if share]

@@ -30,15 +30,15 @@ def find(kind: str, name: str, base: type[Base]) -> type[Base]:
     """
     if _is_own(kind, name):
         return _only_class(_import(f"steelyard.{kind}.{name}"), base)
-    if entry := _foreign(kind, tuple(sys.path)).get(name):
-        return _loaded(entry, base)
+    if entry := _external_plugins(kind, tuple(sys.path)).get(name):
+        return _load_plugin(entry, base)
     hint = "`steelyard catalog` lists all of them"
     raise UnknownName(kind.removesuffix("s"), name, sorted(names(kind)), hint=hint)
 
 
 def names(kind: str) -> set[str]:
     """All names of a kind, found without importing any of them."""
-    return own_names(kind) | _foreign(kind, tuple(sys.path)).keys()
+    return own_names(kind) | _external_plugins(kind, tuple(sys.path)).keys()
 
 
 def own_names(kind: str) -> set[str]:
@@ -47,12 +47,12 @@ def own_names(kind: str) -> set[str]:
 
 
 @cache
-def _foreign(kind: str, path: tuple[str, ...]) -> Mapping[str, metadata.EntryPoint]:  # noqa: ARG001 - a key
+def _external_plugins(kind: str, path: tuple[str, ...]) -> Mapping[str, metadata.EntryPoint]:  # noqa: ARG001 - a key
     """What other packages bring, by name. Remembered as long as Python looks in the same places: it takes
     milliseconds, since the metadata of every package are read, and every cell of a plan asks.
     """
-    found = tuple(metadata.entry_points(group=f"steelyard.{kind}"))
-    return {entry.name: entry for entry in reversed(found)}  # of two with one name, the first
+    entries = tuple(metadata.entry_points(group=f"steelyard.{kind}"))
+    return {entry.name: entry for entry in reversed(entries)}  # of two with one name, the first
 
 
 @cache
@@ -73,17 +73,17 @@ def _import(module: str) -> ModuleType:
         raise PlugInError(f"plug-in {module} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _loaded(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
+def _load_plugin(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
     try:
-        found = entry.load()
+        plugin = entry.load()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise PlugInError(f"plug-in {entry.value} cannot be imported: {reason}") from error
-    if isinstance(found, ModuleType):
-        return _only_class(found, base)
-    if not (inspect.isclass(found) and issubclass(found, base)):
+    if isinstance(plugin, ModuleType):
+        return _only_class(plugin, base)
+    if not (inspect.isclass(plugin) and issubclass(plugin, base)):
         raise PlugInError(f"plug-in {entry.value} is not a subclass of {base.__module__}.{base.__name__}")
-    return found
+    return plugin
 
 
 def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:

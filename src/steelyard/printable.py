@@ -14,32 +14,34 @@ from typing import Any
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     r"""The text with `\x1b` in the place of a character that would act. Line feeds and tabs stay."""
-    return _shown(text.replace("\r\n", "\n"), "\n\t")
+    return _escape_text(text.replace("\r\n", "\n"), "\n\t")
 
 
-def one_line(text: str) -> str:
+def make_one_line(text: str) -> str:
     r"""The same on one line: a line feed is shown as `\n`, a tab as `\t`."""
-    return _shown(text, "")
+    return _escape_text(text, "")
 
 
-def printable_data(value: Any) -> Any:
+def make_data_printable(value: Any) -> Any:
     """The same for every text in plain data, keys included."""
     if isinstance(value, str):
-        return printable(value)
+        return make_printable(value)
     if isinstance(value, dict):
-        return {printable_data(key): printable_data(item) for key, item in value.items()}
-    return [printable_data(item) for item in value] if isinstance(value, list | tuple) else value
+        return {make_data_printable(key): make_data_printable(item) for key, item in value.items()}
+    return [make_data_printable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _shown(text: str, let_through: str) -> str:
+def _escape_text(text: str, let_through: str) -> str:
     if text.isprintable():
         return text
-    return "".join(letter if _shows(letter) or letter in let_through else _escape(letter) for letter in text)
+    return "".join(
+        letter if _is_visible(letter) or letter in let_through else _escape(letter) for letter in text
+    )
 
 
-def _shows(letter: str) -> bool:
+def _is_visible(letter: str) -> bool:
     """Unicode's controls, formats, private and unassigned letters do not; blanks of every width do."""
     return letter.isprintable() or unicodedata.category(letter) == "Zs"
 

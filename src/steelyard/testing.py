@@ -26,7 +26,7 @@ from steelyard.errors import TrialFailure
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.mark import Mark
+from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.token import Token
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._server import Server
@@ -87,7 +87,7 @@ class FakeHost(Host):
     ) -> None:
         self.name, self.cores, self.memory = name, 4, 8 * 2**30
         self.address, self.machine, self.shares_files, self.facts = "127.0.0.1", machine, True, {}
-        self.mark = Mark.fresh(name)
+        self.mark = ScratchMarker.fresh(name)
         self.behave, self.files = behave, dict(files or {})
         self.started: list[Command] = []
 

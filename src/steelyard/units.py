@@ -36,7 +36,7 @@ class Quantity(NamedTuple):
 def parse_quantity(text: str) -> Quantity:
     """Read `200 MiB/s`, `50ms`, `5 %`, `2000/s`, `3 Gbit/s` or `7`. Raises UnitError."""
     value, unit = split_quantity(text)
-    factor, base = _unit(unit, text)
+    factor, base = _parse_unit(unit, text)
     if not math.isfinite(value * factor):
         raise UnitError(f"'{text}' is too large")
     return Quantity(value * factor, base)
@@ -52,7 +52,7 @@ def split_quantity(text: str) -> Quantity:
     return Quantity(value, match[2] or "")
 
 
-def _unit(unit: str, text: str) -> tuple[float, str]:
+def _parse_unit(unit: str, text: str) -> tuple[float, str]:
     if unit in ("", "%"):
         return (0.01 if unit else 1.0), "1"
     if unit in _TIME:
@@ -62,10 +62,10 @@ def _unit(unit: str, text: str) -> tuple[float, str]:
         raise UnitError(f"'{text}': a rate is per second, written '/s'")
     prefix, word = _split(amount.strip())
     if word is None:
-        raise UnitError(f"'{text}': unknown unit '{unit}'{_advice(unit)}")
+        raise UnitError(f"'{text}': unknown unit '{unit}'{_suggest_unit(unit)}")
     if word == "" and not slash:
-        raise UnitError(f"'{text}': unknown unit '{unit}'{_advice(unit)}")
-    return _scaled(prefix, word, bool(slash))
+        raise UnitError(f"'{text}': unknown unit '{unit}'{_suggest_unit(unit)}")
+    return _scale_unit(prefix, word, bool(slash))
 
 
 def _split(amount: str) -> tuple[float, str | None]:
@@ -75,13 +75,13 @@ def _split(amount: str) -> tuple[float, str | None]:
     return 1.0, None
 
 
-def _scaled(prefix: float, word: str, rate: bool) -> tuple[float, str]:
+def _scale_unit(prefix: float, word: str, rate: bool) -> tuple[float, str]:
     factor = prefix / 8 if word == "bit" else prefix
     base = "B" if word else "1"
     return factor, f"{base}/s" if rate else base
 
 
-def _advice(unit: str) -> str:
+def _suggest_unit(unit: str) -> str:
     letter = unit[:1].upper()
     if letter in ("K", "M", "G", "T", "P") and len(unit) <= 2:
         small = letter.lower() if letter == "K" else letter
@@ -186,7 +186,7 @@ def show(value: float, unit: str, *, digits: int = 3) -> str:
     if unit == "s":
         return _show_time(value, digits)
     if unit in _PREFIXED:
-        return _prefixed(value, _PREFIXED[unit], unit, digits)
+        return _show_prefixed(value, _PREFIXED[unit], unit, digits)
     if unit == "%":
         return f"{_round(value * 100, digits)} %"
     return _round(value, digits) + (f" {unit}" if unit != "1" else "")
@@ -206,7 +206,7 @@ def _show_time(value: float, digits: int) -> str:
     return f"{_round(value * 1e9, digits)} ns" if value else "0 s"
 
 
-def _prefixed(value: float, prefixes: dict[str, int], unit: str, digits: int) -> str:
+def _show_prefixed(value: float, prefixes: dict[str, int], unit: str, digits: int) -> str:
     joined = unit.removeprefix("1")
     for prefix, factor in reversed(prefixes.items()):
         if abs(value) >= factor:

@@ -19,7 +19,7 @@ MOST = 64 << 20
 """Bytes of a document, such as a run's design. That of 100,000 trials has a tenth of it."""
 
 
-def opened(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BinaryIO:
     """A regular file, open for reading. Raises OSError, whose `strerror` fits into a sentence."""
     try:
         file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
@@ -33,16 +33,16 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def content(path: Path, most: int = MOST) -> bytes:
+def read_content(path: Path, most: int = MOST) -> bytes:
     """All of a file. Raises OSError, also when it is larger than `most`."""
-    with opened(path) as file:
-        found = file.read(most + 1)
-    if len(found) > most:
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
         raise OSError(errno.EFBIG, f"It is larger than {most >> 10} KiB", str(path))
-    return found
+    return data
 
 
-def lines_in(file: BinaryIO) -> Iterator[bytes]:
+def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """The lines from here on, each with its end. One that is too long comes in parts, so that it has none."""
     while line := file.readline(LONGEST_LINE):
         yield line

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from steelyard.analysis.drift import drifts, together
+from steelyard.analysis.drift import detect_drifts, relative_values
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 
@@ -18,36 +18,36 @@ def test_cells_of_different_size_show_a_common_drift(build):
         return {"rate": cell.parameters["a"] * (100 - next(moment) / 10) * rng.gauss(1, 0.01)}
 
     plan = {"parameters": {"a": [1, 50, 900]}, "metrics": [RATE], "repetitions": 12}
-    (whole, *_) = drifts(summarise_run(build(**plan, figures=slowing)), [RATE])
+    (whole, *_) = detect_drifts(summarise_run(build(**plan, figures=slowing)), [RATE])
     assert whole.cell is None
     assert str(whole) == "the figures fell by 2.8 % over the run, which makes intervals too narrow"
-    assert drifts(summarise_run(build(**plan, figures=steady)), [RATE]) == ()
+    assert detect_drifts(summarise_run(build(**plan, figures=steady)), [RATE]) == ()
 
 
 def test_many_values_are_thinned_before_they_are_tested(build):
     record = build(parameters={"a": list(range(1, 101))}, metrics=[RATE], figures=steady, repetitions=10)
     summary = summarise_run(record)
-    assert len(together(summary, RATE)) <= 400
-    assert drifts(summary, [RATE]) == ()
+    assert len(relative_values(summary, RATE)) <= 400
+    assert detect_drifts(summary, [RATE]) == ()
 
 
 def test_single_trials_say_nothing(build):
     record = build(parameters={"a": [1, 2, 3]}, metrics=[RATE], figures=steady, repetitions=1)
-    assert together(summarise_run(record), RATE) == []
-    assert drifts(summarise_run(record), [RATE]) == ()
+    assert relative_values(summarise_run(record), RATE) == []
+    assert detect_drifts(summarise_run(record), [RATE]) == ()
 
 
 def test_medians_at_zero_stay_out(build):
     record = build(metrics=[RATE], figures=lambda *_: {"rate": 0.0})
-    assert together(summarise_run(record), RATE) == []
-    assert drifts(summarise_run(record), [RATE]) == ()
+    assert relative_values(summarise_run(record), RATE) == []
+    assert detect_drifts(summarise_run(record), [RATE]) == ()
 
 
 def test_a_cell_alone_is_named(build):
     record = build(
         parameters={"a": [1]}, metrics=[RATE], figures=lambda _, n, rng: {"rate": 100 + n}, repetitions=9
     )
-    (one,) = drifts(summarise_run(record), [RATE])
+    (one,) = detect_drifts(summarise_run(record), [RATE])
     assert (one.cell.key, str(one)) == (
         "a=1",
         "the figures rose by 7.6 % over the run, which makes intervals too narrow",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.early import stopped_early
+from steelyard.analysis.early import has_stopped_early
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 
@@ -12,8 +12,8 @@ RATE = Metric("rate", "1/s", "higher")
 
 
 def test_a_precise_cell_with_fewer_trials_than_it_might_have_stopped_early() -> None:
-    assert stopped_early(REPEAT, 8, CALM)
-    assert stopped_early({**REPEAT, "until": {"metric": "rate", "within": "5%"}}, 8, CALM)
+    assert has_stopped_early(REPEAT, 8, CALM)
+    assert has_stopped_early({**REPEAT, "until": {"metric": "rate", "within": "5%"}}, 8, CALM)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_precise_cell_with_fewer_trials_than_it_might_have_stopped_early() -> 
     ],
 )
 def test_other_cells_did_not(repeat: dict[str, object], trials: int, values: list[float]) -> None:
-    assert not stopped_early(repeat, trials, values)
+    assert not has_stopped_early(repeat, trials, values)
 
 
 def test_a_summary_tells_which_cells_did(build):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from steelyard.analysis.compare import compare_runs
-from steelyard.analysis.gate import Kind, objections
+from steelyard.analysis.gate import ObjectionKind, find_objections
 from steelyard.model.metric import Metric
 
 RATE = Metric("rate", "1/s", "higher")
@@ -17,7 +17,7 @@ def around(level):
 
 
 def kinds(before, after, allowed=()):
-    return [(one.kind, one.cell.key) for one in objections(compared(before, after), allowed)]
+    return [(one.kind, one.cell.key) for one in find_objections(compared(before, after), allowed)]
 
 
 def test_equal_runs_pass(build):
@@ -27,7 +27,7 @@ def test_equal_runs_pass(build):
 
 def test_what_is_worse_cannot_be_allowed(build):
     before, after = build(**PLAN, figures=around(100)), build(**PLAN, figures=around(50))
-    assert kinds(before, after, tuple(Kind)) == [("worse", "a=1"), ("worse", "a=2")]
+    assert kinds(before, after, tuple(ObjectionKind)) == [("worse", "a=1"), ("worse", "a=2")]
 
 
 def test_too_few_trials_are_no_answer(build):
@@ -49,7 +49,7 @@ def test_a_cell_whose_trials_fail_does_not_pass_by_silence(build):
     before = build(**PLAN, figures=around(100))
     crash = ("program-failed", "exit code 3")
     after = build(**PLAN, figures=around(100), failures={("a=1", n): crash for n in range(1, 7)})
-    (one,) = objections(compared(before, after))
+    (one,) = find_objections(compared(before, after))
     assert (one.kind, one.cell.key) == ("failed", "a=1"), "said once, and not as missing, too"
     assert one.reason.startswith("6 of 6 trials failed in b: ")
     assert kinds(before, after, ["failed"]) == []
@@ -65,7 +65,7 @@ def test_with_a_margin_only_what_is_shown_to_stay_within_it_passes(build):
 
     def objected(level, margin):
         after = build(**plan, figures=around(level), seed=3)
-        return {str(one.kind) for one in objections(compared(before, after), margin=margin)}
+        return {str(one.kind) for one in find_objections(compared(before, after), margin=margin)}
 
     assert objected(100, 0.05) == set()
     assert objected(97, 0.05) == set(), "worse, but by less than what matters"
@@ -77,10 +77,10 @@ def test_with_a_margin_only_what_is_shown_to_stay_within_it_passes(build):
 
 def test_an_undecided_cell_cannot_be_allowed(build):
     record = build(**PLAN, figures=around(100))
-    found = objections(
-        compared(record, build(**PLAN, figures=around(100), seed=5)), tuple(Kind), margin=0.001
+    found = find_objections(
+        compared(record, build(**PLAN, figures=around(100), seed=5)), tuple(ObjectionKind), margin=0.001
     )
-    assert {one.kind for one in found} == {Kind.UNDECIDED}
+    assert {one.kind for one in found} == {ObjectionKind.UNDECIDED}
     assert "may exceed the margin of 0.1 %: the change lies between" in found[0].reason
 
 
@@ -88,16 +88,16 @@ def test_a_margin_is_no_leave_for_failures(build):
     plan = {**PLAN, "repetitions": 12}
     crash = {("a=1", n): ("crashed", "exit code 3") for n in range(1, 3)}
     after = build(**plan, figures=around(100), failures=crash)
-    found = objections(compared(build(**plan, figures=around(100)), after), ["failed"], margin=0.2)
-    assert [(one.kind, one.cell.key) for one in found] == [(Kind.UNDECIDED, "a=1")]
+    found = find_objections(compared(build(**plan, figures=around(100)), after), ["failed"], margin=0.2)
+    assert [(one.kind, one.cell.key) for one in found] == [(ObjectionKind.UNDECIDED, "a=1")]
 
 
 def test_a_cell_that_one_of_several_runs_lacks_is_missing(build):
     one, two = (build(**PLAN, figures=around(100), seed=n) for n in (1, 2))
     three = build(**{**PLAN, "parameters": {"a": [1]}}, figures=around(100))
-    found = objections(compare_runs([one], [two, three]))
+    found = find_objections(compare_runs([one], [two, three]))
     assert [(each.kind, each.cell.key, each.reason) for each in found] == [
-        (Kind.MISSING, "a=2", f"{three.id} of b has it not")
+        (ObjectionKind.MISSING, "a=2", f"{three.id} of b has it not")
     ]
 
 
@@ -107,5 +107,5 @@ def test_what_depends_on_disturbed_trials_does_not_pass(build):
     turned = build(
         **plan, figures=lambda _, n, rng: {"rate": rng.gauss(90 if n < 21 else 130, 1)}, marks=marks
     )
-    (one,) = objections(compared(build(**plan, figures=around(100)), turned))
-    assert (one.kind, one.reason[:32]) == (Kind.UNDECIDED, "rate: depends on disturbed trial")
+    (one,) = find_objections(compared(build(**plan, figures=around(100)), turned))
+    assert (one.kind, one.reason[:32]) == (ObjectionKind.UNDECIDED, "rate: depends on disturbed trial")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.analysis.latency import merged, percentile_curve
+from steelyard.analysis.latency import merge_histograms, percentile_curve
 from steelyard.analysis.summary import summarise_run
 from steelyard.stats.histogram import Histogram
 
@@ -22,7 +22,7 @@ def per_trial(cell, repetition, rng):
 def test_poolable_trials_are_merged(build):
     plan = {"parameters": {"a": [1]}, "repetitions": 4, "histograms": per_trial}
     record = build(**plan, marks={("a=1", 4): ("disturbed", "x")}, failures={("a=1", 3): ("crashed", "")})
-    whole = merged(record, summarise_run(record).cells[0])
+    whole = merge_histograms(record, summarise_run(record).cells[0])
     assert whole.histograms["latency"].bins == ((0.001, 11), (0.002, 2))
     assert whole.damaged == ()
 
@@ -44,14 +44,14 @@ def test_poolable_trials_are_merged(build):
 def test_damaged_files_are_named_and_left_out(build, content):
     record = build(parameters={"a": [1]}, repetitions=2, histograms=per_trial)
     (record.folder.trial(1) / "metrics.json").write_text(content)
-    whole = merged(record, summarise_run(record).cells[0])
+    whole = merge_histograms(record, summarise_run(record).cells[0])
     assert whole.damaged == (1,)
     assert whole.histograms["latency"].bins == ((0.001, 10), (0.002, 2))
 
 
 def test_empty_histograms_are_none(build):
     record = build(parameters={"a": [1]}, repetitions=1, histograms=lambda *_: {"latency": {}})
-    assert merged(record, summarise_run(record).cells[0]).histograms == {}
+    assert merge_histograms(record, summarise_run(record).cells[0]).histograms == {}
 
 
 @given(bins=BINS)

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.analysis.derived import derive
 from steelyard.analysis.limit import Limit, LimitStudy, limit_study
-from steelyard.analysis.requirements import Verdict
+from steelyard.analysis.requirements import RequirementVerdict
 from steelyard.analysis.summary import summarise_run
 from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
@@ -143,12 +143,12 @@ def test_an_undecided_level_counts_as_not_met_and_is_called_undecided(searched):
         return rng.choice([0.01, 0.03]) if 4000 <= level < 8000 else 0.01 if level < 4000 else 0.03
 
     found, limit = only(searched(world, repeat={"at_least": 6, "at_most": 9}))
-    assert limit.fails.verdict is Verdict.UNDECIDED
+    assert limit.fails.verdict is RequirementVerdict.UNDECIDED
     assert limit.fails.n == 9
     assert "is undecided, which counts as not met" in found.answer(limit)
     assert limit.surely is None, "what is undecided is no proof"
     assert found.answer(limit).endswith("no level was surely beyond the limit")
-    decided = [level for level in limit.levels if level.verdict is not Verdict.UNDECIDED]
+    decided = [level for level in limit.levels if level.verdict is not RequirementVerdict.UNDECIDED]
     assert all(level.n == 6 for level in decided)
 
 
@@ -158,7 +158,7 @@ def test_the_far_end_of_the_bracket_is_what_surely_does_not_hold(searched):
         return rng.choice([0.01, 0.03]) if 5000 <= level < 7000 else 0.01 if level < 5000 else 0.03
 
     found, limit = only(searched(world))
-    assert limit.fails.verdict is Verdict.UNDECIDED
+    assert limit.fails.verdict is RequirementVerdict.UNDECIDED
     assert limit.holds.place < 5000 <= limit.fails.place < 7000
     assert found.answer(limit) == (
         f"between {limit.holds.text}, which holds, and 8000, which does not; {limit.fails.text} is undecided,"
@@ -172,7 +172,7 @@ def test_timeouts_are_no_reason_to_stop_the_search(searched):
     )
     assert limit.holds.place < 3000 <= limit.fails.place
     assert (limit.fails.failed, limit.fails.value, limit.fails.high) == (6, None, None)
-    assert limit.fails.verdict is Verdict.NOT_MET
+    assert limit.fails.verdict is RequirementVerdict.NOT_MET
     assert found.answer(limit).endswith("does not")
 
 

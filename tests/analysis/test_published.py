@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.published import published, published_ids
+from steelyard.analysis.published import load_published, published_ids
 from steelyard.errors import UnknownName
 
 SHARED = Path(__file__).parents[3] / "shared" / "published.csv"
@@ -26,7 +26,7 @@ def test_all_nine_of_fermilab_are_there():
 
 @pytest.mark.parametrize("name", published_ids())
 def test_each_can_be_read_and_says_where_it_is_from(name):
-    found = published(f"published:{name}")
+    found = load_published(f"published:{name}")
     assert found.id == name
     assert re.search(r", 20\d\d, \w", found.source)
     assert all(text.endswith(".") for text in (found.shows, found.measured, found.found))
@@ -40,7 +40,7 @@ def test_each_can_be_read_and_says_where_it_is_from(name):
 @pytest.mark.parametrize("name", TABLES)
 def test_the_tables_agree_with_themselves(name):
     """A digit that was misread would show here."""
-    found = published(name)
+    found = load_published(name)
     assert len(found.rows) == 15
     losses = next(shape for shape in found.shapes if shape.kind == "efficiency_loss")
     for machine, cores, _, each, total, alone, loss in found.rows:
@@ -59,7 +59,7 @@ def test_the_tables_are_those_of_the_shared_list(name):
         machine: tuple(map(float, figures.split("/")))
         for machine, figures in (part.split("=") for part in line.split(";")[1:])
     }
-    assert {row[0]: (row[3], row[4], row[5], row[6]) for row in published(name).rows} == theirs
+    assert {row[0]: (row[3], row[4], row[5], row[6]) for row in load_published(name).rows} == theirs
 
 
 def test_their_own_words_are_not_copied():
@@ -68,11 +68,11 @@ def test_their_own_words_are_not_copied():
     with SHARED.open(newline="") as file:
         theirs = " ".join(" ".join(row.values()) for row in csv.DictReader(file))
     for name in published_ids():
-        found = published(name)
+        found = load_published(name)
         for text in (found.shows, found.found):
             assert text not in theirs
 
 
 def test_an_unknown_one_says_what_there_is():
     with pytest.raises(UnknownName, match="did you mean 'fermilab-2015/table-1'"):
-        published("published:fermilab-2015/tabel-1")
+        load_published("published:fermilab-2015/tabel-1")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.beside import Stands, set_beside
-from steelyard.analysis.published import published
+from steelyard.analysis.compare_published import ShapeVerdict, compare_published
+from steelyard.analysis.published import load_published
 from steelyard.analysis.quotient import quotient
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
@@ -30,7 +30,7 @@ def launches(share):
 
 
 def beside(record, name):
-    return set_beside(record, summarise_run(record), published(name))
+    return compare_published(record, summarise_run(record), load_published(name))
 
 
 def test_every_trial_is_divided_by_itself(build):
@@ -66,7 +66,7 @@ def test_no_interval_says_why(build):
     assert "n=2" in found.reason
 
 
-@pytest.mark.parametrize(("share", "stands"), [(0.01, Stands.INSIDE), (0.02, Stands.ABOVE)])
+@pytest.mark.parametrize(("share", "stands"), [(0.01, ShapeVerdict.INSIDE), (0.02, ShapeVerdict.ABOVE)])
 def test_a_share_is_set_beside_theirs_in_each_cell(build, share, stands):
     found = beside(build(**launches(share)), "c4s-2018/figure-6.2")
     assert [one.what for one in found.shapes] == [
@@ -106,7 +106,7 @@ def test_a_ratio_of_sums_is_one_figure(build):
     }
     (found,) = beside(build(**plan), "c4s-2018/text-6.3").shapes
     assert found.what == "copy_copy_time / (snapshot_time + recover_time) at rows=1000"
-    assert (found.ours.value, found.low, found.stands) == (15, 30.69, Stands.BELOW)
+    assert (found.ours.value, found.low, found.stands) == (15, 30.69, ShapeVerdict.BELOW)
 
 
 def test_the_rate_reached_is_a_share_of_the_one_told(build):
@@ -116,7 +116,7 @@ def test_the_rate_reached_is_a_share_of_the_one_told(build):
         "figures": lambda *_: {"ingest_rate": 19874.0},
     }
     (found,) = beside(build(**plan), "c4s-2018/listing-6.1").shapes
-    assert (found.ours.value, found.stands) == (pytest.approx(0.9937), Stands.INSIDE)
+    assert (found.ours.value, found.stands) == (pytest.approx(0.9937), ShapeVerdict.INSIDE)
 
 
 def test_what_the_run_has_not_is_said(build):

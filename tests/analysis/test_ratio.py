@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.requirements import Verdict, judge
+from steelyard.analysis.requirements import RequirementVerdict, judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 
@@ -30,10 +30,10 @@ def judged(build, that, share=0.2, where=NEW, against=OLD, **more):
 @pytest.mark.parametrize(
     ("that", "verdict"),
     [
-        ("time.median <= 105%", Verdict.NOT_MET),
-        ("time.median <= 1.3", Verdict.MET),
-        ("time.median <= 120%", Verdict.UNDECIDED),
-        ("time >= 110%", Verdict.MET),
+        ("time.median <= 105%", RequirementVerdict.NOT_MET),
+        ("time.median <= 1.3", RequirementVerdict.MET),
+        ("time.median <= 120%", RequirementVerdict.UNDECIDED),
+        ("time >= 110%", RequirementVerdict.MET),
     ],
 )
 def test_the_interval_of_the_ratio_decides(build, that, verdict):
@@ -58,22 +58,28 @@ def test_all_other_parameters_are_alike(build):
 def test_too_few_trials_leave_it_open(build):
     one = judged(build, "time.median <= 105%", repetitions=5)
     assert {(ruling.verdict, ruling.note) for ruling in one.rulings} == {
-        (Verdict.UNDECIDED, "n=5 against n=5; at least 6 each are needed")
+        (RequirementVerdict.UNDECIDED, "n=5 against n=5; at least 6 each are needed")
     }
 
 
 def test_failures_are_in_no_interval_and_so_never_met(build):
     crash = {("build=new size=1", n): ("crashed", "exit code 3") for n in range(1, 3)}
     one = judged(build, "time.median <= 500%", failures=crash)
-    assert [ruling.verdict for ruling in one.rulings] == [Verdict.UNDECIDED, Verdict.MET]
+    assert [ruling.verdict for ruling in one.rulings] == [
+        RequirementVerdict.UNDECIDED,
+        RequirementVerdict.MET,
+    ]
     crash = {("build=new size=1", n): ("crashed", "exit code 3") for n in range(1, 9)}
     one = judged(build, "time.median <= 500%", failures=crash)
-    assert (one.rulings[0].verdict, one.rulings[0].note) == (Verdict.NOT_MET, "all its trials failed")
+    assert (one.rulings[0].verdict, one.rulings[0].note) == (
+        RequirementVerdict.NOT_MET,
+        "all its trials failed",
+    )
 
 
 def test_what_was_not_measured_is_missing(build):
     one = judged(build, "time.median <= 105%", measured=lambda cell: cell.key != "build=old size=1")
-    assert one.rulings[0].verdict is Verdict.MISSING
+    assert one.rulings[0].verdict is RequirementVerdict.MISSING
     assert one.rulings[0].note == "build=old size=1: not measured"
 
 
@@ -86,4 +92,4 @@ def test_disturbed_trials_that_would_turn_it_leave_it_open(build):
         return {"time": factor * rng.lognormvariate(0, 0.01)}
 
     one = judged(build, "time.median <= 105%", figures=turned, repetitions=27, marks=marks)
-    assert (one.rulings[0].verdict, one.rulings[0].depends) == (Verdict.UNDECIDED, True)
+    assert (one.rulings[0].verdict, one.rulings[0].depends) == (RequirementVerdict.UNDECIDED, True)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from steelyard.analysis.samples import take_turns
+from steelyard.analysis.samples import are_interleaved
 from steelyard.design import Design, Results
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
@@ -26,7 +26,7 @@ BLOCKS = ([1, 4, 5, 8, 9, 12], [2, 3, 6, 7, 10, 11])
     ],
 )
 def test_trials_take_turns_or_not_whichever_is_the_baseline(a, b, turns):
-    assert take_turns(a, b) is take_turns(b, a) is turns
+    assert are_interleaved(a, b) is are_interleaved(b, a) is turns
 
 
 def counted(seed, disturbed):
@@ -47,5 +47,5 @@ def counted(seed, disturbed):
 
 @pytest.mark.parametrize(("disturbed", "least"), [(0.0, 1.0), (0.1, 0.95), (0.3, 0.75)])
 def test_disturbed_trials_that_are_made_again_leave_the_turns(disturbed, least):
-    found = [take_turns(*counted(seed, disturbed)) for seed in range(40)]
+    found = [are_interleaved(*counted(seed, disturbed)) for seed in range(40)]
     assert sum(found) / len(found) >= least

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.scaling import scalable, scaling
-from steelyard.analysis.setters import basis, copies_setter, fills_its_cores, hosts_setter
+from steelyard.analysis.scaling import is_scalable, scaling
+from steelyard.analysis.setters import basis, copies_setter, has_copy_per_core, hosts_setter
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import UnknownName, UsageError
 from steelyard.model.metric import Metric
@@ -87,7 +87,7 @@ def test_an_average_over_copies_is_multiplied_for_the_total(build):
 
 def test_more_copies_than_cores_are_no_cores(build, plans):
     record = build(**plans.streams())
-    assert not fills_its_cores(record, summarise_run(record))
+    assert not has_copy_per_core(record, summarise_run(record))
     crowded = build(**plans.gensim(copies=lambda cell: 1 if cell.parameters["copies"] == 1 else 64))
     assert scaled(crowded, over="copies", by="copies", question="loss").per == "copy"
 
@@ -112,7 +112,7 @@ def test_cells_that_were_not_measured_are_left_out(build, plans):
     ],
 )
 def test_what_can_be_shared_out(metric, by, fits):
-    assert scalable(metric, by) is fits
+    assert is_scalable(metric, by) is fits
 
 
 def test_a_parameter_of_one_level_tells_no_curves_apart(build, plans):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis.cell_metric import too_few
+from steelyard.analysis.cell_metric import explain_too_few
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.stats.sample import LARGEST
@@ -188,5 +188,7 @@ def test_trials_with_enough_samples_do_not_hide_those_without(build):
     )
     one = summarise_run(record).cells[0].metrics["wait_p99"]
     assert (len(one.values), one.short) == (6, (37,))
-    assert too_few(one.metric, one.short) == one.reason == "wait_p99 needs 100 samples; 1 trial had 37"
+    assert (
+        explain_too_few(one.metric, one.short) == one.reason == "wait_p99 needs 100 samples; 1 trial had 37"
+    )
     assert one.shown is None, "those that have enough are the quick ones"

@@ -11,11 +11,11 @@ from bench.process import NotMeasured
 from bench.setting import Setting
 
 from bench import growth, launch
-from steelyard.analysis.happenings import Happening
+from steelyard.analysis.event_log import LoggedEvent
 from steelyard.model.experiment import Experiment
-from steelyard.model.metric import Sample
+from steelyard.model.metric import SeriesSample
 from steelyard.spec.load import check
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 
 
 def test_services_that_are_ready_at_once_are_launched_for_real(
@@ -23,7 +23,7 @@ def test_services_that_are_ready_at_once_are_launched_for_real(
 ) -> None:
     """Nothing of them stays: tests/conftest.py looks."""
     monkeypatch.setattr(launch, "LIMITS", {2: 3600.0})
-    monkeypatch.setattr(launch, "missing", list)
+    monkeypatch.setattr(launch, "find_missing", list)
     rows = launch.rows(Setting(tmp_path, quick=True))
     row = next(rows)
     assert len(row.ours) == len(row.theirs) == 2
@@ -47,7 +47,7 @@ def test_the_share_of_a_launch(own: float, verdict: str) -> None:
 
 @pytest.mark.full
 def test_a_ring_tells_of_its_parts(enterable: Path) -> None:
-    for tool in missing((launch.JAVA, launch.CASSANDRA)):
+    for tool in find_missing((launch.JAVA, launch.CASSANDRA)):
         pytest.skip(f"{tool.name} is not installed")
     found = launch.launched(Setting(enterable), "timed", 1)
     assert 0 < found["context"] + found["configure"] <= found["own"] < found["seconds"]
@@ -59,12 +59,12 @@ def test_the_experiment_of_growth_is_sound(to: int) -> None:
     check(Experiment(**growth._experiment(to)))
 
 
-def sample(at: float, p99: float) -> Sample:
-    return Sample(at=at, length=1.0, values={"update_p99": p99})
+def sample(at: float, p99: float) -> SeriesSample:
+    return SeriesSample(at=at, length=1.0, values={"update_p99": p99})
 
 
-def happening(wall: float, took: float | None) -> Happening:
-    return Happening("grow", 50.0, None if took is None else 50.0 + took, wall, "")
+def happening(wall: float, took: float | None) -> LoggedEvent:
+    return LoggedEvent("grow", 50.0, None if took is None else 50.0 + took, wall, "")
 
 
 def test_seconds_before_and_while_nodes_join() -> None:

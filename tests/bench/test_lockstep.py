@@ -11,7 +11,7 @@ import pytest
 from bench.setting import Setting
 
 from bench import lockstep, waiters
-from steelyard.remote.holders import search_path
+from steelyard.remote.namespace_holders import search_path
 from steelyard.remote.namespaces import NEEDS
 
 

@@ -12,17 +12,17 @@ from bench.setting import Setting
 from bench.worlds import BIMODAL, WORLDS, bimodal, lognormal
 
 from bench import simulations
-from steelyard.analysis.claims import FILE, Claim, claims
+from steelyard.analysis.claims import FILE, SimulationClaim, load_claims
 
 
-def of_what(one: Claim) -> tuple[str, str, str]:
+def of_what(one: SimulationClaim) -> tuple[str, str, str]:
     return one.simulation, one.world, one.condition
 
 
-CLAIMED = {of_what(one): one for one in claims()}
+CLAIMED = {of_what(one): one for one in load_claims()}
 
 
-def agree(one: Claim, other: Claim) -> bool:
+def agree(one: SimulationClaim, other: SimulationClaim) -> bool:
     """Whether chance explains the difference: five standard errors of both."""
     share = (one.share * one.of + other.share * other.of) / (one.of + other.of)
     error = math.sqrt(max(share * (1 - share), 1e-4) * (1 / one.of + 1 / other.of))
@@ -52,11 +52,11 @@ def test_nothing_else_is_claimed() -> None:
 
 
 def test_a_stop_keeps_what_is_promised() -> None:
-    assert min(one.share for one in claims() if one.simulation == "coverage.sequential") >= 0.94
+    assert min(one.share for one in load_claims() if one.simulation == "coverage.sequential") >= 0.94
 
 
 def test_a_session_in_a_hurry_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Claim("coverage.median", "normal", "n=6", 0.96, 1000, 1, "2026-11-23")
+    one = SimulationClaim("coverage.median", "normal", "n=6", 0.96, 1000, 1, "2026-11-23")
     monkeypatch.setattr(simulations, "SIMULATIONS", {"median": lambda scale, seed: iter([one])})
     monkeypatch.setattr(simulations, "FILE", tmp_path / "claims.json")
     (row,) = simulations.rows(Setting(tmp_path, quick=True))
@@ -64,11 +64,11 @@ def test_a_session_in_a_hurry_writes_nothing(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "claims.json").exists()
     list(simulations.rows(Setting(tmp_path)))
     (entry,) = json.loads((tmp_path / "claims.json").read_text())["claims"]
-    assert Claim(**entry) == one
+    assert SimulationClaim(**entry) == one
 
 
 def test_the_file_is_as_it_is_written(tmp_path: Path) -> None:
-    simulations.write(list(claims()), tmp_path / "claims.json")
+    simulations.write(list(load_claims()), tmp_path / "claims.json")
     assert (tmp_path / "claims.json").read_text() == FILE.read_text()
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from steelyard.cli.cluster import ACTIONS
 from steelyard.cli.cluster import command as cluster
-from steelyard.cli.clusters.options import Clock, settings_of, snapshot_place
+from steelyard.cli.clusters.options import TimeSpan, parse_settings, snapshot_place
 from steelyard.cli.clusters.recover import _site_of
-from steelyard.cli.clusters.shelf import table
-from steelyard.cli.clusters.show import link
-from steelyard.cli.clusters.status import lines
+from steelyard.cli.clusters.show import link_logs
+from steelyard.cli.clusters.snapshot_catalog import format_table
+from steelyard.cli.clusters.status import format_status
 from steelyard.controller.clusters import exit_code
 from steelyard.errors import UsageError
 from steelyard.model.snapshot import Snapshot
@@ -84,18 +84,18 @@ def test_what_follows_two_dashes_is_the_schedulers():
     ("text", "seconds"), [("04:00:00", 14400), ("0:30", 1800), ("1:2:3", 3723), ("90min", 5400), ("2h", 7200)]
 )
 def test_times_as_schedulers_write_them(text, seconds):
-    assert Clock().convert(text, None, None) == seconds
+    assert TimeSpan().convert(text, None, None) == seconds
 
 
 @pytest.mark.parametrize("text", ["0:0", "1", "", "1:75", "-1:00", "1:00:00:00"])
 def test_what_is_no_time(text):
     with pytest.raises(click.BadParameter):
-        Clock().convert(text, None, None)
+        TimeSpan().convert(text, None, None)
 
 
 def test_settings_are_read_as_in_a_file():
     pairs = ["heap=2GiB", "num_tokens=4", "keyspaces=[a, b]", "settings.a.b=1", "settings.c=x=y", "empty="]
-    assert settings_of(pairs) == {
+    assert parse_settings(pairs) == {
         "heap": "2GiB",
         "num_tokens": 4,
         "keyspaces": ["a", "b"],
@@ -104,7 +104,7 @@ def test_settings_are_read_as_in_a_file():
     }
     for wrong in ("heap", "=1", "a..b=1", "a=[", "a=1"):
         with pytest.raises(UsageError):
-            settings_of([wrong, "a.b=1"])
+            parse_settings([wrong, "a.b=1"])
 
 
 def test_where_snapshots_lie(monkeypatch, tmp_path):
@@ -148,7 +148,7 @@ def test_snapshots_are_listed_newest_first():
         }
         return Snapshot.model_validate({**about, "nodes": nodes})
 
-    heading, first, second = table([one("old", 0.0, 5), one("new", 200_000.0, 7)], now=200_060.0)
+    heading, first, second = format_table([one("old", 0.0, 5), one("new", 200_000.0, 7)], now=200_060.0)
     assert heading.split() == ["name", "size", "nodes", "rows", "age", "job", "from"]
     assert first.split() == ["new", "2.00", "MiB", "2", "~14", "1:00", "17", "slurm"]
     assert second.split()[-4:] == ["2", "d", "17", "slurm"]
@@ -171,7 +171,7 @@ def test_the_status_of_a_ring():
         "nodes": {"ring": nodes},
         "services": {"ring": service},
     }
-    found = lines(told, time.time())
+    found = format_status(told, time.time())
     assert found[0] == "cluster brain (run r1) is running the application since 1:05, and ends after that"
     assert found[1:4] == [
         told["job"],
@@ -180,13 +180,13 @@ def test_the_status_of_a_ring():
     ]
     assert found[5].split() == ["n1", "10.0.0.1", "up", "2.00", "MiB", "-9"]
     assert found[6].split() == ["n2", "10.0.0.2", "joining", "-", "3"]
-    assert "nodes are not known: why" in lines({**told, "nodes": {}, "unasked": "why"}, 0.0)[-1]
+    assert "nodes are not known: why" in format_status({**told, "nodes": {}, "unasked": "why"}, 0.0)[-1]
     json.dumps(found)
 
 
 def test_a_link_that_cannot_be_made_is_no_failure(tmp_path: Path, capsys):
     (tmp_path / "file").touch()
-    link(tmp_path / "file", "brain", RunFolder(tmp_path / "r1"))
+    link_logs(tmp_path / "file", "brain", RunFolder(tmp_path / "r1"))
     assert "no link to the logs" in capsys.readouterr().err
-    link(tmp_path / "logs", "brain", RunFolder(tmp_path / "r1"))
+    link_logs(tmp_path / "logs", "brain", RunFolder(tmp_path / "r1"))
     assert (tmp_path / "logs" / "brain-r1").is_symlink()

@@ -331,7 +331,7 @@ def test_the_plan_tells_of_programs_that_are_not_there(steelyard, tmp_path):
 
 
 def test_the_plan_guesses_a_time_from_an_earlier_run(steelyard, file):
-    assert "time     unknown: " in steelyard("plan", file).out
+    assert "time     unknown; " in steelyard("plan", file).out
     steelyard("run", "-q", "--repeat", "2", file)
     told = r"^time     about 0:0\d, guessed: 4 trials of run \S+-nap-\S+ took .+s each$"
     assert re.search(told, steelyard("plan", file).out, re.MULTILINE)

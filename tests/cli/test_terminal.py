@@ -16,7 +16,7 @@ from steelyard.cli.progress import Bar, Lines
 from steelyard.controller.observer import Progress
 from steelyard.model.metric import Mark, Metric
 from steelyard.model.trial import Cell, Result, Trial, show_level
-from steelyard.printable import printable
+from steelyard.printable import make_printable
 
 PAYLOAD = "\x1b]0;pwn\x07\x1b[2J\x9b31m\u202e\x7f[red]m[/red][link=file:///x]l[/link]:smile:"
 ACTS = ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e", "\x7f")
@@ -35,7 +35,7 @@ require: [wall.median <= 5 s]
 
 
 def assert_harmless(text: str) -> None:
-    assert [letter for letter in text if printable(letter) != letter] == []
+    assert [letter for letter in text if make_printable(letter) != letter] == []
 
 
 @pytest.fixture

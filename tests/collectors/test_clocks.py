@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.collectors.clocks import judge_clocks
-from steelyard.remote.clocks import SUSPENDS, UPTIME, Clocks, own_clocks
+from steelyard.remote.clocks import SUSPENDS, UPTIME, Clocks, read_own_clocks
 
 BEFORE = Clocks(1_795_000_000.0, 5000.0, 0.0001, 4000.0)
 
@@ -86,12 +86,12 @@ def test_files_that_make_no_sense_tell_nothing(text: str) -> None:
 
 
 def test_our_own_clocks_agree_with_each_other() -> None:
-    assert judge_clocks(own_clocks(), own_clocks()) == ()
+    assert judge_clocks(read_own_clocks(), read_own_clocks()) == ()
 
 
 def in_a_time_namespace(*offsets: str) -> Clocks:
     """Our clocks as a process sees them whose monotonic and boot clocks really stand elsewhere."""
-    code = "from steelyard.remote.clocks import own_clocks; print(*own_clocks()[:4])"
+    code = "from steelyard.remote.clocks import read_own_clocks; print(*read_own_clocks()[:4])"
     argv = ["unshare", "--time", "--fork", *offsets, sys.executable, "-c", code]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -101,11 +101,11 @@ def in_a_time_namespace(*offsets: str) -> Clocks:
 
 def test_real_clocks_of_a_machine_that_slept() -> None:
     """The moments between two looks were slept through: the monotonic clock stood, the others went on."""
-    (mark,) = judge_clocks(own_clocks(), in_a_time_namespace("--monotonic", "-12"))
+    (mark,) = judge_clocks(read_own_clocks(), in_a_time_namespace("--monotonic", "-12"))
     assert mark.reason.startswith("the machine was suspended for 12.")
 
 
 def test_real_clocks_of_a_machine_whose_clock_was_set() -> None:
     """Both others stand back by three seconds, which is the wall clock ahead."""
-    (mark,) = judge_clocks(own_clocks(), in_a_time_namespace("--monotonic", "-3", "--boottime", "-3"))
+    (mark,) = judge_clocks(read_own_clocks(), in_a_time_namespace("--monotonic", "-3", "--boottime", "-3"))
     assert mark.reason == "the clock was stepped by +3.00 s during the trial"

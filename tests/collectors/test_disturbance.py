@@ -21,11 +21,11 @@ from steelyard.collectors.disturbance import (
     THOROUGH,
     Allowance,
     Disturbance,
-    Process,
-    Snapshot,
+    HostCounters,
+    ProcessUsage,
     judge,
+    parse_counters,
     quota_files,
-    snapshot,
 )
 
 Read = Callable[..., dict[str, str]]
@@ -34,7 +34,7 @@ BESIDE = ("stress-ng", "fio-direct-beside-stress-ng")
 
 
 def reasons(
-    before: Snapshot, after: Snapshot, *, wall: float = 1.0, ours: float = 0.0, **more: Any
+    before: HostCounters, after: HostCounters, *, wall: float = 1.0, ours: float = 0.0, **more: Any
 ) -> list[str]:
     marks = judge(before, after, wall=wall, ours=ours, **more)
     assert all(mark.kind == "disturbed" for mark in marks)
@@ -42,7 +42,7 @@ def reasons(
 
 
 def judged(recording: dict[str, Any], *, table: bool = True, **changes: Any) -> list[str]:
-    before, after = snapshot(recording["before"]), snapshot(recording["after"])
+    before, after = parse_counters(recording["before"]), parse_counters(recording["after"])
     if not table:
         before, after = replace(before, processes=None), replace(after, processes=None)
     facts = {name: recording[name] for name in ("wall", "ours", "own")}
@@ -70,7 +70,7 @@ def test_a_competitor_disturbs_and_is_named(recorded: Callable[[str], Any], name
 
 def test_the_same_process_is_no_competitor_when_it_is_ours(recorded: Callable[[str], Any]) -> None:
     recording = recorded("disturbance-stress-ng")
-    table = snapshot(recording["after"]).processes or {}
+    table = parse_counters(recording["after"]).processes or {}
     (pid,) = (pid for pid, process in table.items() if process.name == "stress-ng-cpu")
     assert judged(recording, own=[pid], ours=recording["ours"] + 1.0) == []
 
@@ -78,7 +78,7 @@ def test_the_same_process_is_no_competitor_when_it_is_ours(recorded: Callable[[s
 def test_system_time_is_no_evidence(recorded: Callable[[str], Any]) -> None:
     """Here fio had about a quarter of a second more in the kernel than its rusage says."""
     recording = recorded("disturbance-fio-direct")
-    before, after = snapshot(recording["before"]), snapshot(recording["after"])
+    before, after = parse_counters(recording["before"]), parse_counters(recording["after"])
     assert before.wanted is not None
     assert after.wanted is not None
     unexplained = after.wanted - before.wanted - recording["ours"] - recording["ours_system"]
@@ -87,7 +87,7 @@ def test_system_time_is_no_evidence(recorded: Callable[[str], Any]) -> None:
 
 
 def test_a_kernel_thread_is_not_foreign(recorded: Callable[[str], Any]) -> None:
-    processes = snapshot(recorded("disturbance-fio-direct")["after"]).processes or {}
+    processes = parse_counters(recorded("disturbance-fio-direct")["after"]).processes or {}
     kinds = {process.name.partition("/")[0]: process.kernel for process in processes.values()}
     assert kinds["kworker"]
     assert not kinds["daemon"]
@@ -98,54 +98,60 @@ def test_a_kernel_thread_is_not_foreign(recorded: Callable[[str], Any]) -> None:
 
 def test_the_allowance_grows_with_the_window() -> None:
     def load(seconds: float, wall: float) -> bool:
-        return bool(reasons(Snapshot(user=10.0), Snapshot(user=10.0 + seconds), wall=wall))
+        return bool(reasons(HostCounters(user=10.0), HostCounters(user=10.0 + seconds), wall=wall))
 
     assert [load(0.04, 0.2), load(0.06, 0.2)] == [False, True]
     assert [load(0.95, 10.0), load(1.05, 10.0)] == [False, True]
 
 
 def test_a_window_too_short_for_the_clock_is_not_judged() -> None:
-    assert reasons(Snapshot(user=0.0), Snapshot(user=0.09), wall=0.09) == []
-    assert reasons(Snapshot(user=0.0), Snapshot(user=0.1), wall=0.11) == ["foreign CPU load 0.91 cores"]
+    assert reasons(HostCounters(user=0.0), HostCounters(user=0.09), wall=0.09) == []
+    assert reasons(HostCounters(user=0.0), HostCounters(user=0.1), wall=0.11) == [
+        "foreign CPU load 0.91 cores"
+    ]
 
 
 def test_much_load_of_ours_makes_the_sampling_less_sure() -> None:
-    one, two = Snapshot(user=0.0), Snapshot(user=640.0 + 2.0)
+    one, two = HostCounters(user=0.0), HostCounters(user=640.0 + 2.0)
     assert reasons(one, two, wall=10.0, ours=640.0) == []
     assert reasons(one, two, wall=10.0, ours=1.0) == ["foreign CPU load 64.10 cores"]
 
 
 def test_what_ran_briefly_is_seen_by_its_user_time_but_has_no_name() -> None:
-    one, two = (Snapshot(user=user, processes={1: Process(1, 0, "init", 5.0, False)}) for user in (3.0, 4.0))
+    one, two = (
+        HostCounters(user=user, processes={1: ProcessUsage(1, 0, "init", 5.0, False)}) for user in (3.0, 4.0)
+    )
     assert reasons(one, two) == ["foreign CPU load 1.00 cores"]
 
 
 def test_a_process_that_lives_in_the_kernel_is_seen_by_the_table() -> None:
-    one, two = (Snapshot(user=3.0, processes={9: Process(1, 1, "dd", cpu, False)}) for cpu in (1.0, 1.5))
+    one, two = (
+        HostCounters(user=3.0, processes={9: ProcessUsage(1, 1, "dd", cpu, False)}) for cpu in (1.0, 1.5)
+    )
     assert reasons(one, two) == ["foreign CPU load 0.50 cores (dd)"]
 
 
 def test_an_id_that_was_used_again_is_another_process() -> None:
-    one = Snapshot(user=0.0, processes={9: Process(100, 1, "old", 50.0, False)})
-    two = Snapshot(user=0.0, processes={9: Process(200, 1, "new", 0.4, False)})
+    one = HostCounters(user=0.0, processes={9: ProcessUsage(100, 1, "old", 50.0, False)})
+    two = HostCounters(user=0.0, processes={9: ProcessUsage(200, 1, "new", 0.4, False)})
     assert reasons(one, two) == ["foreign CPU load 0.40 cores (new)"]
 
 
 def test_all_below_ours_is_ours() -> None:
     busy = {
-        2: Process(1, 1, "minder", 9.0, False),
-        3: Process(1, 2, "sh", 9.0, False),
-        4: Process(1, 3, "db", 9.0, False),
+        2: ProcessUsage(1, 1, "minder", 9.0, False),
+        3: ProcessUsage(1, 2, "sh", 9.0, False),
+        4: ProcessUsage(1, 3, "db", 9.0, False),
     }
     idle = {pid: process._replace(cpu=0.0) for pid, process in busy.items()}
-    one, two = Snapshot(user=0.0, processes=idle), Snapshot(user=0.0, processes=busy)
+    one, two = HostCounters(user=0.0, processes=idle), HostCounters(user=0.0, processes=busy)
     assert reasons(one, two, own=[2]) == []
     assert reasons(one, two, own=[3]) == ["foreign CPU load 9.00 cores (minder)"]
 
 
 def test_many_small_ones_of_one_name_are_one_load() -> None:
-    one = Snapshot(processes={pid: Process(1, 1, "worker", 0.0, False) for pid in range(10)})
-    two = Snapshot(processes={pid: Process(1, 1, "worker", 0.02, False) for pid in range(10)})
+    one = HostCounters(processes={pid: ProcessUsage(1, 1, "worker", 0.0, False) for pid in range(10)})
+    two = HostCounters(processes={pid: ProcessUsage(1, 1, "worker", 0.02, False) for pid in range(10)})
     assert reasons(one, two) == ["foreign CPU load 0.20 cores (worker)"]
 
 
@@ -153,16 +159,20 @@ def test_many_small_ones_of_one_name_are_one_load() -> None:
     ("one", "two", "said"),
     [
         (
-            Snapshot(steal=0.0, wanted=0.0),
-            Snapshot(steal=0.1, wanted=2.0),
+            HostCounters(steal=0.0, wanted=0.0),
+            HostCounters(steal=0.1, wanted=2.0),
             "steal: the hypervisor took 5.0 %",
         ),
-        (Snapshot(swapped=0), Snapshot(swapped=300), "swapping: 300 pages a second"),
-        (Snapshot(hot={"a": 7.0, "b": 1.0}), Snapshot(hot={"a": 7.0, "b": 1.04}), "its heat for 4.0 % of"),
-        (Snapshot(capped=1.0), Snapshot(capped=1.3), "held it up 30.0 % of the time"),
+        (HostCounters(swapped=0), HostCounters(swapped=300), "swapping: 300 pages a second"),
+        (
+            HostCounters(hot={"a": 7.0, "b": 1.0}),
+            HostCounters(hot={"a": 7.0, "b": 1.04}),
+            "its heat for 4.0 % of",
+        ),
+        (HostCounters(capped=1.0), HostCounters(capped=1.3), "held it up 30.0 % of the time"),
     ],
 )
-def test_other_disturbances(one: Snapshot, two: Snapshot, said: str) -> None:
+def test_other_disturbances(one: HostCounters, two: HostCounters, said: str) -> None:
     (reason,) = reasons(one, two)
     assert said in reason
     assert reasons(one, one) == []
@@ -171,15 +181,18 @@ def test_other_disturbances(one: Snapshot, two: Snapshot, said: str) -> None:
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.01, wanted=0.05)),  # a single tick
-        (Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.1, wanted=10.0)),
-        (Snapshot(swapped=0), Snapshot(swapped=200)),
-        (Snapshot(hot={"a": 7.0}), Snapshot(hot={"a": 7.01, "b": 9.0})),
-        (Snapshot(capped=1.0), Snapshot(capped=1.01)),
-        (Snapshot(), Snapshot(user=9.0, wanted=9.0, steal=9.0, swapped=9999, hot={"a": 9.0}, capped=9.0)),
+        (HostCounters(steal=0.0, wanted=0.0), HostCounters(steal=0.01, wanted=0.05)),  # a single tick
+        (HostCounters(steal=0.0, wanted=0.0), HostCounters(steal=0.1, wanted=10.0)),
+        (HostCounters(swapped=0), HostCounters(swapped=200)),
+        (HostCounters(hot={"a": 7.0}), HostCounters(hot={"a": 7.01, "b": 9.0})),
+        (HostCounters(capped=1.0), HostCounters(capped=1.01)),
+        (
+            HostCounters(),
+            HostCounters(user=9.0, wanted=9.0, steal=9.0, swapped=9999, hot={"a": 9.0}, capped=9.0),
+        ),
     ],
 )
-def test_small_and_unknown_is_nothing(one: Snapshot, two: Snapshot) -> None:
+def test_small_and_unknown_is_nothing(one: HostCounters, two: HostCounters) -> None:
     assert reasons(one, two) == []
 
 
@@ -196,10 +209,10 @@ def test_small_and_unknown_is_nothing(one: Snapshot, two: Snapshot) -> None:
 def test_the_same_rate_disturbs_a_long_trial_and_a_short_one_alike(after: dict[str, Any]) -> None:
     """49 % of steal within 0.1 s is one; what stays as it is becomes none in a trial of ten minutes."""
 
-    def at(share: float) -> Snapshot:
+    def at(share: float) -> HostCounters:
         grown = {name: part * share for name, part in after.items() if name != "hot"}
         heat = {path: part * share for path, part in after.get("hot", {}).items()}
-        return Snapshot(**grown, hot=heat)
+        return HostCounters(**grown, hot=heat)
 
     for wall in (0.2, 1.0, 600.0):
         assert reasons(replace(at(0.0)), at(wall), wall=wall), wall
@@ -207,16 +220,16 @@ def test_the_same_rate_disturbs_a_long_trial_and_a_short_one_alike(after: dict[s
 
 
 def test_steal_is_seen_in_a_tenth_of_a_second() -> None:
-    one, two = Snapshot(steal=0.0, wanted=0.0), Snapshot(steal=0.05, wanted=0.1)
+    one, two = HostCounters(steal=0.0, wanted=0.0), HostCounters(steal=0.05, wanted=0.1)
     assert reasons(one, two, wall=0.1) == ["steal: the hypervisor took 50.0 % of the CPU time"]
 
 
 def test_one_period_of_a_quota_in_ten_minutes_is_nothing() -> None:
-    assert reasons(Snapshot(capped=0.0), Snapshot(capped=0.1), wall=600.0) == []
+    assert reasons(HostCounters(capped=0.0), HostCounters(capped=0.1), wall=600.0) == []
 
 
 def test_marks_tell_how_much_of_what() -> None:
-    one, two = Snapshot(steal=0.0, wanted=0.0, user=0.0), Snapshot(steal=0.1, wanted=2.0, user=0.5)
+    one, two = HostCounters(steal=0.0, wanted=0.0, user=0.0), HostCounters(steal=0.1, wanted=2.0, user=0.5)
     marks = judge(one, two, wall=1.0, ours=0.0)
     assert [(mark.cause, mark.amount, mark.unit) for mark in marks] == [
         ("foreign CPU load", 0.5, "cores"),
@@ -225,7 +238,7 @@ def test_marks_tell_how_much_of_what() -> None:
 
 
 def test_another_allowance() -> None:
-    one, two = Snapshot(user=0.0), Snapshot(user=0.5)
+    one, two = HostCounters(user=0.0), HostCounters(user=0.5)
     assert reasons(one, two, allowance=Allowance(share=0.6)) == []
 
 
@@ -235,8 +248,8 @@ def test_another_allowance() -> None:
 def test_a_name_may_hold_anything() -> None:
     fields = "S 1 9 9 0 -1 4194560 0 0 0 0 150 50 0 0 20 0 1 0 777 0 0"
     text = f"9 (a) R 2 (\nb) {fields}"
-    found = snapshot({"/proc/9/stat": text, "/proc/self/stat": text, "/proc/8/stat": "gone"}).processes
-    assert found == {9: Process(777, 1, "a) R 2 (\\nb", 2.0, False, 1.5)}
+    found = parse_counters({"/proc/9/stat": text, "/proc/self/stat": text, "/proc/8/stat": "gone"}).processes
+    assert found == {9: ProcessUsage(777, 1, "a) R 2 (\\nb", 2.0, False, 1.5)}
 
 
 def test_times_of_throttling_are_read() -> None:
@@ -248,7 +261,7 @@ def test_times_of_throttling_are_read() -> None:
         "/sys/fs/cgroup/cpu/cpu.stat": "nr_periods 9\nnr_throttled 4\nthrottled_time 1500000000\n",
         "/proc/vmstat": "pgpgin 7\npswpin 3\npswpout 4\n",
     }
-    found = snapshot(raw)
+    found = parse_counters(raw)
     heat = {path: int(text) / 1000 for path, text in raw.items() if path.endswith("time_ms")}
     assert (found.hot, found.capped, found.swapped) == (heat, 1.75, 7)
     assert Disturbance().parse(raw) == {"hot": heat, "capped": 1.75, "swapped": 7}
@@ -279,21 +292,21 @@ def test_the_control_groups_above_us(text: str, files: tuple[str, ...]) -> None:
     )
 )
 def test_no_text_is_too_odd(raw: dict[str, str]) -> None:
-    found = snapshot(raw)
-    judge(Snapshot(), found, wall=1.0, ours=0.0)
+    found = parse_counters(raw)
+    judge(HostCounters(), found, wall=1.0, ours=0.0)
     judge(found, found, wall=1.0, ours=0.0, own=[7])
     quota_files(raw.get("/proc/stat", ""))
 
 
 def test_this_machine_is_read_whole(read: Read) -> None:
-    found = snapshot(read(THOROUGH))
+    found = parse_counters(read(THOROUGH))
     assert found.user is not None
     assert found.steal is not None
     assert found.swapped is not None
     me = (found.processes or {})[os.getpid()]
     assert me.parent == os.getppid()
     assert not me.kernel
-    assert snapshot(read(QUICK)).processes is None
+    assert parse_counters(read(QUICK)).processes is None
 
 
 # Real load.
@@ -314,26 +327,26 @@ def competitor(read: Read) -> Iterator[int]:
 
 def worker_of(pid: int, read: Read) -> int:
     def workers() -> list[int]:
-        table = snapshot(read(["/proc/*/stat"])).processes or {}
+        table = parse_counters(read(["/proc/*/stat"])).processes or {}
         return [child for child, process in table.items() if process.parent == pid and process.cpu > 0]
 
     assert until(workers), "stress-ng did not start to work"
     return workers()[0]
 
 
-def only(snap: Snapshot, pid: int) -> Snapshot:
+def only(snap: HostCounters, pid: int) -> HostCounters:
     """What it says of the kernel's threads and of one process: others may be at work on this machine too."""
     table = snap.processes or {}
-    return Snapshot(processes={p: process for p, process in table.items() if process.kernel or p == pid})
+    return HostCounters(processes={p: process for p, process in table.items() if process.kernel or p == pid})
 
 
 def test_a_real_competitor_disturbs_and_is_named(competitor: int, read: Read) -> None:
     """Where others take the CPUs, it gets little of them; then less than usual is a disturbance."""
-    before, start = snapshot(read(THOROUGH)), time.monotonic()
+    before, start = parse_counters(read(THOROUGH)), time.monotonic()
     after = before
     while spent(after, competitor) < spent(before, competitor) + 0.3:
         time.sleep(0.1)
-        after = snapshot(read(THOROUGH))
+        after = parse_counters(read(THOROUGH))
     wall, little = time.monotonic() - start, Allowance(share=0.001)
     (reason,) = reasons(only(before, competitor), only(after, competitor), wall=wall, allowance=little)
     assert re.fullmatch(r"foreign CPU load \d\.\d\d cores \(stress-ng-cpu\)", reason)
@@ -341,7 +354,7 @@ def test_a_real_competitor_disturbs_and_is_named(competitor: int, read: Read) ->
     assert reasons(*quick, wall=wall, allowance=little)[0].startswith("foreign CPU load")
 
 
-def spent(seen: Snapshot, pid: int) -> float:
+def spent(seen: HostCounters, pid: int) -> float:
     """CPU seconds of a process."""
     return (seen.processes or {})[pid].cpu
 
@@ -357,7 +370,7 @@ def measured(argv: list[str], read: Read) -> tuple[list[str], list[str]]:
     ours, first, start = user_seconds(), read(THOROUGH), time.monotonic()
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     wall, second = time.monotonic() - start, read(THOROUGH)
-    before, after = snapshot(first), snapshot(second)
+    before, after = parse_counters(first), parse_counters(second)
     found = reasons(before, after, wall=wall, ours=user_seconds() - ours, own=[os.getpid()])
     return found, others(before, after) + started(first, second)
 
@@ -366,7 +379,7 @@ def user_seconds() -> float:
     return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def others(before: Snapshot, after: Snapshot) -> list[str]:
+def others(before: HostCounters, after: HostCounters) -> list[str]:
     """Programs that used CPU and are neither pytest nor fio: the exact times of the scheduler."""
     earlier = before.processes or {}
     return [
@@ -405,9 +418,9 @@ def test_real_fio_alone_does_not_disturb_itself(job: str, tmp_path: Path, read: 
 
 def test_the_user_time_of_our_services_is_not_foreign() -> None:
     """A service lives through the trial below our minder (7), so no exit tells what it used."""
-    minder, idle = Process(1, 1, "minder", 0.0, False), Process(5, 7, "iperf3", 1.0, False, 0.2)
-    busy = Process(5, 7, "iperf3", 3.0, False, 1.4)
-    one = Snapshot(user=10.0, processes={7: minder, 9: idle})
-    two = Snapshot(user=11.2, processes={7: minder, 9: busy})
+    minder, idle = ProcessUsage(1, 1, "minder", 0.0, False), ProcessUsage(5, 7, "iperf3", 1.0, False, 0.2)
+    busy = ProcessUsage(5, 7, "iperf3", 3.0, False, 1.4)
+    one = HostCounters(user=10.0, processes={7: minder, 9: idle})
+    two = HostCounters(user=11.2, processes={7: minder, 9: busy})
     assert reasons(one, two, own=[7]) == []
     assert reasons(one, two, own=[]) != []

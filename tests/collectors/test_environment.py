@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from steelyard.collectors._mounts import file_system_under
 from steelyard.collectors.disturbance import THOROUGH
 from steelyard.collectors.environment import Environment, commands, variables
-from steelyard.collectors.telemetry import Telemetry
-from steelyard.controller.advice import advice
+from steelyard.collectors.telemetry import TelemetryCollector
+from steelyard.controller.advice import assess_environment
 from steelyard.model.tool import Tool
 
 CPU = "/sys/devices/system/cpu"
@@ -101,7 +101,7 @@ def test_no_secret_of_the_environment_is_recorded(tmp_path: Path) -> None:
     assert found["tools"] == {"sh": "sh 1.0"}
 
 
-@pytest.mark.parametrize("path", [*Environment.files, *Telemetry.files, *THOROUGH])
+@pytest.mark.parametrize("path", [*Environment.files, *TelemetryCollector.files, *THOROUGH])
 def test_no_collector_asks_for_an_environment_or_a_command_line(path: str) -> None:
     assert "environ" not in path
     assert path == "/proc/cmdline" or "cmdline" not in path
@@ -279,6 +279,6 @@ def test_no_text_is_too_odd(raw: dict[str, str]) -> None:
 def test_advice_on_a_recorded_machine(recorded: Callable[[str], Any]) -> None:
     raw = recorded("environment")
     scratch = file_system_under("/home/x", raw["/proc/self/mountinfo"])
-    found = [item.what for item in advice(Environment().parse(raw), scratch)]
+    found = [item.what for item in assess_environment(Environment().parse(raw), scratch)]
     assert "this is a virtual machine (unnamed hypervisor)" in found
     assert not any("scratch" in what for what in found)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors._secrets import scrubbed, scrubbed_options, without_login
+from steelyard.collectors._secrets import redact, redact_login, redact_options
 
 secrets = st.text("abcdefgh0123456789!$&()*+;<>?~^|", min_size=12, max_size=20)
 names = st.sampled_from(
@@ -21,7 +21,7 @@ def test_what_stands_behind_a_telling_name_goes(name: str, secret: str, before: 
         f'{name}="{secret} {secret}"',
         f"--{name} {secret}",
     ):
-        assert secret not in scrubbed(f"{before} {text} {after}")
+        assert secret not in redact(f"{before} {text} {after}")
 
 
 @given(secrets, harmless)
@@ -32,12 +32,12 @@ def test_what_stands_before_the_at_goes(secret: str, before: str) -> None:
         f"me:{secret}@host:/x",
         f"//a/{secret}@b",
     ):
-        assert secret not in scrubbed(f"{before} {text}")
+        assert secret not in redact(f"{before} {text}")
 
 
 @given(st.lists(st.sampled_from(["rw", "relatime", "size=4k", "username=me"]), max_size=4), secrets, secrets)
 def test_nothing_is_kept_behind_a_password_in_mount_options(before: list[str], one: str, two: str) -> None:
-    kept = scrubbed_options(",".join([*before, f"password={one},{two}", "x"]))
+    kept = redact_options(",".join([*before, f"password={one},{two}", "x"]))
     assert kept == (*before, "password=***")
 
 
@@ -52,27 +52,27 @@ def test_nothing_is_kept_behind_a_password_in_mount_options(before: list[str], o
     ],
 )
 def test_what_is_harmless_stays(line: str) -> None:
-    assert scrubbed(line) == line
+    assert redact(line) == line
 
 
 def test_a_flag_hides_the_next_word_but_not_the_next_flag() -> None:
-    assert scrubbed("--auth-token abc -v") == "--auth-token *** -v"
-    assert scrubbed("--auth-required -v") == "--auth-required -v"
+    assert redact("--auth-token abc -v") == "--auth-token *** -v"
+    assert redact("--auth-required -v") == "--auth-required -v"
 
 
 @pytest.mark.parametrize(
     "device", ["/dev/sda1", "server:/export", "me@host:/x", "tmpfs", "pool/set@snapshot"]
 )
 def test_a_device_without_a_password_stays(device: str) -> None:
-    assert without_login(device) == device
+    assert redact_login(device) == device
 
 
 @given(st.text())
 def test_no_text_is_too_odd(text: str) -> None:
-    scrubbed(text)
-    scrubbed_options(text)
+    redact(text)
+    redact_options(text)
 
 
 def test_a_long_line_takes_no_time() -> None:
     for text in ("pass" * 20_000, "//" * 50_000, '"' * 100_001, "=" * 100_000, "a:" * 50_000):
-        scrubbed(text)
+        redact(text)

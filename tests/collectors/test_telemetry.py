@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors.telemetry import Telemetry, rates, reduced, rows
+from steelyard.collectors.telemetry import TelemetryCollector, rates, reduce_sample, rows
 from steelyard.model.telemetry import COLUMNS, column
 
 RECORDING = Path(__file__).parents[1] / "data" / "proc" / "telemetry.ndjson"
 SAMPLES = [json.loads(line) for line in RECORDING.read_text().splitlines()]
 TABLE = list(rows((s["t"], s["m"], s["raw"]) for s in SAMPLES))
-parse = Telemetry().parse
+parse = TelemetryCollector().parse
 
 
 def disk(sample: dict[str, Any], name: str) -> list[int]:
@@ -74,7 +74,7 @@ def test_shares_lie_between_nothing_and_all() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_what_is_kept_parses_the_same_and_is_smaller(sample: dict[str, Any]) -> None:
-    kept = reduced(sample["raw"])
+    kept = reduce_sample(sample["raw"])
     assert parse(kept) == parse(sample["raw"])
     assert "intr" not in kept["/proc/stat"]
     assert len(str(kept)) < len(str(sample["raw"])) / 2
@@ -150,13 +150,13 @@ def test_interfaces_that_carry_each_other_are_not_added() -> None:
     assert row["network_received:bond0"] == 1000
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(Telemetry.files, st.text())), st.floats())
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(TelemetryCollector.files, st.text())), st.floats())
 def test_no_text_is_too_odd(raw: dict[str, str], seconds: float) -> None:
     figures = parse(raw)
     assert set(figures.get("unreadable", [])) <= set(raw)
     rates(figures, parse(SAMPLES[0]["raw"]), seconds)
     rates(parse(SAMPLES[0]["raw"]), figures, seconds)
-    assert reduced(raw).keys() == raw.keys()
+    assert reduce_sample(raw).keys() == raw.keys()
 
 
 @given(st.data())
@@ -171,7 +171,7 @@ def test_no_damage_to_a_real_sample_is_too_odd(data: st.DataObject) -> None:
 
 
 def test_this_machine_is_read_whole(read: Callable[..., dict[str, str]]) -> None:
-    figures = parse(read(Telemetry.files))
+    figures = parse(read(TelemetryCollector.files))
     assert "unreadable" not in figures
     assert figures["cpu_user"] > 0
     assert figures["memory_total"] > figures["memory_available"] > 0

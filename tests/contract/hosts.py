@@ -16,21 +16,21 @@ import pytest
 
 from loading import loaded
 from patience import PATIENCE
-from steelyard.remote.agent import Pace
+from steelyard.remote.agent import AgentTimeouts
 from steelyard.remote.base import Host
-from steelyard.remote.holders import find_sshd, search_path
 from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
-from steelyard.remote.namespace_hosts import NearNode, far_nodes
+from steelyard.remote.namespace_holders import find_sshd, search_path
+from steelyard.remote.namespace_hosts import NsenterNode, open_ssh_nodes
 from steelyard.remote.namespaces import NEEDS, Namespaces
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.probe import find_probe
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.ssh import SshTransport
 from steelyard.remote.token import Token
 from steelyard.remote.transport import Transport
 
-CALM = Pace(beat=0.5, patience=PATIENCE, hello=PATIENCE)
+CALM = AgentTimeouts(beat=0.5, patience=PATIENCE, hello=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ def namespaces(via: str) -> Factory:
         async with Lease.open(Token.mine(f"{setting.token.run}-holders"), log=setting.log) as holders:
             if via == "ssh":
                 more = {"rate": None, "lost_after": PATIENCE}
-                async with far_nodes(holders, 1, setting.token, setting.log, **more) as (far,):
+                async with open_ssh_nodes(holders, 1, setting.token, setting.log, **more) as (far,):
                     yield far
             else:
                 own = Lease.open(setting.token, log=setting.log)
                 async with Namespaces.open(holders) as wiring, own as lease:
                     await wiring.add(1)
                     (node,) = wiring.nodes
-                    yield NearNode(lease, node, wiring)
+                    yield NsenterNode(lease, node, wiring)
 
     return open_
 

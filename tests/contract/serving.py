@@ -19,7 +19,7 @@ from loading import loaded
 from loopback import HOST, free_port, listening
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
-from steelyard.tools.find import environment
+from steelyard.tools.find import install_directory
 from steelyard.workloads.base import ANY_SERVICE, Workload
 
 PASSWORD = "only-for-tests"  # of servers that last as long as a test, on the loopback
@@ -81,7 +81,9 @@ def netbench(asked: Any) -> Server:
         plan = folder / "scenario.json"
         plan.write_text(json.dumps({"id": "", "clients": [], "servers": servers}))
         name = "s2n-netbench-driver-server-tcp"
-        place = environment(Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp")) / "bin"
+        place = (
+            install_directory(Tool("s2n-netbench-driver-client-tcp", cargo="s2n-netbench-driver-tcp")) / "bin"
+        )
         program = str(place / name) if place.is_dir() else name
         started(scope, folder, program, "--ip", HOST, "--port", str(port), str(plan))
         listening("tcp", port)

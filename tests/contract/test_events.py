@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from patience import PATIENCE
 from steelyard.errors import UsageError
-from steelyard.events.base import Event, Scene
+from steelyard.events.base import Event, EventContext
 from steelyard.model.timeline import OWN_KEYS
 from steelyard.plugins import find, own_names
 from steelyard.remote.base import Host
@@ -33,9 +33,9 @@ needs_root = pytest.mark.skipif(
 
 def event(name: str, hosts: Sequence[Host], **options: object) -> Event:
     groups = {"db[0]": hosts[:1], "db[1:]": hosts[1:], "db": hosts}
-    scene = Scene({}, lambda text: tuple(groups[text]), {}, Path("logs"))
+    event_context = EventContext({}, lambda text: tuple(groups[text]), {}, Path("logs"))
     kind = find("events", name, Event)
-    return kind(kind.options.model_validate(options), scene)
+    return kind(kind.options.model_validate(options), event_context)
 
 
 @pytest.mark.parametrize("name", NAMES)

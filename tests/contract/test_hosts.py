@@ -21,8 +21,8 @@ from patience import comes, until
 from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Command, Exit
 from steelyard.remote.base import Host, Process, Streams, finish
-from steelyard.remote.minder.processes import environment, processes, variable
-from steelyard.remote.sweep import bearers, end_bearers
+from steelyard.remote.minder.processes import find_variable, list_processes, read_environment
+from steelyard.remote.sweep import end_bearers, find_bearers
 from steelyard.remote.token import Token
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Stage:
     def children(self) -> dict[int, str]:
         """What bears the token because it was started as a program, by pid: its child id."""
         found = {}
-        for bearer in bearers(lambda token: token.run == self.setting.token.run):
-            name = variable(environment(bearer.pid), "STEELYARD_CHILD") or ""
+        for bearer in find_bearers(lambda token: token.run == self.setting.token.run):
+            name = find_variable(read_environment(bearer.pid), "STEELYARD_CHILD") or ""
             if not name.startswith("agent-"):
                 found[bearer.pid] = name
         return found
@@ -113,7 +113,7 @@ def tell(kind: Kind, setting: Setting) -> Callable[[Story], None]:
                 await story(stage)
 
         asyncio.run(whole())
-        assert until(lambda: not bearers(lambda token: token == setting.token))
+        assert until(lambda: not find_bearers(lambda token: token == setting.token))
         # An agent that lost its controller clears up after the programs are gone; the scratch goes last.
         assert until(lambda: not (setting.folder / "scratch").exists())
         assert until(lambda: not leftover_directories(setting)), leftover_directories(setting)
@@ -135,7 +135,7 @@ def test_facts(tell):
         assert host.memory > 2**26
         assert host.machine == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         assert ip_address(host.address).is_private
-        assert host.own_processes() <= set(processes())
+        assert host.own_processes() <= set(list_processes())
 
     tell(story)
 

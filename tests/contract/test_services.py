@@ -24,13 +24,13 @@ from sockets import listeners
 from steelyard.errors import HostError
 from steelyard.plugins import find, own_names
 from steelyard.remote.base import Host
-from steelyard.remote.sweep import bearers
+from steelyard.remote.sweep import find_bearers
 from steelyard.remote.token import Token
-from steelyard.services._ports import free_ports, listening
+from steelyard.services._ports import find_free_ports, list_listening_ports
 from steelyard.services.base import Killable, Pausable, Service, ServiceContext
 from steelyard.sites.local import Local, LocalOptions
-from steelyard.spec.bind import made_service
-from steelyard.tools.find import missing
+from steelyard.spec.bind import make_service
+from steelyard.tools.find import find_missing
 
 # `attached` starts nothing; it has tests of its own.
 NAMES = sorted(own_names("services") - {"attached"})
@@ -62,7 +62,7 @@ class Bench:
 
     def service(self, name: str, options: dict, **changes: object) -> Service:
         kind = find("services", name, Service)
-        return made_service(kind, options, replace(self.context(), **changes), {})
+        return make_service(kind, options, replace(self.context(), **changes), {})
 
     def context(self) -> ServiceContext:
         scratch = {host.name: PurePosixPath(self.place / host.name) for host in self.hosts}
@@ -73,7 +73,7 @@ class Bench:
         )
 
     def running(self) -> list[int]:
-        return [bearer.pid for bearer in bearers(lambda token: token.run == self.run)]
+        return [bearer.pid for bearer in find_bearers(lambda token: token.run == self.run)]
 
     async def gone(self) -> bool:
         return await comes(lambda: not self.running())
@@ -113,7 +113,7 @@ def check_listeners(made: Bench, service: Service) -> None:
 
 
 def needed(name: str) -> None:
-    for tool in missing(find("services", name, Service).needs):
+    for tool in find_missing(find("services", name, Service).needs):
         pytest.skip(f"{tool.name} is not installed")
 
 
@@ -164,7 +164,7 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
             check_listeners(made, service)
         assert await made.gone()
         assert not list(Path("/tmp").glob(f"{name}.*")), "a server's facts belong in its scratch"
-        assert not {server.port for server in service.servers} & await listening(made.hosts[0])
+        assert not {server.port for server in service.servers} & await list_listening_ports(made.hosts[0])
         logs = {path.name for path in (made.place / "logs").iterdir()}
         assert {server.streams.stdout.name for server in service.servers} <= logs
         said = "".join(path.read_text(errors="replace") for path in (made.place / "logs").iterdir())
@@ -238,7 +238,7 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(name):
     needed(name)
 
     async def test(made: Bench) -> None:
-        (port,) = await free_ports(made.hosts, 1)
+        (port,) = await find_free_ports(made.hosts, 1)
         taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
         try:
             service = made.service(name, {**NEEDED.get(name, {}), "port": port})

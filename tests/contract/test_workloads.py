@@ -23,7 +23,7 @@ from steelyard.model.metric import Better
 from steelyard.model.unit import base_unit
 from steelyard.plugins import own_names
 from steelyard.spec.bind import workload_class
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 
 recording = loaded(Path(__file__).with_name("recording.py"))
 serving = loaded(Path(__file__).with_name("serving.py"))
@@ -42,7 +42,7 @@ RUNS = [
 
 
 def needed(name: str) -> None:
-    for tool in missing(workload_class(name).needs):
+    for tool in find_missing(workload_class(name).needs):
         pytest.skip(f"{tool.name} is not installed")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from steelyard.collectors.environment import FileSystem
-from steelyard.controller.advice import advice
+from steelyard.controller.advice import assess_environment
 
 
 def on(kind: str, number: str = "8:1") -> FileSystem:
@@ -25,14 +25,14 @@ def on(kind: str, number: str = "8:1") -> FileSystem:
     ],
 )
 def test_a_poor_place_for_scratch(kind: str, severity: str) -> None:
-    (found,) = advice({}, on(kind))
+    (found,) = assess_environment({}, on(kind))
     assert found.severity == severity
     assert found.what == f"the scratch directory is on {kind}"
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "f2fs"])
 def test_a_good_place_for_scratch(kind: str) -> None:
-    assert advice({}, on(kind)) == []
+    assert assess_environment({}, on(kind)) == []
 
 
 def test_an_encrypted_disk_below_the_file_system() -> None:
@@ -40,8 +40,8 @@ def test_an_encrypted_disk_below_the_file_system() -> None:
         "sda": {"number": "8:0", "partitions": {"sda1": "8:1"}},
         "dm-0": {"number": "252:0", "encrypted": True, "below": {"sda1": "8:1"}},
     }
-    assert advice({"block_devices": devices}, on("ext4", "8:1")) == []
-    (found,) = advice({"block_devices": devices}, on("ext4", "252:0"))
+    assert assess_environment({"block_devices": devices}, on("ext4", "8:1")) == []
+    (found,) = assess_environment({"block_devices": devices}, on("ext4", "252:0"))
     assert "encrypted" in found.what
 
 
@@ -66,7 +66,7 @@ def test_an_encrypted_disk_below_the_file_system() -> None:
     ],
 )
 def test_each_state_of_a_machine(environment: dict[str, Any], severity: str, what: str) -> None:
-    (found,) = advice(environment, None)
+    (found,) = assess_environment(environment, None)
     assert found.severity == severity
     assert what in found.what
     assert found.why.endswith(".")
@@ -84,14 +84,18 @@ def test_each_state_of_a_machine(environment: dict[str, Any], severity: str, wha
     ],
 )
 def test_nothing_is_said_of_a_sound_machine(environment: dict[str, Any]) -> None:
-    assert advice(environment, on("ext4"), free=2**40) == []
+    assert assess_environment(environment, on("ext4"), free=2**40) == []
 
 
 def test_few_free_bytes() -> None:
-    (found,) = advice({}, on("ext4"), free=2**29)
+    (found,) = assess_environment({}, on("ext4"), free=2**29)
     assert found.what.startswith("only 512 MiB are free")
 
 
 def test_the_worst_comes_first() -> None:
     environment = {"virtual": {"machine": "KVM"}, "limits": {"cpu": 2.0}}
-    assert [item.severity for item in advice(environment, on("tmpfs"))] == ["bad", "warning", "info"]
+    assert [item.severity for item in assess_environment(environment, on("tmpfs"))] == [
+        "bad",
+        "warning",
+        "info",
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.controller.choices import Choices, chosen_site
+from steelyard.controller.choices import RunChoices, choose_site
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 
@@ -30,7 +30,7 @@ def experiment(**more):
     ],
 )
 def test_this_machine_plays_as_many_hosts_as_the_roles_need(roles, name):
-    found = chosen_site(None, experiment(**roles))
+    found = choose_site(None, experiment(**roles))
     assert found.name == name
     assert found.site.size() == int(name.partition(":")[2] or 1)
     assert ("no site was named" in "".join(found.notes)) == (name != "local")
@@ -38,8 +38,8 @@ def test_this_machine_plays_as_many_hosts_as_the_roles_need(roles, name):
 
 def test_who_names_a_site_gets_that_one():
     two = {"roles": {"db": 1, "client": 1}}
-    assert chosen_site(Choices("local:3"), experiment(**two)).name == "local:3"
-    assert chosen_site(None, experiment(**two, site="local:5")).notes == ()
-    assert chosen_site(None, experiment(**two), "local:2").notes == ()
+    assert choose_site(RunChoices("local:3"), experiment(**two)).name == "local:3"
+    assert choose_site(None, experiment(**two, site="local:5")).notes == ()
+    assert choose_site(None, experiment(**two), "local:2").notes == ()
     with pytest.raises(UsageError, match="the site has 1"):
-        chosen_site(Choices("local"), experiment(**two))
+        choose_site(RunChoices("local"), experiment(**two))

@@ -16,7 +16,7 @@ import pytest
 from steelyard import api
 from steelyard.plugins import find
 from steelyard.services.base import Service
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 
 PASSWORD = "a-password-that-only-this-test-knows"
 REDIS = {"use": "redis_benchmark", "requests": 1000, "clients": 4}
@@ -51,7 +51,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def measured(told: Any, service: dict[str, Any], workload: dict[str, Any], **more: Any) -> api.Run:
     """One trial of a workload on a third host against a service on two."""
-    for tool in missing(find("services", service["use"], Service).needs):
+    for tool in find_missing(find("services", service["use"], Service).needs):
         pytest.skip(f"{tool.name} is not installed")
     tree = {
         "experiment": "databases",

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from steelyard import api
-from steelyard.controller.deployment import shares
-from steelyard.services.base import Share
+from steelyard.controller.deployment import share_machines
+from steelyard.services.base import HostShare
 from steelyard.testing import FakeHost, Said
 
 needs_iperf3 = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")
@@ -95,8 +95,8 @@ def test_it_is_deployed_again_where_its_options_or_the_cell_change(
 
 def test_what_a_service_may_use_of_a_host_is_shared_by_all_that_run_there() -> None:
     near, far = FakeHost(Said, name="near", machine="a"), FakeHost(Said, name="far", machine="b")
-    found = shares([near, far], [near, near, far, near])
-    assert found == {"near": Share(1, near.memory // 3), "far": Share(4, far.memory)}
+    found = share_machines([near, far], [near, near, far, near])
+    assert found == {"near": HostShare(1, near.memory // 3), "far": HostShare(4, far.memory)}
 
 
 def test_one_that_runs_elsewhere_takes_no_part_of_a_host(tmp_path: Path, told: Any) -> None:
@@ -136,7 +136,7 @@ def test_its_load_is_not_foreign_and_its_logs_are_kept(told: Any) -> None:
 def test_a_service_that_does_not_come_up_fails_the_trial_with_its_reason(
     deployed: Callable[..., api.Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.services.iperf3.Iperf3.start", lambda self: no_start())
+    monkeypatch.setattr("steelyard.services.iperf3.Iperf3Server.start", lambda self: no_start())
     (trial,) = deployed("true", repeat=1).record.trials
     assert trial.result.category == "service-failed"
     assert "cannot be started today" in trial.message

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from steelyard.controller.evidence import MOST_FIGURES, reading_of
+from steelyard.controller.evidence import MOST_FIGURES, read_output
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command, Exit, Phase
 from steelyard.model.metric import Reading
@@ -16,7 +16,7 @@ def read(reading, folder):
     (folder / "stdout").touch()
     (folder / "stderr").touch()
     workload = SimpleNamespace(parse=lambda phase, output: reading, series=lambda phase, output: ())
-    return reading_of(
+    return read_output(
         workload, Phase("run", Command(("x",))), Exit(0, None, 0.1, 0.0, 0.0, None, 0.0), folder
     )
 

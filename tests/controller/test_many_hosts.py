@@ -14,7 +14,7 @@ import pytest
 from steelyard import api
 from steelyard.errors import HostLost, UsageError
 from steelyard.model.command import Command
-from steelyard.remote.base import Clock
+from steelyard.remote.base import ClockOffset
 from steelyard.testing import FakeHost, FakeSite, Said
 
 DATA = Path(__file__).parents[1] / "data"
@@ -98,8 +98,8 @@ class Late(FakeHost):
 
     late = 0.02
 
-    async def clock(self) -> Clock:
-        return Clock(3600.0, 0.001)
+    async def clock(self) -> ClockOffset:
+        return ClockOffset(3600.0, 0.001)
 
     async def start(self, command: Command, streams: Any, *, cwd: Any, at: int | None = None) -> Any:
         return await super().start(command, streams, cwd=cwd, at=at + round(self.late * 1e9) if at else None)
@@ -165,7 +165,7 @@ def test_copies_at_the_same_time_are_told_of_nothing() -> None:
 class Silent(FakeHost):
     """A host that never tells its time."""
 
-    async def clock(self) -> Clock:
+    async def clock(self) -> ClockOffset:
         await asyncio.sleep(3600)
         raise AssertionError
 

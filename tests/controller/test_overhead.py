@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.analysis.overhead import overhead
+from steelyard.analysis.overhead import sum_overhead
 from steelyard.analysis.summary import summarise_run
 from steelyard.api import Run
-from steelyard.controller.overhead import Overhead
+from steelyard.controller.overhead import OverheadMeter
 from steelyard.errors import HostLost
 from steelyard.report.plain import plain_run
 from steelyard.testing import FakeHost, FakeSite, Said
@@ -34,7 +34,7 @@ class Agent(FakeHost):
 
 
 def agents(*hosts: FakeHost) -> object:
-    found = Overhead()
+    found = OverheadMeter()
     asyncio.run(found.ask(hosts))
     return found.facts()["agents"]
 
@@ -88,6 +88,6 @@ def test_a_run_records_it_and_shows_it(measure: Callable[..., Run]) -> None:
 def test_a_run_on_hosts_that_cannot_tell_says_so(tmp_path: Path) -> None:
     tree = {"experiment": "x", "workload": {"use": "command", "run": ["x"]}, "repeat": 1}
     run = steelyard.run(tree, site=FakeSite(lambda command: Said(wall=1.0)), store=tmp_path)
-    found = overhead(run.record.journal)
+    found = sum_overhead(run.record.journal)
     assert found is not None
     assert (found.agents, found.unknown) == ({}, ("fake",))

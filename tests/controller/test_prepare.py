@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 
 from steelyard.api import Run
-from steelyard.controller.crew import Berth, Copy, Seat
+from steelyard.controller.placement import Slot, Workdir, WorkloadCopy
 from steelyard.controller.prepare import Preparation
 from steelyard.model.method import Step
 from steelyard.remote.local import LocalHost
@@ -49,7 +49,7 @@ def prepared(
 ) -> tuple[dict[str, Any], list[str]]:
     """Carry out steps on this machine; the record of it and what could not be done."""
 
-    def folder(seat: str, name: str) -> Path:
+    def folder(slot: str, name: str) -> Path:
         made = place / name
         made.mkdir(exist_ok=True)
         return made
@@ -59,8 +59,8 @@ def prepared(
             local.__class__ = host
             scratch = place / "scratch"
             scratch.mkdir()
-            berth = Berth(Copy(Seat("host", 0, local), 0, 0, 1), PurePosixPath(scratch))
-            preparation = Preparation([berth], warm_up=warm_up, folder=folder)
+            workdir = Workdir(WorkloadCopy(Slot("host", 0, local), 0, 0, 1), PurePosixPath(scratch))
+            preparation = Preparation([workdir], warm_up=warm_up, folder=folder)
             return await preparation.carry_out(tuple(Step.model_validate(step) for step in steps))
 
     return asyncio.run(tell())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.controller.sampler import OfService, Sampler
+from steelyard.controller.sampler import Sampler, ServiceSource
 from steelyard.errors import HostError
 from steelyard.store.telemetry import read_parquet
 
@@ -30,7 +30,7 @@ class Counting:
 
 
 def sampled(service: Counting, path: Path) -> BaseException | None:
-    sampler = Sampler(OfService(service), path, 0.01)
+    sampler = Sampler(ServiceSource(service), path, 0.01)
 
     async def some() -> BaseException | None:
         async with sampler.sampling() as task:

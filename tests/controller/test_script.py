@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from steelyard.controller.script import Outcome, Script
+from steelyard.controller.script import EntryOutcome, TimelineScript
 from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.timeline import Entry
 from steelyard.model.trial import Cell
 
-DONE = Outcome(0.0, 0.1, 0.2, {"host": "local"})
+DONE = EntryOutcome(0.0, 0.1, 0.2, {"host": "local"})
 
 
-def script(function: Any, seed: int = 1, **more: Any) -> Script:
+def script(function: Any, seed: int = 1, **more: Any) -> TimelineScript:
     experiment = Experiment(
         experiment="scripted",
         parameters={"n": [1, 2]},
@@ -31,7 +31,7 @@ def script(function: Any, seed: int = 1, **more: Any) -> Script:
         timeline={"during": "run", "use": "here.py:f", **more},
     )
     (entry,) = experiment.timeline
-    return Script(entry.calling(function), experiment, Cell({"n": 2}), seed)
+    return TimelineScript(entry.calling(function), experiment, Cell({"n": 2}), seed)
 
 
 def test_it_knows_its_trial_and_what_came_of_each() -> None:

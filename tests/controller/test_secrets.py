@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from steelyard.model.password import password_of
+from steelyard.model.password import derive_password
 from steelyard.plugins import find
 from steelyard.services.base import Service
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 
 PASSWORD = "Qx7onlyQ-a-password-that-only-this-test-knows"
-KNOWN = {PASSWORD, PASSWORD[:8], password_of("sss", PASSWORD)}
+KNOWN = {PASSWORD, PASSWORD[:8], derive_password("sss", PASSWORD)}
 MOVE = {"use": "transfer", "files": 2, "file_size": "1KiB"}
 CASES = {
     "xrootd": MOVE,
@@ -47,7 +47,7 @@ def scratch() -> Iterator[Path]:
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("name", CASES)
 def test_no_program_is_told_a_password_in_its_words(name: str, tmp_path: Path, scratch: Path) -> None:
-    for tool in missing(find("services", name, Service).needs):
+    for tool in find_missing(find("services", name, Service).needs):
         pytest.skip(f"{tool.name} is not installed")
     calls, file = tmp_path / "calls", tmp_path / "experiment.yaml"
     file.write_text(json.dumps(experiment(name)))

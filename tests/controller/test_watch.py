@@ -79,7 +79,7 @@ def test_the_controllers_clock_is_watched_where_no_host_is_on_its_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = iter((START, later(10, step=-1.5)))
-    monkeypatch.setattr(watch, "own_clocks", lambda: next(left))
+    monkeypatch.setattr(watch, "read_own_clocks", lambda: next(left))
     assert ran(FakeSite(behave), tmp_path) == [
         "the controller's machine: the clock was stepped by -1.50 s during the trial"
     ]

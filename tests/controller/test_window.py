@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.controller.merge import merged
+from steelyard.controller.merge import merge_readings
 from steelyard.controller.window import Span, Window, is_shared
-from steelyard.model.metric import Metric, Reading, Sample, latency_metrics
+from steelyard.model.metric import Metric, Reading, SeriesSample, latency_metrics
 
 RATE = Metric("rate", "1/s", "higher")
 PEAK = Metric("peak", "1/s", "higher", over_copies="max")
 
 
-def slices(*rates: float, begin: float = 0.0) -> list[Sample]:
+def slices(*rates: float, begin: float = 0.0) -> list[SeriesSample]:
     """A sample a second."""
-    return [Sample(begin + n + 1, 1.0, {"rate": rate}) for n, rate in enumerate(rates)]
+    return [SeriesSample(begin + n + 1, 1.0, {"rate": rate}) for n, rate in enumerate(rates)]
 
 
-def together(**series: list[Sample]) -> float:
+def together(**series: list[SeriesSample]) -> float:
     """The rate of all, of copies whose figure is the mean of their samples."""
     means = {name: sum(each.values["rate"] for each in found) / len(found) for name, found in series.items()}
     readings = {name: Reading({"rate": mean}) for name, mean in means.items()}
-    return merged([RATE], readings, Window.of(["rate"], dict.fromkeys(series, Span(0, 99)), series)).values[
-        "rate"
-    ]
+    return merge_readings(
+        [RATE], readings, Window.of(["rate"], dict.fromkeys(series, Span(0, 99)), series)
+    ).values["rate"]
 
 
 def test_rates_of_copies_that_worked_at_the_same_time_add_up():
@@ -48,7 +48,7 @@ def test_the_figure_keeps_the_meaning_that_its_tool_gives_it():
     series = {"a": slices(10, 10, 5, 5), "b": slices(5, 5, begin=2.0)}
     readings = {"a": Reading({"rate": 6.0, "peak": 9.0}), "b": Reading({"rate": 4.0, "peak": 8.0})}
     window = Window.of(["rate"], dict.fromkeys(series, Span(0, 99)), series)
-    values = merged([RATE, PEAK], readings, window).values
+    values = merge_readings([RATE, PEAK], readings, window).values
     assert values["rate"] == pytest.approx(6.0 * 5 / 7.5 + 4.0)
     assert values["peak"] == 9.0, "what does not add up is as it was"
 
@@ -57,7 +57,7 @@ def test_without_samples_of_all_the_sum_stays_and_is_doubted():
     processes = {"a": Span(0.0, 10.0), "b": Span(5.0, 15.0)}
     window = Window.of(["rate"], processes, {"a": slices(1.0), "b": []})
     readings = {"a": Reading({"rate": 2.0}), "b": Reading({"rate": 3.0})}
-    assert merged([RATE], readings, window).values == {"rate": 5.0}
+    assert merge_readings([RATE], readings, window).values == {"rate": 5.0}
     assert window.facts() == {"common": 5.0, "whole": 15.0, "by": "processes"}
     (text,) = window.warnings()
     assert "different times: rate of all is the sum of what each did in its own time" in text

@@ -16,7 +16,7 @@ from steelyard.cli.app import run as cli
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
 from steelyard.model.wrap import Conditions
-from steelyard.remote.wrapping import wrapped
+from steelyard.remote.wrapping import wrap_command
 from steelyard.testing import FakeHost, Said
 
 CPU = min(os.sched_getaffinity(0))
@@ -168,7 +168,7 @@ def test_a_host_that_lacks_what_it_takes_is_named(asked, lacks, says, monkeypatc
 
     monkeypatch.setattr(host, "which", which)
     with pytest.raises(TrialFailure, match=says):
-        asyncio.run(wrapped(host, Command(("x",)), Conditions(**asked), PurePosixPath("/scratch")))
+        asyncio.run(wrap_command(host, Command(("x",)), Conditions(**asked), PurePosixPath("/scratch")))
 
 
 def test_the_plan_shows_them_and_what_the_machine_lacks(own_place: Path, capsys, monkeypatch) -> None:

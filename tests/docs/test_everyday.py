@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.tool import Tool
-from steelyard.spec.needs import tools_named
-from steelyard.tools.find import missing
+from steelyard.spec.tool_needs import find_tools
+from steelyard.tools.find import find_missing
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples" / "everyday").glob("*.yaml"))
@@ -52,8 +52,8 @@ def test_the_readme_leads_to_all_of_them():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_it_runs_by_its_bare_name(path, enterable_scratch):
     """Each trial counts, whatever else the machine does."""
-    tools = [*tools_named(str(path)), *([UNINSTALLED[path.stem]] if path.stem in UNINSTALLED else [])]
-    for tool in missing(tools):
+    tools = [*find_tools(str(path)), *([UNINSTALLED[path.stem]] if path.stem in UNINSTALLED else [])]
+    for tool in find_missing(tools):
         pytest.skip(f"{tool.name} is not installed")
     words = ("run", "-q", str(path), "--disturbed", "include")
     done = subprocess.run(

@@ -16,12 +16,12 @@ import pytest
 
 from steelyard.cli.app import group, run
 from steelyard.model.space import cells
-from steelyard.spec.bind import bound_all, tools_of
-from steelyard.spec.load import checked_source, load
+from steelyard.spec.bind import bind_all, list_tools
+from steelyard.spec.load import load, load_source
 from steelyard.spec.sites import resolve
 from steelyard.spec.source import read
-from steelyard.stats.holding import AGAIN
-from steelyard.tools.find import missing
+from steelyard.stats.condition import AGAIN
+from steelyard.tools.find import find_missing
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in (ROOT / "examples").rglob("*.yaml") if not path.is_symlink())
@@ -70,12 +70,12 @@ FAILING = {"failing.yaml": 8}
 def test_example_is_sound_in_every_cell(path):
     experiment, _ = load(path)
     for cell in cells(experiment, seed=1):
-        assert bound_all(experiment, cell)
+        assert bind_all(experiment, cell)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_block_in_the_docs_is_sound(block):
-    checked_source(read(block, "block"))
+    load_source(read(block, "block"))
 
 
 @pytest.mark.parametrize("block", SITES)
@@ -121,7 +121,7 @@ def test_what_is_planned_for_under_a_minute_is_listed_as_short(path, capsys):
 
 def needed(experiment):
     """Skip where something that the experiment uses is not installed."""
-    for tool in missing(tools_of(experiment, cells(experiment, seed=1))):
+    for tool in find_missing(list_tools(experiment, cells(experiment, seed=1))):
         pytest.skip(f"{tool.name} is not installed")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.published import published, published_ids
-from steelyard.spec.load import checked_source, load
+from steelyard.analysis.published import load_published, published_ids
+from steelyard.spec.load import load, load_source
 from steelyard.spec.source import read
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def test_there_are_nine_and_all_are_listed():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_measures_what_its_result_is_compared_by(path):
     experiment, _ = load(path)
-    result = published(str(experiment.tags["published"]))
+    result = load_published(str(experiment.tags["published"]))
     assert experiment.experiment == path.stem
     assert result.workload in {use.use for use in experiment.workload}
     for shape in result.shapes:
@@ -55,4 +55,4 @@ def test_the_small_ones_are_there(name):
 def test_the_experiment_in_the_page_on_derived_results_is_sound():
     page = (ROOT / "docs" / "derived.md").read_text()
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    checked_source(read(block, "block"))
+    load_source(read(block, "block"))

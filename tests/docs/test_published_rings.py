@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.published import published, published_ids
+from steelyard.analysis.published import load_published, published_ids
 from steelyard.model.space import cells
 from steelyard.spec.load import load
 from steelyard.spec.metrics import declared_metrics
@@ -44,7 +44,7 @@ def test_all_are_there_and_listed(folder):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_measures_what_its_result_is_compared_by(path):
     experiment, _ = load(path)
-    result = published(str(experiment.tags["published"]))
+    result = load_published(str(experiment.tags["published"]))
     assert path.stem.startswith(result.id.split("/")[1])
     assert experiment.experiment == path.stem
     assert result.workload in {use.use for use in experiment.workload}
@@ -64,7 +64,7 @@ def test_the_charts_of_growing_differ_in_their_rate_alone():
 
 
 def test_the_snapshots_are_those_of_the_shared_list():
-    found = published("c4s-2018/table-6.1")
+    found = load_published("c4s-2018/table-6.1")
     told = re.findall(r"(\d+)n\.(\d+)GB=([\d.]+)s\(([\d.]+)%/([\d.]+)%/([\d.]+)%\)", line_of(found.id))
     theirs = {tuple(map(float, one)) for one in told}
     assert len(theirs) == 12
@@ -74,7 +74,7 @@ def test_the_snapshots_are_those_of_the_shared_list():
 
 def test_the_shares_of_a_snapshot_agree_with_its_table():
     """A digit that was misread would show here: parts make a whole, and the shapes are the table's ends."""
-    found = published("c4s-2018/table-6.1")
+    found = load_published("c4s-2018/table-6.1")
     for row in found.rows:
         assert sum(row[3:]) == pytest.approx(1, abs=0.0003)
     by_steps = {shape.dividend: shape.ranges for shape in found.shapes if shape.kind == "share"}
@@ -90,7 +90,7 @@ def test_the_shares_of_a_snapshot_agree_with_its_table():
 
 
 def test_the_loading_times_are_those_of_the_shared_list():
-    found = published("c4s-2018/table-6.2")
+    found = load_published("c4s-2018/table-6.2")
     told = re.findall(r"(\d+)GB=([\d.]+)(?: \(default\))?/([\d.]+)", line_of(found.id))
     assert {tuple(map(float, one)) for one in told} == {tuple(map(float, row)) for row in found.rows}
     kept = [slow / fast / 2 for _, slow, fast in found.rows]
@@ -99,11 +99,11 @@ def test_the_loading_times_are_those_of_the_shared_list():
 
 
 def test_the_listing_and_the_speed_up_agree_with_themselves():
-    listing, text = published("c4s-2018/listing-6.1"), published("c4s-2018/text-6.3")
+    listing, text = load_published("c4s-2018/listing-6.1"), load_published("c4s-2018/text-6.3")
     told = dict(listing.rows)
     reached = told["rows"] / told["seconds"]
     assert reached == pytest.approx(told["rate reached, rows/s"], rel=0.001)
     assert listing.shapes[0].low == pytest.approx(reached / told["rate told, rows/s"], abs=0.0001)
     copied, kept, back, _ = (seconds for _, seconds in text.rows)
     assert text.shapes[0].low == pytest.approx(copied / (kept + back), abs=0.01)
-    assert copied == pytest.approx(60 * published("c4s-2018/table-6.2").rows[-1][-1])
+    assert copied == pytest.approx(60 * load_published("c4s-2018/table-6.2").rows[-1][-1])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from steelyard.analysis.claims import Claim, claims
+from steelyard.analysis.claims import SimulationClaim, load_claims
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 BEGIN, END = "<!-- claims: made by tests/docs/test_statistics.py -->\n", "<!-- end of claims -->"
 HEAD = "| simulation | data | how | share | of | date |\n|---|---|---|---|---|---|\n"
 
 
-def row(one: Claim) -> str:
+def row(one: SimulationClaim) -> str:
     share = f"{100 * one.share:.1f} %"
     cells = (f"`{one.simulation}`", one.world, one.condition, share, str(one.of), one.date)
     return f"| {' | '.join(cells)} |\n"
@@ -20,7 +20,7 @@ def row(one: Claim) -> str:
 
 def table() -> str:
     """All that was simulated, by simulation."""
-    in_order = sorted(claims(), key=lambda one: one.simulation)
+    in_order = sorted(load_claims(), key=lambda one: one.simulation)
     return HEAD + "".join(map(row, in_order))
 
 
@@ -40,7 +40,7 @@ def test_the_table_is_what_was_simulated() -> None:
 def test_the_text_names_only_simulations_that_are_there() -> None:
     text = PAGE.read_text().partition(BEGIN)[0]
     named = set(re.findall(r"`((?:coverage|alarms)\.\w+)`", text))
-    assert named <= {one.simulation for one in claims()}
+    assert named <= {one.simulation for one in load_claims()}
 
 
 if __name__ == "__main__":

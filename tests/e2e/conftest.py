@@ -22,7 +22,7 @@ from patience import until
 # The command, but for its HTML report, which takes a second and comes when all is over.
 WITHOUT_REPORT = """
 import steelyard.cli.finish
-steelyard.cli.finish._report = lambda record: None
+steelyard.cli.finish._write_report = lambda record: None
 from steelyard.__main__ import main
 main()
 """

@@ -129,7 +129,7 @@ def copy(request: dict[str, Any], out: int, counts: int) -> int:
         os.dup2(old, new)
     sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
     sys.argv = ["steelyard", *request["argv"]]
-    steelyard.cli.finish._report = lambda record: None  # it takes a second, when all is over
+    steelyard.cli.finish._write_report = lambda record: None  # it takes a second, when all is over
     faults = Faults(request.get("fault"), request["out"] + ".fired")
     write = os.write
     faults.install()

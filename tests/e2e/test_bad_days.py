@@ -184,7 +184,7 @@ def test_an_unwritable_scratch_is_told_before_any_trial(
     assert f"cannot make the scratch directory {unwritable}/here" in outcome.said
     assert "name another directory with --scratch DIR or STEELYARD_SCRATCH" in outcome.said
     journal = lab.journal()
-    assert [line["kind"] for line in journal] == ["run-started", "scratch", "run-ended"]
+    assert [line["kind"] for line in journal] == ["run-started", "warning", "scratch", "run-ended"]
     assert (journal[-1]["state"], journal[-1]["done"]) == ("failed", 0)
     assert fork_server.run(lab, "resume", "last").code == 0, "the scratch is the sitting's, not the run's"
 

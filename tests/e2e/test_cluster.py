@@ -18,7 +18,7 @@ import pytest
 import object_store
 from loading import loaded
 from steelyard.services._cassandra_home import CASSANDRA
-from steelyard.tools.find import environment
+from steelyard.tools.find import install_directory
 
 clusters = loaded(Path(__file__).with_name("clusters.py"))
 until = clusters.until
@@ -196,7 +196,8 @@ def test_an_application_that_outlasts_the_time_limit_is_ended(bench: Any) -> Non
 
 
 needs_cassandra = pytest.mark.skipif(
-    not environment(CASSANDRA).is_dir(), reason="Cassandra is not installed (steelyard install cassandra)"
+    not install_directory(CASSANDRA).is_dir(),
+    reason="Cassandra is not installed (steelyard install cassandra)",
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from loading import loaded
 from steelyard.services._cassandra_home import CASSANDRA
-from steelyard.tools.find import environment
+from steelyard.tools.find import install_directory
 
 pytestmark = pytest.mark.xdist_group("batch")
 HERE = Path(__file__).parent
@@ -106,7 +106,8 @@ def test_a_time_limit_in_the_middle_of_a_snapshot_leaves_none(bench: Any) -> Non
 
 
 needs_cassandra = pytest.mark.skipif(
-    not environment(CASSANDRA).is_dir(), reason="Cassandra is not installed (steelyard install cassandra)"
+    not install_directory(CASSANDRA).is_dir(),
+    reason="Cassandra is not installed (steelyard install cassandra)",
 )
 
 

@@ -136,7 +136,7 @@ def test_runs_of_one_account_find_each_other_whatever_their_environment_says(
     alice: Account, common: Path
 ) -> None:
     """Cron, a job and a terminal differ in XDG_RUNTIME_DIR and TMPDIR."""
-    code = "from steelyard.controller.turn_locks import lock_folder; print(lock_folder())"
+    code = "from steelyard.controller.lock_files import make_lock_folder; print(make_lock_folder())"
     found = {
         alice.run(*alice.python, "-c", code, env=env).stdout
         for env in ({}, {"TMPDIR": str(common)}, {"XDG_RUNTIME_DIR": str(common), "HOME": str(common)})

@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
-from steelyard.model.cluster import Application, Cluster, Sizes, literal, sizes, visitor, words
+from steelyard.model.cluster import (
+    Application,
+    Cluster,
+    Sizes,
+    build_attach_tree,
+    escape_template,
+    resolve_sizes,
+    split_words,
+)
 from steelyard.model.expression import substitute
-from steelyard.spec.change import from_tree
+from steelyard.spec.change import load_tree
 
 some = st.none() | st.integers(1, 12)
 
@@ -33,13 +41,13 @@ some = st.none() | st.integers(1, 12)
     ],
 )
 def test_what_is_left_out_fits_itself(given_numbers: Any, disjoint: bool, found: Any) -> None:
-    made = sizes(*given_numbers, disjoint=disjoint)
+    made = resolve_sizes(*given_numbers, disjoint=disjoint)
     assert (made.total, made.database, made.application) == found
 
 
 def test_without_an_application_its_numbers_mean_nothing() -> None:
-    assert sizes(3, None, 7, disjoint=True, runs_application=False) == Sizes(3, 3)
-    assert sizes(5, 3, None, runs_application=False).idle == 2
+    assert resolve_sizes(3, None, 7, disjoint=True, runs_application=False) == Sizes(3, 3)
+    assert resolve_sizes(5, 3, None, runs_application=False).idle == 2
 
 
 @pytest.mark.parametrize(
@@ -48,7 +56,7 @@ def test_without_an_application_its_numbers_mean_nothing() -> None:
 )
 def test_too_few_nodes_name_all_numbers(numbers: Any, disjoint: bool) -> None:
     with pytest.raises(UsageError) as error:
-        sizes(*numbers, disjoint=disjoint)
+        resolve_sizes(*numbers, disjoint=disjoint)
     assert all(str(number) in error.value.message for number in numbers if number)
     assert "at least" in error.value.message
 
@@ -58,7 +66,7 @@ def test_every_node_is_accounted_for(
     total: int | None, database: int | None, application: int | None, disjoint: bool, runs: bool
 ) -> None:
     try:
-        made = sizes(total, database, application, disjoint=disjoint, runs_application=runs)
+        made = resolve_sizes(total, database, application, disjoint=disjoint, runs_application=runs)
     except UsageError:
         return
     assert made.total == (total or made.total)
@@ -73,7 +81,7 @@ def test_every_node_is_accounted_for(
 @given(st.text(alphabet="ab ${}'\"\\$", max_size=30))
 def test_no_word_of_the_application_is_taken_for_an_expression(line: str) -> None:
     try:
-        parts = words(line, "--appl")
+        parts = split_words(line, "--appl")
     except UsageError:
         return
     assert substitute({"run": parts}, {})["run"] == shlex.split(line)
@@ -82,22 +90,22 @@ def test_no_word_of_the_application_is_taken_for_an_expression(line: str) -> Non
 @pytest.mark.parametrize("disjoint", [True, False])
 @pytest.mark.parametrize(("database", "application"), [(2, 1), (1, 3), (2, 2)])
 def test_the_experiment_is_sound(database: int, application: int, disjoint: bool) -> None:
-    made = sizes(7, database, application, disjoint=disjoint)
+    made = resolve_sizes(7, database, application, disjoint=disjoint)
     appl = Application("python 'my cells.py' load ${HOME}", "/home/me")
     save = {"into": "/snapshots", "when": "success"}
     cluster = Cluster("brain", made, appl, "redis", {}, save=save)
-    experiment, text = from_tree(cluster.tree())
+    experiment, text = load_tree(cluster.tree())
     assert experiment.hold
     assert experiment.tags == {"cluster": "brain"}
     assert experiment.services["ring"].save is not None
-    assert experiment.workload[0].options["run"][-1] == literal("${HOME}")
+    assert experiment.workload[0].options["run"][-1] == escape_template("${HOME}")
     assert "idle" in text
 
 
 def test_a_recovered_one_says_from_what() -> None:
     recover = {"snapshot": "20261120-184512-17", "from": "/snapshots"}
     tree = Cluster("again", Sizes(2, 2), recover=recover, hold=False).tree()
-    experiment, _ = from_tree(tree)
+    experiment, _ = load_tree(tree)
     assert experiment.services["ring"].recover is not None
     assert "20261120-184512-17" in experiment.about
     assert not experiment.hold
@@ -115,5 +123,5 @@ def test_ranks_and_pycompss() -> None:
         Application("x", "/w", ranks=3, pycompss="").workload()
     with pytest.raises(UsageError, match="cannot be split"):
         Application("it's", "/w").workload()
-    experiment, _ = from_tree(visitor("brain", "/runs/x/control.json", 2, Application("./a", "/w")))
+    experiment, _ = load_tree(build_attach_tree("brain", "/runs/x/control.json", 2, Application("./a", "/w")))
     assert experiment.services["ring"].use == "attached"

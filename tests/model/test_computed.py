@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from steelyard.model.computed import Computed, Figures, compute
+from steelyard.model.computed import ComputedFigures, ComputedMetric, compute
 from steelyard.model.experiment import Experiment
 
 MEASURED = {"out_size": 25.0, "in_size": 100.0, "wall": 2.0, "none": 0.0}
 
 
-def computed(levels=None, **formulas) -> Figures:
+def computed(levels=None, **formulas) -> ComputedFigures:
     return compute(
-        {name: Computed(**{"is": text}) for name, text in formulas.items()}, MEASURED, levels or {}
+        {name: ComputedMetric(**{"is": text}) for name, text in formulas.items()}, MEASURED, levels or {}
     )
 
 
@@ -58,20 +58,20 @@ def test_one_that_cannot_be_computed_says_why_and_costs_nothing_else(formula, wh
     st.floats(allow_nan=False, allow_infinity=False),
 )
 def test_what_comes_of_any_figures_is_a_finite_number_or_a_reason(formula, a, b):
-    found = compute({"x": Computed(**{"is": formula})}, {"a": a, "b": b}, {})
+    found = compute({"x": ComputedMetric(**{"is": formula})}, {"a": a, "b": b}, {})
     assert (len(found.values), len(found.failed)) in ((1, 0), (0, 1))
     assert all(map(math.isfinite, found.values.values()))
 
 
 @pytest.mark.parametrize("unit", ["1", "%", "s", "B/s", "1/s", "J", "GFLOP/s"])
 def test_its_unit_is_a_base_unit_or_a_word(unit):
-    assert Computed(**{"is": "a / b", "unit": unit}).metric("x").unit == unit
+    assert ComputedMetric(**{"is": "a / b", "unit": unit}).metric("x").unit == unit
 
 
 @pytest.mark.parametrize("unit", ["ms", "MiB", "Gbit/s", "KB"])
 def test_a_unit_that_would_be_scaled_is_refused(unit):
     with pytest.raises(ValidationError):
-        Computed(**{"is": "a / b", "unit": unit})
+        ComputedMetric(**{"is": "a / b", "unit": unit})
 
 
 def test_it_is_in_the_file_that_an_experiment_made_in_python_becomes():

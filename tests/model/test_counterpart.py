@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.model.counterpart import against_counterparts, in_step, level_counterparts
+from steelyard.model.counterpart import against_counterparts, dependent_parameters, level_counterparts
 from steelyard.model.trial import Cell
 
 
@@ -33,7 +33,7 @@ def test_a_parameter_in_step_differs_along():
     zipped = cells(
         ("old", "x", 1), ("new", "y", 1), ("old", "x", 2), ("new", "y", 2), names=("build", "path", "n")
     )
-    assert in_step(zipped, ["build"]) == ["path"]
+    assert dependent_parameters(zipped, ["build"]) == ["path"]
     assert pairs(level_counterparts(zipped, "build", "old"))[1] == (
         "build=new path=y n=2",
         ["build=old path=x n=2"],
@@ -42,7 +42,7 @@ def test_a_parameter_in_step_differs_along():
 
 def test_a_level_that_stands_twice_in_a_zip_is_not_decided_by_it():
     twice = cells(("old", "x"), ("old", "y"), ("new", "x"), names=("build", "flags"))
-    assert in_step(twice, ["build"]) == []
+    assert dependent_parameters(twice, ["build"]) == []
     assert pairs(level_counterparts(twice, "build", "old")) == [("build=new flags=x", ["build=old flags=x"])]
 
 

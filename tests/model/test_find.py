@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from steelyard.model.experiment import Experiment
-from steelyard.model.find import FINEST, WIDEST, Bounds, Find, Sought, searches
+from steelyard.model.find import FINEST, WIDEST, Find, SearchBounds, SearchGoal, searches
 from steelyard.model.levels import Levels
 from steelyard.model.trial import Cell
 
@@ -24,7 +24,7 @@ def find(**more: Any) -> Find:
 
 
 @st.composite
-def bounds(draw: st.DrawFn) -> Bounds:
+def bounds(draw: st.DrawFn) -> SearchBounds:
     whole = draw(st.booleans())
     if whole:
         low = draw(st.integers(1, 10**6))
@@ -33,16 +33,16 @@ def bounds(draw: st.DrawFn) -> Bounds:
         low = draw(st.floats(1e-6, 1e6))
         high = low * draw(st.floats(1.001, 1e6))
     within = draw(st.sampled_from([FINEST, 0.01, 0.05, 0.3, 1.0]))
-    return Bounds(low, high, within, whole, draw(st.sampled_from(["maximize", "minimize"])))
+    return SearchBounds(low, high, within, whole, draw(st.sampled_from(["maximize", "minimize"])))
 
 
-def walked(found: Bounds, limit: float) -> Any:
+def walked(found: SearchBounds, limit: float) -> Any:
     """The walk of a search for a limit that is known exactly."""
     return found.walk(lambda level: (level <= limit) == (found.goal == "maximize"))
 
 
 @given(found=bounds(), share=st.floats(-0.2, 1.2))
-def test_the_bracket_holds_the_limit(found: Bounds, share: float) -> None:
+def test_the_bracket_holds_the_limit(found: SearchBounds, share: float) -> None:
     limit = found.low * (found.high / found.low) ** share
     walk = walked(found, limit)
     assert walk.current is None
@@ -54,7 +54,7 @@ def test_the_bracket_holds_the_limit(found: Bounds, share: float) -> None:
 
 
 @given(found=bounds(), verdicts=st.integers(0, 2**60))
-def test_whatever_the_verdicts_are_it_ends_in_time(found: Bounds, verdicts: int) -> None:
+def test_whatever_the_verdicts_are_it_ends_in_time(found: SearchBounds, verdicts: int) -> None:
     bits = (bool(verdicts >> at & 1) for at in itertools.count())
     walk = found.walk(lambda level: next(bits))
     least, most = found.probes()
@@ -65,7 +65,7 @@ def test_whatever_the_verdicts_are_it_ends_in_time(found: Bounds, verdicts: int)
 
 
 @given(found=bounds())
-def test_the_number_of_probes_is_that_of_doubling_and_halving(found: Bounds) -> None:
+def test_the_number_of_probes_is_that_of_doubling_and_halving(found: SearchBounds) -> None:
     """Rounding costs one level at most."""
     doublings = math.ceil(math.log2(found.high / found.low) - 1e-9) + 1
     halvings = max(0, math.ceil(math.log2(math.log(2) / math.log1p(found.within))))
@@ -74,7 +74,7 @@ def test_the_number_of_probes_is_that_of_doubling_and_halving(found: Bounds) -> 
 
 
 @given(found=bounds(), share=st.floats(-0.2, 1.2), data=st.data())
-def test_what_is_left_to_probe_is_known_at_every_step(found: Bounds, share: float, data: Any) -> None:
+def test_what_is_left_to_probe_is_known_at_every_step(found: SearchBounds, share: float, data: Any) -> None:
     limit = found.low * (found.high / found.low) ** share
     whole = walked(found, limit)
     assume(whole.settled)
@@ -88,16 +88,16 @@ def test_what_is_left_to_probe_is_known_at_every_step(found: Bounds, share: floa
 
 
 def test_the_levels_are_round_numbers() -> None:
-    found = Bounds(1000, 64000, 0.05, True, "maximize")
+    found = SearchBounds(1000, 64000, 0.05, True, "maximize")
     assert walked(found, 5300).settled == (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
-    fine = Bounds(0.5, 8.0, 0.01, False, "minimize")
+    fine = SearchBounds(0.5, 8.0, 0.01, False, "minimize")
     walk = walked(fine, 1.3)
     assert walk.settled[:3] == (0.5, 1.0, 2.0)
     assert all(level == float(f"{level:.4g}") for level in walk.settled)
 
 
 def test_the_largest_search_is_counted_in_a_moment() -> None:
-    assert Bounds(1.0, WIDEST, FINEST, False, "maximize").probes() == (1, 41)
+    assert SearchBounds(1.0, WIDEST, FINEST, False, "maximize").probes() == (1, 41)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_largest_search_is_counted_in_a_moment() -> None:
     ],
 )
 def test_bounds_that_are_whole_make_whole_levels(between: Any, more: Any, levels: Any) -> None:
-    found = Bounds.of(find(), Levels(between=between, **more))
+    found = SearchBounds.of(find(), Levels(between=between, **more))
     walk = found.walk(lambda level: True)
     assert walk.settled == levels
     assert [type(level) for level in walk.settled] == [type(level) for level in levels]
@@ -124,12 +124,12 @@ def test_there_is_a_search_for_each_combination_of_the_others() -> None:
         "find": {"maximize": "rate", "while": CONDITION},
     }
     experiment = Experiment.model_validate(tree)
-    sought = Sought.of(experiment.find, experiment.parameters)  # type: ignore[arg-type]
+    sought = SearchGoal.of(experiment.find, experiment.parameters)  # type: ignore[arg-type]
     cells = [Cell({"a": a, "rate": rate, "b": b}) for a in "xy" for rate in (10, 100) for b in (1, 2)]
     found = searches(sought, cells)
     assert [one.first.key for one in found] == [f"a={a} rate=10 b={b}" for a in "xy" for b in (1, 2)]
     assert found[0].at(57).key == "a=x rate=57 b=1"
-    assert Sought.read(sought.record()) == sought
+    assert SearchGoal.read(sought.record()) == sought
     assert Experiment.model_validate(experiment.as_file()) == experiment
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.model.experiment import Experiment
-from steelyard.model.lifetimes import deployment, groups, restriction
+from steelyard.model.lifetimes import deployment_key, describe_restriction, group_cells
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
@@ -41,7 +41,7 @@ def experiment(**services: Any) -> Experiment:
 def test_groups(services: dict[str, Any], sizes: list[int]) -> None:
     what = experiment(**services)
     every = cells(what, 1)
-    found = groups(what, every)
+    found = group_cells(what, every)
     assert [len(group) for group in found] == sizes
     assert sorted(cell.key for group in found for cell in group) == sorted(cell.key for cell in every)
 
@@ -50,7 +50,9 @@ def test_what_a_cell_wants() -> None:
     what = experiment(each={"keep": "trial"}, cell={"keep": "cell"}, run={"port": "${n}"}, same={})
     one, other = cells(what, 1)[:2]
     assert one.parameters["n"] == other.parameters["n"]
-    wanted = {name: (deployment(use, one), deployment(use, other)) for name, use in what.services.items()}
+    wanted = {
+        name: (deployment_key(use, one), deployment_key(use, other)) for name, use in what.services.items()
+    }
     assert wanted["each"] == (None, None)
     assert wanted["cell"][0] != wanted["cell"][1]
     assert wanted["run"][0] == wanted["run"][1] != wanted["same"][0]
@@ -58,13 +60,15 @@ def test_what_a_cell_wants() -> None:
 
 def test_the_sentence() -> None:
     what = experiment(store={"port": "${n}"}, steady={}, each={"keep": "trial", "port": "${size}"})
-    assert restriction(what, 2).startswith("2 groups of cells that share a deployment of store, one group")
-    assert restriction(what, 1) == ""
+    assert describe_restriction(what, 2).startswith(
+        "2 groups of cells that share a deployment of store, one group"
+    )
+    assert describe_restriction(what, 1) == ""
 
 
 def test_a_script_is_the_shells_and_binds_the_cells_whose_parameters_it_names():
     script = 'echo ${HOME:-none} "${n}" ${other.port}; exec server'
     use = ServiceUse(use="program", on="host", options={"script": script, "env": {"A": "${self.port}"}})
     here, there = Cell({"n": 1, "m": 1}), Cell({"n": 1, "m": 2})
-    assert deployment(use, here) == deployment(use, there)
-    assert deployment(use, here) != deployment(use, Cell({"n": 2, "m": 1}))
+    assert deployment_key(use, here) == deployment_key(use, there)
+    assert deployment_key(use, here) != deployment_key(use, Cell({"n": 2, "m": 1}))

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from steelyard.model.command import Endpoint
 from steelyard.model.expression import substitute
 from steelyard.model.reference import (
-    Unfilled,
+    Placeholders,
     credentials,
-    filled_script,
-    in_order,
-    in_script,
-    of_endpoint,
-    referred,
+    endpoint_references,
+    fill_script,
+    find_references,
+    find_services,
+    order_services,
     variables,
 )
 from steelyard.model.uses import ServiceUse
@@ -29,7 +29,7 @@ def use(**options) -> ServiceUse:
 
 def test_a_service_is_known_by_its_first_server_and_by_all():
     endpoint = Endpoint("10.0.0.1", 80, {"servers": "10.0.0.1:80,10.0.0.2:80", "admin_port": "81"})
-    found = of_endpoint("web", endpoint, ("10.0.0.1", "10.0.0.2"))
+    found = endpoint_references("web", endpoint, ("10.0.0.1", "10.0.0.2"))
     assert found == {
         "web.address": "10.0.0.1",
         "web.addresses": "10.0.0.1,10.0.0.2",
@@ -43,7 +43,7 @@ def test_a_service_is_known_by_its_first_server_and_by_all():
 
 
 def test_an_address_of_ipv6_stands_in_brackets_before_a_port():
-    assert of_endpoint("web", Endpoint("fd00::1", 80), ("fd00::1",))["web.endpoint"] == "[fd00::1]:80"
+    assert endpoint_references("web", Endpoint("fd00::1", 80), ("fd00::1",))["web.endpoint"] == "[fd00::1]:80"
 
 
 def test_who_names_a_service_is_told_its_password_and_its_authority():
@@ -54,7 +54,7 @@ def test_who_names_a_service_is_told_its_password_and_its_authority():
 
 
 def test_what_is_not_known_yet_has_something_of_its_type_in_its_place():
-    names = Unfilled({"n": 4})
+    names = Placeholders({"n": 4})
     tree = {"port": "${kv.port}", "next": "${kv.port + n}", "at": "${kv.address}", "in": "${experiment.dir}"}
     tree["own"] = "${address}:${admin_port}"
     assert substitute(tree, names) == {
@@ -70,8 +70,8 @@ def test_what_is_not_known_yet_has_something_of_its_type_in_its_place():
 
 @given(st.text(), st.dictionaries(st.sampled_from(["kv.port", "a.b"]), st.integers()))
 def test_of_a_script_only_what_is_known_is_filled_in(text, known):
-    assert filled_script(text, {}) == text
-    assert not set(in_script(filled_script(text, known))) & known.keys()
+    assert fill_script(text, {}) == text
+    assert not set(find_references(fill_script(text, known))) & known.keys()
 
 
 def test_services_come_after_those_that_they_name():
@@ -80,11 +80,11 @@ def test_services_come_after_those_that_they_name():
         "middle": use(run=["x", "${back.port}", "${self.port}"]),
         "back": use(run=["x"]),
     }
-    assert in_order(services) == ["back", "middle", "front"]
+    assert order_services(services) == ["back", "middle", "front"]
     by_variable = {"front": use(script="x $STEELYARD_BACK_TWO_PORT"), "back": use(), "back_two": use()}
-    assert referred(by_variable["front"].options, by_variable) == {"back_two"}
-    assert in_order(by_variable)[-1] == "front"
+    assert find_services(by_variable["front"].options, by_variable) == {"back_two"}
+    assert order_services(by_variable)[-1] == "front"
     with pytest.raises(CycleError):
-        in_order({"a": use(run=["${b.port}"]), "b": use(env={"A": "${a.address}"})})
+        order_services({"a": use(run=["${b.port}"]), "b": use(env={"A": "${a.address}"})})
     with pytest.raises(CycleError):
-        in_order({"a": use(run=["${a.port}"])})
+        order_services({"a": use(run=["${a.port}"])})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
-from steelyard.model.roles import Claim, Selection, assigned, needed
+from steelyard.model.roles import RoleClaim, Selection, assign_hosts, count_needed_hosts
 
 EIGHT = {"client": tuple("abcdefgh"), "server": ("s",)}
 
@@ -50,23 +50,32 @@ def test_a_selection_is_printed_as_it_is_read(first: int, last: int | None) -> N
 
 
 def test_roles_take_hosts_in_order_and_all_takes_the_rest() -> None:
-    claims = {"server": Claim(1), "client": Claim("all"), "monitor": Claim(1, "client")}
-    assert assigned(claims, "abcd") == {"server": ("a",), "client": ("b", "c", "d"), "monitor": ("b",)}
-    assert needed(claims) is None
-    assert needed({"server": Claim(1), "client": Claim(8), "near": Claim(3, "client")}) == 9
+    claims = {"server": RoleClaim(1), "client": RoleClaim("all"), "monitor": RoleClaim(1, "client")}
+    assert assign_hosts(claims, "abcd") == {"server": ("a",), "client": ("b", "c", "d"), "monitor": ("b",)}
+    assert count_needed_hosts(claims) is None
+    assert (
+        count_needed_hosts({"server": RoleClaim(1), "client": RoleClaim(8), "near": RoleClaim(3, "client")})
+        == 9
+    )
 
 
 @pytest.mark.parametrize(
     ("claims", "says"),
     [
-        ({"server": Claim(1), "client": Claim(8)}, "role 'client' cannot be filled: the roles need 9 hosts"),
-        ({"server": Claim(4), "client": Claim("all")}, "role 'client' cannot be filled: the roles need more"),
         (
-            {"server": Claim(1), "near": Claim(2, "server")},
+            {"server": RoleClaim(1), "client": RoleClaim(8)},
+            "role 'client' cannot be filled: the roles need 9 hosts",
+        ),
+        (
+            {"server": RoleClaim(4), "client": RoleClaim("all")},
+            "role 'client' cannot be filled: the roles need more",
+        ),
+        (
+            {"server": RoleClaim(1), "near": RoleClaim(2, "server")},
             "role 'near' wants 2 of the hosts of role 'server'",
         ),
     ],
 )
-def test_a_role_that_cannot_be_filled_is_named(claims: dict[str, Claim], says: str) -> None:
+def test_a_role_that_cannot_be_filled_is_named(claims: dict[str, RoleClaim], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        assigned(claims, "abcd")
+        assign_hosts(claims, "abcd")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import UnitError
-from steelyard.model.unit import base_unit, converted, read_quantity
+from steelyard.model.unit import base_unit, convert_number, read_quantity
 from steelyard.units import KNOWN, parse_quantity
 
 
@@ -58,7 +58,7 @@ def test_what_is_one_of_ours_misspelt_is_none(word):
     ],
 )
 def test_a_number_is_converted_from_the_unit_that_it_bears(text, unit, value):
-    assert converted(text, unit) == pytest.approx(value)
+    assert convert_number(text, unit) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_a_number_is_converted_from_the_unit_that_it_bears(text, unit, value):
 )
 def test_a_unit_of_another_kind_is_refused(text, unit):
     with pytest.raises(UnitError):
-        converted(text, unit)
+        convert_number(text, unit)
 
 
 @given(st.text(max_size=40), st.sampled_from([*sorted(KNOWN), "1", "%", "W", "GFLOP/s"]))
 def test_whatever_is_read_is_a_number_or_an_error(text, unit):
     with contextlib.suppress(UnitError):
-        assert not math.isnan(converted(text, unit))
+        assert not math.isnan(convert_number(text, unit))
 
 
 @given(st.floats(0, 1e9), st.sampled_from(sorted(KNOWN)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
-from steelyard.model.wrap import Conditions, Kernel, Wrap, Wrapped, written
+from steelyard.model.wrap import ConditionCheck, Conditions, KernelReport, Wrap, format_numbers
 
 STATUS = """Name:	sh
 Cpus_allowed_list:	0-1,4
@@ -106,26 +106,26 @@ def test_what_makes_no_sense_is_refused(asked, says):
 
 
 def test_what_the_kernel_says_is_read():
-    assert Kernel.read(STATUS + STAT) == Kernel((0, 1, 4), (0, 1), 5)
-    assert Kernel.read(f"{STATUS}{STAT}55901f015000 bind:1 file=/bin/sh\n").memory_nodes == (1,)
-    assert Kernel.read(f"{STATUS}{STAT}55901f015000 default file=/bin/sh\n").memory_nodes == (0, 1)
+    assert KernelReport.read(STATUS + STAT) == KernelReport((0, 1, 4), (0, 1), 5)
+    assert KernelReport.read(f"{STATUS}{STAT}55901f015000 bind:1 file=/bin/sh\n").memory_nodes == (1,)
+    assert KernelReport.read(f"{STATUS}{STAT}55901f015000 default file=/bin/sh\n").memory_nodes == (0, 1)
 
 
 @given(st.text())
 def test_any_text_may_stand_there(text):
-    assert isinstance(Kernel.read(text), Kernel)
+    assert isinstance(KernelReport.read(text), KernelReport)
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_lists_are_written_as_they_are_read(numbers):
     listed = tuple(sorted(numbers))
-    assert conditions(cpus=written(listed)).cpus == listed
+    assert conditions(cpus=format_numbers(listed)).cpus == listed
 
 
 def test_what_was_not_got_is_marked():
     asked = conditions(cpus="0-3", nice=5)
-    found = Wrapped("run", asked, Kernel((0, 1), (0,), 5))
+    found = ConditionCheck("run", asked, KernelReport((0, 1), (0,), 5))
     assert found.record() == {"cpus": {"asked": "0-3", "got": "0-1"}, "nice": {"asked": "5", "got": "5"}}
     (mark,) = found.marks()
     assert mark.reason == "run: cpus 0-3 was asked, the kernel says 0-1"
-    assert len(Wrapped("run", asked, Kernel()).marks()) == 2
+    assert len(ConditionCheck("run", asked, KernelReport()).marks()) == 2

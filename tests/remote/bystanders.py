@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from steelyard.model.command import Command
-from steelyard.remote.agent import Pace
+from steelyard.remote.agent import AgentTimeouts
 from steelyard.remote.base import Streams
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.token import Token
 
@@ -19,7 +19,9 @@ from steelyard.remote.token import Token
 async def story(folder: Path, shell: str) -> None:
     transport = PipedTransport("n1", "127.0.0.1", shell=shell)
     token = Token.mine("bystanders")
-    async with ShellHost.open(transport, token, folder / "log", pace=Pace(0.5, 300.0, 300.0)) as host:
+    async with ShellHost.open(
+        transport, token, folder / "log", pace=AgentTimeouts(0.5, 300.0, 300.0)
+    ) as host:
         streams = Streams(folder / "out", folder / "err")
         for argv in (("true",), ("sh", "-c", "setsid sleep 300 & exit 1")):
             await (await host.start(Command(argv), streams, cwd=PurePosixPath(folder))).wait()

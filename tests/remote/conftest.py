@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE, until
-from steelyard.remote.minder.processes import pids, processes, read_proc
-from steelyard.remote.sweep import Bearer, bearers, end_bearers
+from steelyard.remote.minder.processes import list_pids, list_processes, read_proc
+from steelyard.remote.sweep import Bearer, end_bearers, find_bearers
 from steelyard.remote.token import Token
 
 
@@ -30,7 +30,7 @@ class Run:
         return Token.mine(self.id)
 
     def bearers(self) -> list[Bearer]:
-        return bearers(lambda token: token.run == self.id)
+        return find_bearers(lambda token: token.run == self.id)
 
     def settled(self, sleeping: int, others: int = 0) -> bool:
         """Whether so many `sleep`s run, and so many other programs: then no shell is still on its way."""
@@ -39,7 +39,9 @@ class Run:
 
     def minders(self) -> list[int]:
         # The controller's command line has the run's id too, but not followed by a colon.
-        return [pid for pid in pids() if f"{self.id}:".encode() in read_proc(f"/proc/{pid}/cmdline", 1 << 16)]
+        return [
+            pid for pid in list_pids() if f"{self.id}:".encode() in read_proc(f"/proc/{pid}/cmdline", 1 << 16)
+        ]
 
     def controller(self, *options: str) -> subprocess.Popen[str]:
         """A controller in a process of its own; see controller.py for its options."""
@@ -85,7 +87,7 @@ def alive() -> Callable[[int], bool]:
     """Whether a process is there and not only waiting to be collected."""
 
     def ask(pid: int) -> bool:
-        found = processes().get(pid)
+        found = list_processes().get(pid)
         return found is not None and not found.dead
 
     return ask

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.remote.accounts import CHOOSE, RANGES, draws, is_unnamed
+from steelyard.remote.accounts import CHOOSE, RANGES, draw_accounts, is_unnamed
 
 
 def chosen(*edits: tuple[str, str], **env: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +19,7 @@ def chosen(*edits: tuple[str, str], **env: str) -> subprocess.CompletedProcess[s
     for old, new in edits:
         assert old in script
         script = script.replace(old, new)
-    (draw,) = draws(1)
+    (draw,) = draw_accounts(1)
     argv = ("sh", "-eu", "-c", f'{script}\necho "$account"')
     variables = {**os.environ, **draw, **env}
     return subprocess.run(argv, env=variables, capture_output=True, text=True, check=False)
@@ -34,7 +34,7 @@ def test_it_is_of_the_range_and_another_each_time() -> None:
 
 def test_hosts_that_share_a_machine_get_others_although_no_process_shows_them() -> None:
     found = set()
-    for draw in draws(8):
+    for draw in draw_accounts(8):
         argv = ("sh", "-eu", "-c", f'{CHOOSE}\necho "$account"')
         done = subprocess.run(argv, env={**os.environ, **draw}, capture_output=True, text=True, check=True)
         found.add(done.stdout)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from steelyard.remote.archive import ArchiveError, Bounds, pack, unpack
+from steelyard.remote.archive import ArchiveBounds, ArchiveError, pack, unpack
 
 
 def entry(name, kind=tarfile.REGTYPE, content=b"", linkname="", **more):
@@ -147,9 +147,9 @@ def test_no_tree_of_links_leads_outside(archives):
 
 def test_it_may_not_be_too_large(tmp_path):
     with pytest.raises(ArchiveError, match="more than"):
-        unpack(archive(entry("f", content=b"x" * 1000)), tmp_path / "t", Bounds(size=999))
+        unpack(archive(entry("f", content=b"x" * 1000)), tmp_path / "t", ArchiveBounds(size=999))
     with pytest.raises(ArchiveError, match="more than"):
-        unpack(archive(*(entry(f"f{n}") for n in range(4))), tmp_path / "u", Bounds(entries=3))
+        unpack(archive(*(entry(f"f{n}") for n in range(4))), tmp_path / "u", ArchiveBounds(entries=3))
 
 
 def test_headers_may_not_flood_us(tmp_path):

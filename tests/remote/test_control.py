@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.remote import control
-from steelyard.remote.control import Announced, announced_in, call, listening
+from steelyard.remote.control import ControlAddress, call, listen, read_control_address
 
 
 async def echo(verb: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -30,9 +30,11 @@ async def echo(verb: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"verb": verb, **facts}
 
 
-def with_server(place: Path, test: Callable[[Path, Announced], Awaitable[None]], handle: Any = echo) -> None:
+def with_server(
+    place: Path, test: Callable[[Path, ControlAddress], Awaitable[None]], handle: Any = echo
+) -> None:
     async def run() -> None:
-        async with listening("127.0.0.1", handle) as found:
+        async with listen("127.0.0.1", handle) as found:
             file = place / "control.json"
             file.touch(0o600)
             file.write_text(json.dumps({"socket": found._asdict()}))
@@ -42,7 +44,7 @@ def with_server(place: Path, test: Callable[[Path, Announced], Awaitable[None]],
 
 
 def test_who_has_the_key_is_answered(tmp_path: Path) -> None:
-    async def test(file: Path, found: Announced) -> None:
+    async def test(file: Path, found: ControlAddress) -> None:
         assert await call(file, "status", nodes=[1, "zwölf"]) == {"verb": "status", "nodes": [1, "zwölf"]}
         several = await asyncio.gather(*(call(file, "n", n=n) for n in range(8)))
         assert [each["n"] for each in several] == list(range(8))
@@ -62,7 +64,7 @@ def test_a_long_answer_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(control, "BUSY_EVERY", 0.02)
     monkeypatch.setattr(control, "WITHIN", PATIENCE)
 
-    async def test(file: Path, found: Announced) -> None:
+    async def test(file: Path, found: ControlAddress) -> None:
         assert (await call(file, "wait", seconds=0.3))["seconds"] == 0.3
 
     with_server(tmp_path, test)
@@ -75,7 +77,7 @@ def test_a_wrong_key_is_told_nothing_and_the_key_never_sent(tmp_path: Path) -> N
         asked.append(verb)
         return {}
 
-    async def test(file: Path, found: Announced) -> None:
+    async def test(file: Path, found: ControlAddress) -> None:
         file.write_text(json.dumps({"socket": found._replace(key="0" * 64)._asdict()}))
         with pytest.raises(HostError, match="does not answer"):
             await call(file, "stop")
@@ -125,7 +127,7 @@ def test_an_impostor_is_not_believed(tmp_path: Path) -> None:
     )
 )
 def test_garbage_harms_nobody(tmp_path_factory: pytest.TempPathFactory, garbage: list[bytes]) -> None:
-    async def test(file: Path, found: Announced) -> None:
+    async def test(file: Path, found: ControlAddress) -> None:
         writers = []
         for piece in garbage:
             _, writer = await asyncio.open_connection(found.address, found.port)
@@ -145,7 +147,7 @@ def test_who_holds_connections_open_keeps_only_the_late_ones_out(
 ) -> None:
     monkeypatch.setattr(control, "WITHIN", 0.3)
 
-    async def test(file: Path, found: Announced) -> None:
+    async def test(file: Path, found: ControlAddress) -> None:
         silent = [await asyncio.open_connection(found.address, found.port) for _ in range(control.AT_ONCE)]
         for reader, _ in silent:
             await reader.read()  # to its end: they are shown out
@@ -163,10 +165,10 @@ def test_who_holds_connections_open_keeps_only_the_late_ones_out(
 def test_a_file_that_names_no_socket(tmp_path: Path, text: str) -> None:
     file = tmp_path / "control.json"
     with pytest.raises(HostError, match="nobody can be asked"):
-        announced_in(file)
+        read_control_address(file)
     file.write_text(text)
     with pytest.raises(HostError, match="nobody can be asked"):
-        announced_in(file)
+        read_control_address(file)
 
 
 def test_a_planted_file_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -174,4 +176,4 @@ def test_a_planted_file_keeps_nobody_waiting(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("fifo", "link"):
         with pytest.raises(HostError, match="nobody can be asked"):
-            announced_in(tmp_path / name)
+            read_control_address(tmp_path / name)

@@ -19,20 +19,20 @@ from patience import PATIENCE
 from steelyard.collectors.clocks import judge_clocks
 from steelyard.errors import HostError, HostLost
 from steelyard.model.command import Command
-from steelyard.remote import piped, wire
-from steelyard.remote.agent import Agent, Pace
+from steelyard.remote import piped_transport, wire
+from steelyard.remote.agent import Agent, AgentTimeouts
 from steelyard.remote.base import Streams
-from steelyard.remote.clocks import own_clocks
-from steelyard.remote.far_child import RemoteChild
+from steelyard.remote.clocks import read_own_clocks
+from steelyard.remote.connect import connect_all
 from steelyard.remote.minder import CHILD_VARIABLE
-from steelyard.remote.minder.processes import environment, read_proc, variable
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.minder.processes import find_variable, read_environment, read_proc
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.probe import find_probe
+from steelyard.remote.remote_child import RemoteChild
 from steelyard.remote.shell import ShellHost
-from steelyard.remote.together import together
 
-PACE = Pace(beat=0.3, patience=PATIENCE, hello=PATIENCE)
-IMPATIENT = Pace(beat=0.3, patience=3.0, hello=PATIENCE)
+PACE = AgentTimeouts(beat=0.3, patience=PATIENCE, hello=PATIENCE)
+IMPATIENT = AgentTimeouts(beat=0.3, patience=3.0, hello=PATIENCE)
 TREE = 'trap "" TERM; setsid sleep 300 & (setsid sh -c "sleep 300; sleep 300") & sleep 300; sleep 300'
 SHELLS = ["sh", "bash --posix", "busybox ash"]
 
@@ -74,7 +74,10 @@ class Far:
 
     def children(self):
         """What was started as a program: not the sleep of an agent's watchdog."""
-        marks = {bearer: variable(environment(bearer.pid), CHILD_VARIABLE) for bearer in self.run.bearers()}
+        marks = {
+            bearer: find_variable(read_environment(bearer.pid), CHILD_VARIABLE)
+            for bearer in self.run.bearers()
+        }
         return [bearer for bearer, mark in marks.items() if mark and not mark.startswith("agent-")]
 
     @property
@@ -128,7 +131,7 @@ def test_the_end_of_the_way_ends_all(run, agent):
 def test_the_clocks_of_a_far_host_are_those_of_its_machine(run, agent):
     async def story():
         async with Far(run) as far:
-            return own_clocks(), await far.host.clocks(), await far.host.clocks()
+            return read_own_clocks(), await far.host.clocks(), await far.host.clocks()
 
     own, *told = asyncio.run(story())
     for clocks in told:
@@ -184,7 +187,7 @@ def test_a_lost_host_is_reached_again(run, agent):
 def test_who_ended_before_it_could_wait_has_begun_and_ended():
     async def story():
         child = RemoteChild(None, "n1:7")
-        child.hear(wire.event(b"exited n1:7 - 9 0.1 0 0 - - - 0\n"))
+        child.hear(wire.parse_event(b"exited n1:7 - 9 0.1 0 0 - - - 0\n"))
         assert await child.begun == 0, "who started it does not wait for ever"
         assert (await child.wait()).signal == 9
 
@@ -238,7 +241,7 @@ def test_bystanders_are_left_alone(run, shell, monkeypatch):
 def test_many_hosts_are_reached_together(run, agent):
     async def story():
         hosts = [Far(run, f"n{number}").host for number in range(4)]
-        async with together(hosts):
+        async with connect_all(hosts):
             assert len({host.name for host in hosts}) == 4
             await asyncio.gather(*(host.check() for host in hosts))
 
@@ -254,7 +257,7 @@ def test_each_host_that_cannot_be_reached_is_named(run):
             for name in "ab"
         ]
         with pytest.raises(HostError, match=r"(?s)host a: .*no-such-launcher.*host b: "):
-            async with together([bad[0], good, bad[1]]):
+            async with connect_all([bad[0], good, bad[1]]):
                 pytest.fail("two cannot be reached")
 
     asyncio.run(story())
@@ -292,11 +295,11 @@ NONSENSE = {
 
 @pytest.mark.parametrize("script", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_is_a_lost_host(run, script, monkeypatch):
-    monkeypatch.setattr(piped, "GONE_WITHIN", 0.5)
+    monkeypatch.setattr(piped_transport, "GONE_WITHIN", 0.5)
 
     async def story():
         transport = Fake(script)
-        host = ShellHost(transport, run.token, run.folder / "log", pace=Pace(0.3, 1.0, 1.0))
+        host = ShellHost(transport, run.token, run.folder / "log", pace=AgentTimeouts(0.3, 1.0, 1.0))
         try:
             with pytest.raises(HostError, match="fake"):
                 await host.connect()
@@ -359,7 +362,7 @@ lines = st.sampled_from(
 def test_garbage_gives_only_host_errors(run, said, events):
     async def story():
         channel = Scripted(b"steelyard-agent 1 sh Linux x86_64\n" + b"".join(said), b"".join(events))
-        agent = Agent(channel, "n1", Pace(60, 0.5, 0.5), lambda text: None)
+        agent = Agent(channel, "n1", AgentTimeouts(60, 0.5, 0.5), lambda text: None)
         try:
             for step in (agent._begin, lambda: agent.ask("clock"), lambda: agent.run("n1:1", 0.1, "true")):
                 with contextlib.suppress(HostError):
@@ -376,4 +379,4 @@ def test_garbage_gives_only_host_errors(run, said, events):
 @given(st.binary(max_size=100))
 def test_what_is_no_frame_is_refused(raw):
     with contextlib.suppress(wire.WireError):
-        list(wire.frames(raw))
+        list(wire.parse_frames(raw))

@@ -11,7 +11,7 @@ import pytest
 
 from patience import until
 from steelyard.model.command import Command, Exit
-from steelyard.remote.gate import Record, gated, punctual, read_record
+from steelyard.remote.gate import GateRecord, adjust_exit, gate_command, read_record
 from steelyard.remote.probe import find_probe
 
 GATE = Path(__file__).parents[2] / "src/steelyard/remote/gate.sh"
@@ -19,9 +19,9 @@ GATE = Path(__file__).parents[2] / "src/steelyard/remote/gate.sh"
 
 def test_a_gate_leads_to_the_command():
     command = Command(("fio", "a b"), env={"X": "1"})
-    through = gated(command, 17, Path("/r"), Path("/p"))
+    through = gate_command(command, 17, Path("/r"), Path("/p"))
     assert through.argv == ("/p", "gate", "17", "/r", "fio", "a b")
-    assert gated(command, 17, Path("/r"), None).argv[-4:] == ("17", "/r", "fio", "a b")
+    assert gate_command(command, 17, Path("/r"), None).argv[-4:] == ("17", "/r", "fio", "a b")
     assert through.env == command.env
 
 
@@ -126,7 +126,7 @@ def test_start_up_files_of_the_shell_are_not_read(tmp_path):
         (tmp_path / name).write_text("echo unwanted\n")
     # Below an sshd, bash -c reads ~/.bashrc too (SSH_SOURCE_BASHRC, as Debian builds it).
     sshd = {"HOME": str(tmp_path), "SSH_CLIENT": "127.0.0.1 1 2", "SHLVL": "0", "PATH": os.environ["PATH"]}
-    command = gated(Command(("echo", "said")), 1, tmp_path / "record", None)
+    command = gate_command(Command(("echo", "said")), 1, tmp_path / "record", None)
     environment = {**sshd, "BASH_ENV": str(tmp_path / "environment")}
     said = subprocess.run(command.argv, env=environment, capture_output=True, check=True)
     assert said.stdout == b"said\n"
@@ -141,16 +141,16 @@ def test_an_instant_that_has_passed_is_no_wait(tmp_path):
 def test_a_broken_record_is_none(text):
     fd = os.memfd_create("record")
     os.write(fd, text.encode())
-    assert read_record(fd) == Record()
+    assert read_record(fd) == GateRecord()
     os.close(fd)
 
 
 def test_time_counts_from_the_start():
     ended = Exit(0, None, wall=5.0, user=1.0, system=0.0, peak_memory=1, started=100.0)
-    found = punctual(ended, Record(103_000_000_000, 103_500_000_000))
+    found = adjust_exit(ended, GateRecord(103_000_000_000, 103_500_000_000))
     assert (found.started, found.released, found.wall) == (103.5, 103.0, 1.5)
-    assert punctual(ended, Record(103_000_000_000, None)).started == 103.0
-    assert punctual(ended, Record()) == ended
+    assert adjust_exit(ended, GateRecord(103_000_000_000, None)).started == 103.0
+    assert adjust_exit(ended, GateRecord()) == ended
 
 
 def test_where_the_probe_lies(tmp_path, monkeypatch):

@@ -15,14 +15,14 @@ import pytest
 
 from patience import PATIENCE
 from steelyard.model.command import Exit
-from steelyard.remote.lease import Child, Lease, MinderError, StartError
+from steelyard.remote.lease import Lease, LeaseChild, MinderError, StartError
 from steelyard.remote.minder import CHILD_VARIABLE, TOKEN_VARIABLE
-from steelyard.remote.minder.processes import environment, process, variable
+from steelyard.remote.minder.processes import find_variable, read_environment, read_process
 
 if TYPE_CHECKING:
     from conftest import Run
 
-Start = Callable[..., Awaitable[Child]]
+Start = Callable[..., Awaitable[LeaseChild]]
 
 
 def within(run: Run, story: Callable[[Lease, Start], Awaitable[Any]]) -> Any:
@@ -31,7 +31,7 @@ def within(run: Run, story: Callable[[Lease, Start], Awaitable[Any]]) -> Any:
     async def tell() -> Any:
         async with Lease.open(run.token, log=run.folder / "minder.log") as lease:
 
-            async def start(*argv: str, **more: Any) -> Child:
+            async def start(*argv: str, **more: Any) -> LeaseChild:
                 usual = {"env": os.environ, "cwd": run.folder}
                 output = {"stdout": run.folder / "out", "stderr": run.folder / "err"}
                 return await lease.start(argv, **usual | output | more)
@@ -120,7 +120,7 @@ def test_a_program_has_a_session_of_its_own_and_three_open_files(run: Run) -> No
         assert run.until(lambda: (run.folder / "out").read_text() == "up\n")
         os.close(read)
         os.close(write)
-        found = process(child.pid)
+        found = read_process(child.pid)
         files = sorted(entry.name for entry in os.scandir(f"/proc/{child.pid}/fd"))
         return files, found is not None and found.session == child.pid
 
@@ -130,8 +130,8 @@ def test_a_program_has_a_session_of_its_own_and_three_open_files(run: Run) -> No
 def test_every_program_bears_the_token_and_its_name(run: Run) -> None:
     async def story(_: Lease, start: Start) -> list[tuple[str | None, str | None]]:
         children = [await start("sleep", "300", env={}) for _ in range(2)]
-        found = [environment(child.pid) for child in children]
-        return [(variable(env, TOKEN_VARIABLE), variable(env, CHILD_VARIABLE)) for env in found]
+        found = [read_environment(child.pid) for child in children]
+        return [(find_variable(env, TOKEN_VARIABLE), find_variable(env, CHILD_VARIABLE)) for env in found]
 
     assert within(run, story) == [(str(run.token), "1"), (str(run.token), "2")]
 
@@ -331,10 +331,10 @@ def test_a_start_that_nobody_waits_for_any_more_is_undone(run: Run) -> None:
 
 
 def test_leaving_ends_what_still_runs(run: Run) -> None:
-    async def story(_: Lease, start: Start) -> Child:
+    async def story(_: Lease, start: Start) -> LeaseChild:
         return await start("sh", "-c", "trap '' TERM; sleep 300 & setsid sleep 300 & sleep 300")
 
-    left: Child = within(run, story)
+    left: LeaseChild = within(run, story)
     assert run.all_gone(seconds=0)
     with pytest.raises(MinderError, match="closed"):
         asyncio.run(left.wait())

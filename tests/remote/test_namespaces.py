@@ -17,10 +17,10 @@ import pytest
 from patience import PATIENCE, comes
 from steelyard.errors import HostError
 from steelyard.remote import namespaces
-from steelyard.remote.holders import find_sshd, output, search_path
 from steelyard.remote.lease import Lease
-from steelyard.remote.minder.processes import pids
-from steelyard.remote.namespaces import NEEDS, Namespaces, Node
+from steelyard.remote.minder.processes import list_pids
+from steelyard.remote.namespace_holders import capture_output, find_sshd, search_path
+from steelyard.remote.namespaces import NEEDS, NamespaceNode, Namespaces
 from steelyard.remote.sweep import sweep
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def namespace(pid: int | str) -> int:
 
 def inhabited(inodes: set[int]) -> bool:
     """Whether a process lives in one of these network namespaces."""
-    return any(namespace(pid) in inodes for pid in pids())
+    return any(namespace(pid) in inodes for pid in list_pids())
 
 
 def within(run: Run, nodes: int, story: Callable[[Namespaces, Lease], Awaitable[Any]], **more: Any) -> Any:
@@ -76,8 +76,8 @@ def within(run: Run, nodes: int, story: Callable[[Namespaces, Lease], Awaitable[
                 inodes = {namespace(node.pid) for node in made.nodes}
                 assert len(inodes) == nodes
                 told = await story(made, lease)
-            assert namespaces._uplink(made.network) not in links()
-            return told, namespaces._uplink(made.network), inodes
+            assert namespaces._uplink_name(made.network) not in links()
+            return told, namespaces._uplink_name(made.network), inodes
 
     told, _, inodes = asyncio.run(tell())
     assert not run.bearers()
@@ -88,11 +88,13 @@ def within(run: Run, nodes: int, story: Callable[[Namespaces, Lease], Awaitable[
     return told
 
 
-async def ask(node: Node, whom: str, seconds: float = PATIENCE) -> str:
-    return (await output(*node.prefix, sys.executable, "-I", "-S", "-c", ASK, whom, str(seconds))).strip()
+async def ask(node: NamespaceNode, whom: str, seconds: float = PATIENCE) -> str:
+    return (
+        await capture_output(*node.prefix, sys.executable, "-I", "-S", "-c", ASK, whom, str(seconds))
+    ).strip()
 
 
-async def serve(run: Run, lease: Lease, node: Node) -> None:
+async def serve(run: Run, lease: Lease, node: NamespaceNode) -> None:
     said = run.folder / f"{node.name}.out"
     argv = (*node.prefix, sys.executable, "-I", "-S", "-c", SERVE)
     await lease.start(argv, env=os.environ, cwd=run.folder, stdout=said, stderr=said)
@@ -104,9 +106,9 @@ def test_nodes_have_names_and_addresses_and_reach_each_other(run: Run) -> None:
         one, two = made.nodes
         assert [node.name for node in made.nodes] == ["n1", "n2"]
         assert [node.address for node in made.nodes] == [str(made.network[1]), str(made.network[2])]
-        assert await output(*one.prefix, "uname", "-n") == "n1\n"
+        assert await capture_output(*one.prefix, "uname", "-n") == "n1\n"
         assert os.uname().nodename != "n1"
-        assert not await output(*one.prefix, "find", "/run", "-maxdepth", "1", "-name", "netns")
+        assert not await capture_output(*one.prefix, "find", "/run", "-maxdepth", "1", "-name", "netns")
         await serve(run, lease, one)
         assert [await ask(two, whom) for whom in ("n1", one.address, "n2")] == ["answer", "answer", "silence"]
         _, writer = await asyncio.open_connection(one.address, 9000)
@@ -146,8 +148,8 @@ def test_what_enters_a_node_keeps_its_directory_and_words(run: Run) -> None:
 
 def test_each_has_etc_hosts_and_run_of_its_own(run: Run) -> None:
     async def story(made: Namespaces, _: Lease) -> str:
-        await output(*made.nodes[0].prefix, "touch", "/run/mine")
-        return await output(*made.nodes[0].prefix, "cat", "/etc/hosts")
+        await capture_output(*made.nodes[0].prefix, "touch", "/run/mine")
+        return await capture_output(*made.nodes[0].prefix, "cat", "/etc/hosts")
 
     hosts = within(run, 2, story)
     assert {"localhost", "n1", "n2", os.uname().nodename} <= set(hosts.split())
@@ -157,13 +159,13 @@ def test_each_has_etc_hosts_and_run_of_its_own(run: Run) -> None:
 def test_two_runs_have_different_networks_even_when_they_choose_the_same(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, first = namespaces.free_subnet, list[IPv4Network]()
+    real, first = namespaces.find_free_subnet, list[IPv4Network]()
 
     def same(routes: str, rng: Any) -> IPv4Network:
         first.append(first[0] if len(first) == 1 else real(routes, rng))
         return first[-1]
 
-    monkeypatch.setattr(namespaces, "free_subnet", same)
+    monkeypatch.setattr(namespaces, "find_free_subnet", same)
 
     async def story(made: Namespaces, lease: Lease) -> None:
         async with Namespaces.open(lease) as other:
@@ -179,8 +181,8 @@ def test_a_rate_shapes_both_directions(run: Run) -> None:
         pytest.skip("tc is not installed")
 
     async def story(made: Namespaces, _: Lease) -> tuple[str, str]:
-        inside = await output(*made.nodes[0].prefix, "tc", "qdisc", "show", "dev", "eth0")
-        hub = await output("nsenter", "-t", str(made._hub), "-n", "tc", "qdisc", "show", "dev", "n1")
+        inside = await capture_output(*made.nodes[0].prefix, "tc", "qdisc", "show", "dev", "eth0")
+        hub = await capture_output("nsenter", "-t", str(made._hub), "-n", "tc", "qdisc", "show", "dev", "n1")
         return inside, hub
 
     try:
@@ -227,8 +229,8 @@ def test_what_the_kernel_refuses_is_said_in_its_words_and_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(namespaces, "_NODE", namespaces._NODE.replace("mount -t tmpfs", "mount -t nonsense"))
     made = list[str]()
-    real = namespaces._uplink
-    monkeypatch.setattr(namespaces, "_uplink", lambda network: made.append(real(network)) or made[-1])
+    real = namespaces._uplink_name
+    monkeypatch.setattr(namespaces, "_uplink_name", lambda network: made.append(real(network)) or made[-1])
 
     async def story(*_: Any) -> None:
         raise AssertionError
@@ -255,7 +257,7 @@ def test_nothing_stays_when_the_controller_is_killed(run: Run, via: str, minder:
     assert started.stdout
     told = json.loads(started.stdout.readline())
     hub = int(told["cut"].split()[2])
-    uplink = namespaces._uplink(IPv4Network(f"{told['address']}/24", strict=False))
+    uplink = namespaces._uplink_name(IPv4Network(f"{told['address']}/24", strict=False))
     assert uplink in links()
     inodes = {namespace(bearer.pid) for bearer in run.bearers()} | {namespace(hub)}
     inodes -= {namespace("self"), 0}

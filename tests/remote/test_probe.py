@@ -16,7 +16,13 @@ import pytest
 import steelyard
 from agents import PROBE, Agent, Stream, frames, gone
 from patience import PATIENCE, until
-from steelyard.remote.minder.processes import environment, pids, process, read_proc, variable
+from steelyard.remote.minder.processes import (
+    find_variable,
+    list_pids,
+    read_environment,
+    read_proc,
+    read_process,
+)
 
 pytestmark = pytest.mark.skipif(not PROBE.exists(), reason="steelyard-probe is not built: make probe")
 MARKER = ".steelyard-scratch"
@@ -139,7 +145,7 @@ def test_a_program_and_its_figures(agent: Agent, tmp_path: Path) -> None:
 def test_it_heads_a_session_with_signals_as_usual(agent: Agent, tmp_path: Path) -> None:
     pid = agent.started("s", "sleep", "300")
     agent.settled(b"sleep", 1)
-    found = process(pid)
+    found = read_process(pid)
     assert found
     assert (found.session, found.parent) == (pid, agent.process.pid)
     status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
@@ -147,7 +153,7 @@ def test_it_heads_a_session_with_signals_as_usual(agent: Agent, tmp_path: Path) 
     ours = ~(1 << 31 | 1 << 32)
     assert {int(status[name], 16) & ours for name in ("SigBlk", "SigIgn", "SigCgt")} == {0}
     assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == 3
-    assert variable(environment(pid), "STEELYARD_CHILD") == "s"
+    assert find_variable(read_environment(pid), "STEELYARD_CHILD") == "s"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +236,7 @@ def test_kill_ends_what_ignores_it_and_what_left_its_session(agent: Agent) -> No
 def test_what_hears_sigterm_has_its_grace(agent: Agent, tmp_path: Path) -> None:
     script = "trap 'echo bye; exit 5' TERM; kill -STOP $$; while :; do sleep 0.01; done"
     pid = agent.started("g", "sh", "-c", script, stdout=str(tmp_path / "out"))
-    assert until(lambda: (found := process(pid)) is not None and found.state == b"T")
+    assert until(lambda: (found := read_process(pid)) is not None and found.state == b"T")
     agent.ask("kill", "g", str(PATIENCE))
     event = agent.event()
     assert event[2:4] == ["5", "-"]
@@ -243,7 +249,7 @@ def test_leftovers_are_counted_and_ended(agent: Agent, tmp_path: Path) -> None:
     agent.started("keeper", "sleep", "300")
     three = "sleep 300 & (setsid sleep 300 &) ; (env -i setsid sleep 300 &)"
     agent.started("l", "sh", "-c", f"{three}; until [ -e {go} ]; do sleep 0.01; done")
-    sleepers = lambda: [p for p in pids() if read_proc(f"/proc/{p}/cmdline") == b"sleep\x00300\x00"]  # noqa: E731
+    sleepers = lambda: [p for p in list_pids() if read_proc(f"/proc/{p}/cmdline") == b"sleep\x00300\x00"]  # noqa: E731
     assert until(lambda: sum(is_below(pid, agent.process.pid) for pid in sleepers()) == 4)
     go.touch()
     event = agent.event()
@@ -273,13 +279,13 @@ def a_busy(agent: Agent) -> list[int]:
     """Start what is hard to end; return the pids of all of it."""
     agent.started("d", "sh", "-c", DAEMONS)
     agent.started("w", "true", at=str(time.time_ns() + 300 * 10**9))
-    below = lambda: [pid for pid in pids() if is_below(pid, agent.process.pid)]  # noqa: E731
+    below = lambda: [pid for pid in list_pids() if is_below(pid, agent.process.pid)]  # noqa: E731
     assert until(lambda: len(below()) == 6)  # the shell, four `sleep`s, and what waits
     return below()
 
 
 def is_below(pid: int, root: int) -> bool:
-    while (found := process(pid)) is not None and found.parent > 1:
+    while (found := read_process(pid)) is not None and found.parent > 1:
         if found.parent == root:
             return True
         pid = found.parent

@@ -22,17 +22,17 @@ from patience import until
 from steelyard.errors import HostError
 from steelyard.model.command import Command
 from steelyard.remote import copying
-from steelyard.remote.agent import Pace
+from steelyard.remote.agent import AgentTimeouts
 from steelyard.remote.base import Streams
 from steelyard.remote.minder.processes import read_proc
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.probe import VARIABLE
 from steelyard.remote.shell import ShellHost
 
 MARKER = ".steelyard-scratch"
 LONGEST_NAME = 15  # bytes; PR_SET_NAME(2const)
 RENAME = "import sys, time; open('/proc/self/comm', 'wb').write(sys.argv[1].encode()); time.sleep(300)"
-PACE = Pace(beat=0.5, patience=10.0, hello=30.0)
+PACE = AgentTimeouts(beat=0.5, patience=10.0, hello=30.0)
 
 Opens = Callable[..., Agent]
 
@@ -266,7 +266,7 @@ def test_a_directory_of_the_former_agents_name_holds_nobody_up(
 
     async def story() -> None:
         async with ShellHost.open(
-            transport, run.token, run.folder / "log", pace=Pace(0.3, 2.0, 15.0)
+            transport, run.token, run.folder / "log", pace=AgentTimeouts(0.3, 2.0, 15.0)
         ) as host:
             mallory.owns(shared / f"steelyard-agent-{host._agent_pid}.7")
             host._reached()._channel.close()

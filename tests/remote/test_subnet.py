@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import HostError
-from steelyard.remote.subnet import free_subnet
+from steelyard.remote.subnet import find_free_subnet
 
 ROUTES = """\
 default via 192.0.2.1 dev eth0
@@ -22,7 +22,7 @@ broadcast 10.200.3.255 dev br0 table local proto kernel scope link src 10.200.3.
 
 @given(st.integers())
 def test_it_overlaps_with_nothing_there_is(seed: int) -> None:
-    found = free_subnet(ROUTES, random.Random(seed))
+    found = find_free_subnet(ROUTES, random.Random(seed))
     assert found.prefixlen == 24
     assert found.subnet_of(IPv4Network("10.128.0.0/9"))
     assert found != IPv4Network("10.200.3.0/24")
@@ -37,9 +37,9 @@ def test_it_overlaps_with_nothing_there_is(seed: int) -> None:
     ],
 )
 def test_a_network_that_is_in_use_is_left_alone(routes: str, pool: str) -> None:
-    assert free_subnet(routes, random.Random(1)).subnet_of(IPv4Network(pool))
+    assert find_free_subnet(routes, random.Random(1)).subnet_of(IPv4Network(pool))
 
 
 def test_no_network_is_free() -> None:
     with pytest.raises(HostError, match="no private network"):
-        free_subnet("0.0.0.0/1 dev tun0\n128.0.0.0/1 dev tun0", random.Random(1))
+        find_free_subnet("0.0.0.0/1 dev tun0\n128.0.0.0/1 dev tun0", random.Random(1))

@@ -16,7 +16,7 @@ from accounts import Account
 from steelyard.remote.accounts import RANGES
 from steelyard.remote.lease import Lease
 from steelyard.remote.minder import TOKEN_VARIABLE
-from steelyard.remote.sweep import Bearer, _send, bearers, end_bearers, sweep
+from steelyard.remote.sweep import Bearer, _send, end_bearers, find_bearers, sweep
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -113,6 +113,6 @@ def test_strangers_tokens_are_passed_over(run: Run) -> None:
     child = run.popen("sleep", "300", env={TOKEN_VARIABLE: f"{run.id}:who:knows"})
     environ = Path(f"/proc/{child.pid}/environ")
     assert run.until(lambda: run.id.encode() in environ.read_bytes())
-    assert child.pid not in [bearer.pid for bearer in bearers(lambda _: True)]
+    assert child.pid not in [bearer.pid for bearer in find_bearers(lambda _: True)]
     assert end_bearers(lambda token: token.run == run.id) == 0
     assert child.poll() is None

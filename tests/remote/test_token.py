@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.remote.minder.processes import process
+from steelyard.remote.minder.processes import read_process
 from steelyard.remote.token import Token
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_among_other_pids_nobody_is_known_to_be_dead() -> None:
 
 def test_a_controller_is_dead_from_the_moment_it_ends(run: Run) -> None:
     child = run.popen("sleep", "300")
-    found = process(child.pid)
+    found = read_process(child.pid)
     assert found
     token = replace(Token.mine("run"), controller=child.pid, controller_start=found.start)
     assert not token.dead()

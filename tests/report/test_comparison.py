@@ -5,15 +5,15 @@ import re
 import pytest
 
 from steelyard.analysis.compare import compare_runs
-from steelyard.analysis.gate import Gate, Gated
+from steelyard.analysis.compare_levels import compare_levels
+from steelyard.analysis.gate import Gate, GatedComparison
 from steelyard.analysis.summary import summarise_run
-from steelyard.analysis.within import compare_levels
 from steelyard.model.metric import Metric
 from steelyard.report import html, markdown
 from steelyard.report.comparison import comparison_lines, gate_lines
 from steelyard.report.export import write_comparison
 from steelyard.report.sections.comparison import answer
-from steelyard.report.sections.comparison import compared as part_of
+from steelyard.report.sections.comparison import describe_comparison as part_of
 
 RATE = Metric("rate", "B/s", "higher")
 TIME = Metric("time", "s", "lower")
@@ -130,13 +130,15 @@ def test_levels_of_a_run_are_answered_in_a_sentence(build):
 
 def test_a_gate_says_why_it_does_not_pass_and_what_would_let_it(build):
     _, worse = of_levels(build)
-    assert gate_lines(Gated(worse)) == [], "there is no gate"
-    assert gate_lines(Gated(worse, Gate(margin=0.3))) == ["The comparison passes with a margin of 30 %."]
-    lines = gate_lines(Gated(worse, Gate(margin=0.1)))
+    assert gate_lines(GatedComparison(worse)) == [], "there is no gate"
+    assert gate_lines(GatedComparison(worse, Gate(margin=0.3))) == [
+        "The comparison passes with a margin of 30 %."
+    ]
+    lines = gate_lines(GatedComparison(worse, Gate(margin=0.1)))
     assert lines[0] == "does not pass, for 1 reason:"
     assert lines[1].startswith("  worse  build=new: time: the change lies between +")
     _, few = of_levels(build, repetitions=5)
-    assert gate_lines(Gated(few, Gate()))[-1] == "  allow: few lets that pass"
+    assert gate_lines(GatedComparison(few, Gate()))[-1] == "  allow: few lets that pass"
 
 
 def test_levels_that_took_no_turns_are_told(build):
@@ -151,18 +153,18 @@ def test_a_strangers_levels_are_text_in_every_form(build, tmp_path, form):
     levels = ["old", "new<script>alert(1)</script>|\x1b[2J`"]
     record, _ = of_levels(build, 1, parameters={"build": levels})
     found = compare_levels(record, summarise_run(record), parameter="build")
-    text = write_comparison(Gated(found, Gate()), [record], form, tmp_path / "x").read_text()
+    text = write_comparison(GatedComparison(found, Gate()), [record], form, tmp_path / "x").read_text()
     assert "\x1b" not in text
     if form != "json":
         assert "<script>" not in text
     if form == "markdown":
         assert "\\|" in text
-    assert part_of(Gated(found)).verdict == ""
+    assert part_of(GatedComparison(found)).verdict == ""
 
 
 def test_the_page_of_a_comparison_asks_nothing_of_the_network(build):
     _, found = of_levels(build)
-    page = html.render_comparison(part_of(Gated(found, Gate())), "ab")
+    page = html.render_comparison(part_of(GatedComparison(found, Gate())), "ab")
     assert not re.search(r"<script|<link|<img|https?://", page)
     assert "default-src 'none'" in page
-    assert markdown.render_comparison(part_of(Gated(found)), "ab").startswith("# ab")
+    assert markdown.render_comparison(part_of(GatedComparison(found)), "ab").startswith("# ab")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.report.html import render
-from steelyard.report.page import page
+from steelyard.report.page import build_page
 from steelyard.store.reader import RunRecord
 
 JSON = st.recursive(
@@ -26,7 +26,7 @@ def reported(folder, path, content):
     kept = path.read_bytes()
     try:
         path.write_text(content)
-        return render(page(RunRecord(folder)))
+        return render(build_page(RunRecord(folder)))
     except StoreError as error:
         return str(error)
     finally:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from steelyard.report import html, markdown
-from steelyard.report.page import page
+from steelyard.report.page import build_page
 
 SVG = "{http://www.w3.org/2000/svg}"
 needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
@@ -31,7 +31,7 @@ def marks(browser, figure, name):
 
 
 def test_a_plain_run_has_no_such_section(build):
-    content = page(build())
+    content = build_page(build())
     assert (content.derived, content.underived) == ([], ())
     text = html.render(content)
     assert 'id="derived"' not in text
@@ -39,7 +39,7 @@ def test_a_plain_run_has_no_such_section(build):
 
 
 def test_every_finding_has_its_heading_and_its_chart(machines, uploads):
-    content = page(machines)
+    content = build_page(machines)
     assert [part.heading for part in content.derived] == [
         "Efficiency loss of events_per_second over copies",
         "Cost of events_per_second",
@@ -48,13 +48,13 @@ def test_every_finding_has_its_heading_and_its_chart(machines, uploads):
     ]
     drawn = [key for key in content.gallery.charts if key.startswith("derived/")]
     assert drawn == [f"derived/{n}" for n in range(4)]
-    assert page(uploads).underived == (
+    assert build_page(uploads).underived == (
         "efficiency loss: no parameter of the run sets how many copies there are",
     )
 
 
 def test_the_result_in_short_says_what_was_derived(uploads):
-    knees = [text for text in page(uploads).outcome.findings if "no gain beyond streams=4" in text]
+    knees = [text for text in build_page(uploads).outcome.findings if "no gain beyond streams=4" in text]
     assert len(knees) == 2
     assert all(text.endswith(".") for text in knees)
 
@@ -65,9 +65,11 @@ def test_the_reports_stay_small(reports):
 
 def test_a_chart_of_a_part_says_so(build, plans):
     record = build(**plans.streams(parameters={"streams": [1, 2, 4], "x": list(range(30))}))
-    content = page(record)
+    content = build_page(record)
     assert content.gallery.charts["derived/0"].title == "throughput against streams, the first 24 of 30"
-    failures = page(build(**plans.streams(parameters={"streams": [1, 2], "x": list(range(35))}, design={})))
+    failures = build_page(
+        build(**plans.streams(parameters={"streams": [1, 2], "x": list(range(35))}, design={}))
+    )
     assert failures.gallery.charts["derived/0"].title == "failure_rate, the first 60 of 70"
 
 
@@ -159,7 +161,7 @@ def strange(build, plans):
 def test_a_stranger_can_add_nothing(browser, strange, tmp_path):
     browser.open(html.write(strange, tmp_path / "a.html"))
     drawn = browser.evaluate("document.querySelectorAll('#derived figure:not(.nothing) svg').length")
-    assert drawn == len([key for key in page(strange).gallery.charts if key.startswith("derived/")]) > 2
+    assert drawn == len([key for key in build_page(strange).gallery.charts if key.startswith("derived/")]) > 2
     assert browser.evaluate("window.pwned === undefined && !document.querySelector('img')")
     assert browser.errors == []
 

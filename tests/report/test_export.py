@@ -13,10 +13,10 @@ from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 from steelyard.model.trial import show_level
-from steelyard.printable import printable
+from steelyard.printable import make_printable
 from steelyard.report import html, markdown
 from steelyard.report.export import WRITERS
-from steelyard.report.junit import junit
+from steelyard.report.junit import render_junit
 from steelyard.report.tidy import tidy
 
 RATE = Metric("rate", "B/s", "higher")
@@ -90,9 +90,9 @@ def test_what_is_undecided_can_be_told_to_pass(build):
     record = build(parameters={"a": [1]}, metrics=[RATE], figures=lambda *_: {"rate": 5.0}, repetitions=2,
                    require=["rate >= 1 B/s", ("rate >= 1 B/s", "a > 1")])  # fmt: skip
     summary = summarise_run(record)
-    strict = ElementTree.fromstring(junit(summary, judge(record, summary)))[0]
+    strict = ElementTree.fromstring(render_junit(summary, judge(record, summary)))[0]
     assert (strict.get("failures"), strict.get("skipped")) == ("2", "0")
-    lenient = ElementTree.fromstring(junit(summary, judge(record, summary), undecided="pass"))[0]
+    lenient = ElementTree.fromstring(render_junit(summary, judge(record, summary), undecided="pass"))[0]
     assert (lenient.get("failures"), lenient.get("skipped")) == ("1", "1")
     assert lenient.find(".//skipped").get("message") == "undecided; 5.00 B/s; no 95 % interval, n=2"
 
@@ -204,5 +204,5 @@ def test_no_format_that_people_read_lets_a_stranger_act(hostile, tmp_path):
     assert len(paths) > 6
     for path in paths:
         text = path.read_bytes().decode()
-        assert [letter for letter in text if printable(letter) != letter] == [], path
+        assert [letter for letter in text if make_printable(letter) != letter] == [], path
         assert "pwn" in text, path

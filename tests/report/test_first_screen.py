@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from steelyard.model.find import Bounds, Sought
+from steelyard.model.find import SearchBounds, SearchGoal
 from steelyard.model.metric import Metric
 from steelyard.model.requirement import Requirement
 from steelyard.report import html
@@ -39,8 +39,8 @@ def sweep(build):
 
 
 def search(build):
-    sought = Sought(
-        "rate", Requirement.parse("latency <= 20 ms"), Bounds(1000, 64000, 0.05, True, "maximize")
+    sought = SearchGoal(
+        "rate", Requirement.parse("latency <= 20 ms"), SearchBounds(1000, 64000, 0.05, True, "maximize")
     )
     return build(
         parameters={"rate": LEVELS},

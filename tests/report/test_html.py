@@ -16,7 +16,7 @@ from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
 from steelyard.report import html
-from steelyard.report.html import inlined, ticked
+from steelyard.report.html import mark_code, to_inline_json
 from steelyard.report.numbers import show_interval
 
 JSON = st.recursive(
@@ -253,13 +253,13 @@ def test_damaged_details_cost_only_themselves(build, tmp_path):
 
 @given(data=JSON)
 def test_inlined_data_is_the_same_and_ends_no_script(data):
-    text = inlined(data)
+    text = to_inline_json(data)
     assert json.loads(text) == data
     assert not set("<>&\u2028\u2029") & set(text)
 
 
 @given(text=st.text())
 def test_backticks_mean_code_and_nothing_means_a_tag(text):
-    found = Outline(str(ticked(text)))
+    found = Outline(str(mark_code(text)))
     assert {tag for tag, _ in found.tags} <= {"code"}
     assert found.text.replace("\r", "\n") == text.replace("`", "").replace("\r", "\n")

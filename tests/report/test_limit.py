@@ -10,14 +10,14 @@ import pytest
 
 from steelyard.analysis.derived import derive
 from steelyard.analysis.summary import summarise_run
-from steelyard.model.find import Bounds, Sought
+from steelyard.model.find import SearchBounds, SearchGoal
 from steelyard.model.metric import Metric
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.report import html, markdown
 from steelyard.report.export import write_csv, write_json
 from steelyard.report.findings import finding_lines, sections
-from steelyard.report.page import page
+from steelyard.report.page import build_page
 
 WAY = (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
 """The levels of a search whose limit is 5300."""
@@ -36,8 +36,8 @@ def search(build):
     """A run that searched; `more` as in `Plan`."""
 
     def make(**more):
-        bounds = Bounds(1000, 64000, 0.05, True, "maximize")
-        sought = Sought("rate", Requirement.parse("latency <= 20 ms"), bounds)
+        bounds = SearchBounds(1000, 64000, 0.05, True, "maximize")
+        sought = SearchGoal("rate", Requirement.parse("latency <= 20 ms"), bounds)
         return build(
             **{
                 "parameters": {"rate": WAY},
@@ -52,7 +52,7 @@ def search(build):
 
 
 def test_the_section_has_every_level_and_the_answer(search):
-    (section,) = page(search()).derived
+    (section,) = build_page(search()).derived
     assert section.heading == "Limit of rate: maximize while latency <= 20 ms"
     assert section.sentences == [SENTENCE]
     assert section.head == ("rate", "verdict", "n", "figure [95 %]")
@@ -67,7 +67,7 @@ def test_the_section_has_every_level_and_the_answer(search):
 
 
 def test_it_is_the_answer(search):
-    content = page(search())
+    content = build_page(search())
     assert content.outcome.answer == f"{SENTENCE}."
     assert content.gallery.headline_key == "derived/0"
 
@@ -86,22 +86,22 @@ def test_failures_are_told(search):
     record = search(failures=failures, marks={("rate=1000", 2): ("disturbed", "somebody")})
     found = derive(record, summarise_run(record)).findings
     assert found[0].limits[0].kind == "unfinished", "one of six does not count, so a seventh is due"
-    (section, *_) = page(record).derived
+    (section, *_) = build_page(record).derived
     rows = {row[0]: row for row in section.rows}
     assert rows["5420"][2:] == ("6, 6 failed", "failed")
     assert section.notes == ["rate=1000: 1 trial not counted, marked or failed otherwise"]
-    assert "rate" in markdown.svg(page(record).gallery.charts["derived/0"])
+    assert "rate" in markdown.render_svg(build_page(record).gallery.charts["derived/0"])
 
 
 def test_the_chart_shows_verdicts_and_the_bound(search):
-    chart = page(search()).gallery.charts["derived/0"]
+    chart = build_page(search()).gallery.charts["derived/0"]
     names = [layer["name"] for layer in chart.wide["layer"]]
     assert names == [
         "bound", "searches", "intervals_good", "levels_good", "intervals_bad", "levels_bad",
     ]  # fmt: skip
     assert chart.wide["layer"][1]["encoding"]["x"]["scale"]["type"] == "log"
     assert [row["middle"] for row in chart.data["bound0"]] == [20.0]
-    picture = markdown.svg(chart)
+    picture = markdown.render_svg(chart)
     assert picture.startswith("<svg")
     assert "latency against rate" in picture
 
@@ -151,8 +151,8 @@ def test_a_browser_draws_it(browser, search, tmp_path, width, dark):
 @needs_chromium
 def test_a_stranger_can_add_nothing(browser, search, tmp_path):
     bad = "</script><img src=x onerror=window.pwned=1>`${1}`|\x00"
-    sought = Sought(
-        f"r{bad}", Requirement.parse("latency <= 20 ms"), Bounds(1000, 64000, 0.05, True, "maximize")
+    sought = SearchGoal(
+        f"r{bad}", Requirement.parse("latency <= 20 ms"), SearchBounds(1000, 64000, 0.05, True, "maximize")
     )
     record = search(
         parameters={f"r{bad}": WAY, "b": [bad, "plain"]},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.report import markdown
-from steelyard.report.markdown import escaped, fenced, ticked
+from steelyard.report.markdown import escape, fence_code, mark_code
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -71,13 +71,13 @@ def test_a_stranger_can_add_no_tag(hostile, tmp_path):
 
 
 def test_a_fence_is_longer_than_what_it_holds():
-    assert fenced("a\n````\nb") == "`````\na\n````\nb\n`````"
+    assert fence_code("a\n````\nb") == "`````\na\n````\nb\n`````"
 
 
 @pytest.mark.parametrize("text", ["`a\n\n<img src=x>`", "`a\r\r<img src=x>`", "a\n\n<img src=x> `b`"])
 def test_an_empty_line_ends_no_code(text):
-    assert len(ticked(text).splitlines()) == 1
-    assert "<img" not in re.sub(r"`[^`]*`", "", ticked(text))
+    assert len(mark_code(text).splitlines()) == 1
+    assert "<img" not in re.sub(r"`[^`]*`", "", mark_code(text))
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_an_empty_line_ends_no_code(text):
     ],
 )
 def test_text_means_only_itself(text, expected):
-    assert escaped(text) == expected
+    assert escape(text) == expected
 
 
 @given(text=st.text())
 def test_escaped_text_is_one_line_without_tags(text):
-    found = escaped(text)
+    found = escape(text)
     assert "<" not in found
     assert len(found.splitlines()) <= 1
     assert not re.search(r"(?<!\\)(?:\\\\)*[`|*]", found.replace("\\\\", ""))

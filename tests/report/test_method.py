@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.claims import claims
+from steelyard.analysis.claims import load_claims
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.report.plain import plain_run
@@ -57,7 +57,7 @@ def of(build: Build, outliers: str = "none", **design: object) -> RunSummary:
 @pytest.mark.parametrize("outliers", ["none", "tukey", "mad", "extremes"])
 def test_every_claim_names_its_simulation_and_its_date(build: Build, outliers: str) -> None:
     """All figures but those that are computed, or that the reader's own run gives."""
-    known = {f"{one.simulation}, simulated {one.date}" for one in claims()}
+    known = {f"{one.simulation}, simulated {one.date}" for one in load_claims()}
     text = " ".join(method(of(build, outliers, repeat=UNTIL)))
     claimed = re.findall(r"held the median[^(]*\(([^)]*)\)", text)
     assert len(claimed) == text.count("held the median") == (3 if outliers == "none" else 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
-from steelyard.report.junit import junit
+from steelyard.report.junit import render_junit
 from steelyard.report.sections.outcome import outcome
 
 OWN = [Metric(f"m{n}", "GFLOP/s", "higher") for n in range(6)]
@@ -49,7 +49,7 @@ def test_what_rests_on_disturbed_trials_alone_is_provisional(build):
     found = outcome(record, summary, judged)
     assert (found.mood, found.verdict) == ("open", "Provisional, as no trial counts: The requirement is met.")
     assert found.failures[0].startswith("Every trial was disturbed, so all of this is provisional")
-    assert "no trial counts" in junit(summary, judged)
+    assert "no trial counts" in render_junit(summary, judged)
 
 
 def test_a_report_of_chosen_metrics_says_what_else_was_measured(build):

@@ -6,13 +6,13 @@ import json
 from types import SimpleNamespace
 
 from steelyard.analysis.derived import derive
-from steelyard.analysis.happenings import Zero, happenings
+from steelyard.analysis.event_log import TimeOrigin, list_events
 from steelyard.analysis.summary import summarise_run
 from steelyard.analysis.telemetry import HostSamples
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.report.charts.hosts import PANELS, host_panel
-from steelyard.report.charts.over_time import _shown
-from steelyard.report.gallery import gallery
+from steelyard.report.charts.time_series import _select_lines
+from steelyard.report.gallery import draw_gallery
 
 METRICS = [
     Metric("throughput", "1/s", "higher", "operations per second"),
@@ -37,7 +37,7 @@ def drawn(build, *events):
     (folder / "samples.ndjson").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     record.journal.extend(events)
     summary = summarise_run(record)
-    return gallery(record, summary, derive(record, summary)).charts
+    return draw_gallery(record, summary, derive(record, summary)).charts
 
 
 def fired(kind, mono, **more):
@@ -67,9 +67,9 @@ def test_an_event_is_a_band_where_it_happened(build):
 def test_telemetry_and_series_count_from_one_moment(build):
     host = HostSamples("h", [0.0, 1.0, 2.0], {"disk_read": [1.0, 2.0, 3.0]}, 48.5, 999.5)
     began = fired("event-began", 50.5, wall=1001.5, asked=1.5)
-    (event,) = happenings(SimpleNamespace(journal=[began]))[1]
+    (event,) = list_events(SimpleNamespace(journal=[began]))[1]
     panel = next(panel for panel in PANELS if panel.key == "disk")
-    chart = host_panel(0, host, panel, [event], zero=Zero.of([event]).mono)
+    chart = host_panel(0, host, panel, [event], zero=TimeOrigin.of([event]).mono)
     assert [row["seconds"] for row in chart.data["disk0"]] == [-0.5, 0.5, 1.5]
     (band,) = chart.data["disk0-events"]
     assert (band["from"], band["to"]) == (1.5, 1.5)
@@ -91,5 +91,7 @@ def test_no_two_charts_have_a_data_set_of_one_name(build):
 def test_of_many_lines_those_that_another_tells_better_come_last():
     late = [metric for name in "abcd" for metric in latency_metrics(name, "time since due")]
     sent = latency_metrics("sent", "time", secondary=True)
-    shown = _shown(["sent_p99", "sent_p95", *(m.name for m in late)], {m.name: m for m in (*late, *sent)})
+    shown = _select_lines(
+        ["sent_p99", "sent_p95", *(m.name for m in late)], {m.name: m for m in (*late, *sent)}
+    )
     assert shown == ["a_p95", "a_p99", "b_p95", "b_p99", "c_p95", "c_p99"]

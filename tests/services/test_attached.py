@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.services.attached import Attached, AttachedOptions, found_endpoint
+from steelyard.services.attached import Attached, AttachedOptions, parse_endpoint
 from steelyard.services.base import ServiceContext
 from steelyard.testing import FakeHost, Said
 
@@ -48,12 +48,12 @@ def test_one_that_says_nothing_is_refused(content: str) -> None:
 
 
 def test_an_endpoint_without_a_password_is_one() -> None:
-    assert found_endpoint(json.dumps({"service": {**SERVICE, "password": None}}), "x").password is None
+    assert parse_endpoint(json.dumps({"service": {**SERVICE, "password": None}}), "x").password is None
 
 
 def test_whom_to_believe_is_handed_on() -> None:
-    assert found_endpoint(json.dumps({"service": {**SERVICE, "authority": "PEM"}}), "x").authority == "PEM"
-    assert found_endpoint(json.dumps({"service": SERVICE}), "x").authority is None
+    assert parse_endpoint(json.dumps({"service": {**SERVICE, "authority": "PEM"}}), "x").authority == "PEM"
+    assert parse_endpoint(json.dumps({"service": SERVICE}), "x").authority is None
 
 
 def test_the_place_is_told_in_full() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint, Exit
-from steelyard.services._data import allowed
+from steelyard.services._data import list_allowed_addresses
 from steelyard.services.base import Killable, Service, ServiceContext, ServiceOptions
 
 EXIT = Exit(3, None, 1.0, 0.1, 0.1, 0, 0.0)
@@ -126,5 +126,8 @@ def test_a_server_that_cannot_be_stopped_does_not_keep_the_others_running(servic
 
 
 def test_addresses_that_may_connect():
-    assert allowed(("10.0.0.9", "10.0.0.1"), SimpleNamespace(address="10.0.0.1")) == ["10.0.0.9", "10.0.0.1"]
-    assert allowed((), SimpleNamespace(address="127.0.0.3")) == ["127.0.0.3", "127.0.0.1"]
+    assert list_allowed_addresses(("10.0.0.9", "10.0.0.1"), SimpleNamespace(address="10.0.0.1")) == [
+        "10.0.0.9",
+        "10.0.0.1",
+    ]
+    assert list_allowed_addresses((), SimpleNamespace(address="127.0.0.3")) == ["127.0.0.3", "127.0.0.1"]

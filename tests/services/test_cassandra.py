@@ -16,11 +16,11 @@ import pytest
 from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
-from steelyard.remote.sweep import bearers
+from steelyard.remote.sweep import find_bearers
 from steelyard.services import _cassandra_nodes
 from steelyard.services._cassandra_home import CASSANDRA
 from steelyard.services.cassandra import Cassandra
-from steelyard.tools.find import environment
+from steelyard.tools.find import install_directory
 
 SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start counts here, not speed
 ROWS = 40
@@ -238,7 +238,7 @@ def complete(service: Cassandra, node: int, consistency: int = ALL) -> bool:
 
 def by_hand(service: Cassandra, *words: str) -> str:
     """What Cassandra's own nodetool says of a ring, as docs/cassandra.md has it called."""
-    program = environment(CASSANDRA) / "bin" / "nodetool"
+    program = install_directory(CASSANDRA) / "bin" / "nodetool"
     place = Path(service.scratch(service.context.hosts[0])) / "ring"
     argv = (str(program), str(place), service.servers[0].address, *words)
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -259,7 +259,7 @@ async def eventually_complete(service: Cassandra) -> bool:
 def made_nodes(made: Any) -> list[int]:
     return [
         bearer.pid
-        for bearer in bearers(lambda token: token.run == made.run)
+        for bearer in find_bearers(lambda token: token.run == made.run)
         if "java.arguments" in Path(f"/proc/{bearer.pid}/cmdline").read_text()
     ]
 
@@ -287,7 +287,7 @@ def only_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """A CASSANDRA_HOME without anything of ours, on hosts whose cache is empty."""
     contract.needed("cassandra")
     (tmp_path / "lib").mkdir()
-    for jar in (environment(CASSANDRA) / "lib").glob("*.jar"):
+    for jar in (install_directory(CASSANDRA) / "lib").glob("*.jar"):
         if not jar.name.startswith("steelyard-"):
             (tmp_path / "lib" / jar.name).symlink_to(jar)
     return tmp_path
@@ -299,11 +299,11 @@ def test_hosts_that_lack_it_get_what_they_lack(only_installed, monkeypatch, inst
     """Our classes where only Cassandra is there; all jars where nothing is."""
 
     async def run() -> None:
-        here = environment(
+        here = install_directory(
             CASSANDRA
         )  # the controller has it; the host, which is this machine, looks elsewhere
-        monkeypatch.setattr("steelyard.services._cassandra_home.environment", lambda tool: here)
-        monkeypatch.setattr("steelyard.services._cassandra_home.missing", lambda tools: [])
+        monkeypatch.setattr("steelyard.services._cassandra_home.install_directory", lambda tool: here)
+        monkeypatch.setattr("steelyard.services._cassandra_home.find_missing", lambda tools: [])
         monkeypatch.setenv("XDG_CACHE_HOME", str(only_installed / "empty"))
         monkeypatch.setenv("CASSANDRA_HOME", str(only_installed) if installed else "")
         async with contract.bench(1) as made:

@@ -19,13 +19,19 @@ from pydantic import ValidationError
 
 from steelyard.errors import HostError
 from steelyard.services import _cassandra_jvm as jvm
-from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
-from steelyard.services._cassandra_home import Home, found_home, verify
+from steelyard.services._cassandra_config import (
+    LOGBACK,
+    CassandraNodeConfig,
+    CassandraPorts,
+    cassandra_yaml,
+    rackdc_properties,
+)
+from steelyard.services._cassandra_home import CassandraHome, find_home, verify_jars
 from steelyard.services._cassandra_options import CassandraOptions
-from steelyard.services._cassandra_watch import Picture, Secrets
+from steelyard.services._cassandra_watch import RingPasswords, RingStatus
 from steelyard.services._cql_ring import even_tokens, more_tokens, range_widths
 from steelyard.services._ring import RingService
-from steelyard.services.base import ServiceContext, Share
+from steelyard.services.base import HostShare, ServiceContext
 from steelyard.services.cassandra import Cassandra
 from steelyard.tools import maven
 from steelyard.units import Size
@@ -33,7 +39,9 @@ from steelyard.units import Size
 RING = 2**64
 GIB = 2**30
 CONF, DATA = PurePosixPath("/s/conf"), PurePosixPath("/s/data")
-NODE = Node("10.0.0.2", (-5, 7), ("10.0.0.1", "10.0.0.2"), Ports(9042, 7000, 7199), CONF, DATA)
+NODE = CassandraNodeConfig(
+    "10.0.0.2", (-5, 7), ("10.0.0.1", "10.0.0.2"), CassandraPorts(9042, 7000, 7199), CONF, DATA
+)
 
 
 @given(st.integers(1, 24), st.integers(1, 16))
@@ -133,11 +141,13 @@ def test_clients_use_tls_beyond_loopback_and_each_ring_has_a_name_and_an_authori
 
 
 def test_settings_are_handed_on_and_come_last():
-    node = Node(**{**_fields(NODE), "settings": {"concurrent_writes": 8, "disk_failure_policy": "stop"}})
+    node = CassandraNodeConfig(
+        **{**_fields(NODE), "settings": {"concurrent_writes": 8, "disk_failure_policy": "stop"}}
+    )
     found = json.loads(cassandra_yaml(node))
     assert found["concurrent_writes"] == 8
     assert found["disk_failure_policy"] == "stop"
-    assert rack("dc2") == "dc=dc2\nrack=rack1\n"
+    assert rackdc_properties("dc2") == "dc=dc2\nrack=rack1\n"
     assert "System.err" in LOGBACK, "what a failure message quotes"
 
 
@@ -145,7 +155,7 @@ def test_settings_are_handed_on_and_come_last():
     ("sync", "key"), [("periodic", "period"), ("group", "group_window"), ("batch", None)]
 )
 def test_when_a_write_is_done(sync, key):
-    found = json.loads(cassandra_yaml(Node(**{**_fields(NODE), "commitlog_sync": sync})))
+    found = json.loads(cassandra_yaml(CassandraNodeConfig(**{**_fields(NODE), "commitlog_sync": sync})))
     assert found["commitlog_sync"] == sync
     times = [name for name in found if name.startswith("commitlog_sync_")]
     assert times == ([f"commitlog_sync_{key}"] if key else [])
@@ -172,25 +182,25 @@ def test_what_would_open_a_door_is_refused(options):
     [(GIB, GIB // 4), (100 * GIB, 8 * GIB), (GIB // 8, GIB // 8), (3 * GIB + 5, 768 * 2**20)],
 )
 def test_a_heap_is_a_quarter_of_the_share_within_bounds(memory, size):
-    assert jvm.heap(Share(2, memory)) == size
+    assert jvm.heap_size(HostShare(2, memory)) == size
 
 
 def test_a_heap_starts_small_and_a_small_one_is_collected_serially():
-    assert jvm.memory(GIB // 4, 3) == [
+    assert jvm.memory_flags(GIB // 4, 3) == [
         "-Xms128m",
         "-Xmx256m",
         "-XX:MaxDirectMemorySize=128m",
         "-XX:ActiveProcessorCount=3",
         "-XX:+UseSerialGC",
     ]
-    assert "-XX:+UseG1GC" in jvm.memory(2 * GIB, 2)
+    assert "-XX:+UseG1GC" in jvm.memory_flags(2 * GIB, 2)
 
 
 def test_a_flag_may_hold_blanks_and_quotes():
-    assert jvm.arguments(["-Da=b c", '-Dd="e\\']) == '"-Da=b c"\n"-Dd=\\"e\\\\"\n'
+    assert jvm.format_arguments(["-Da=b c", '-Dd="e\\']) == '"-Da=b c"\n"-Dd=\\"e\\\\"\n'
 
 
-def _fields(node: Node) -> dict[str, object]:
+def _fields(node: CassandraNodeConfig) -> dict[str, object]:
     return {name: getattr(node, name) for name in node.__dataclass_fields__}
 
 
@@ -214,19 +224,19 @@ def report(**changes: object) -> dict[str, object]:
     ],
 )
 def test_a_node_sees_the_ring_when_all_are_up_and_none_comes_or_goes(said, whole):
-    picture = Picture({"a": said})
+    picture = RingStatus({"a": said})
     assert picture.sees("a", ["a", "b"], 3) is whole
     assert not picture.sees("b", ["a", "b"], 3), "it said nothing"
 
 
 def test_all_must_know_the_same_tables():
-    picture = Picture({"a": report(), "b": report(schema="y"), "c": report(schema="z")})
+    picture = RingStatus({"a": report(), "b": report(schema="y"), "c": report(schema="z")})
     assert picture.sees("a", ["a"], 3)
     assert not picture.sees("a", ["a", "b"], 3)
 
 
 def test_passwords_of_management_are_drawn_each_time_and_not_shown():
-    first, second = Secrets.drawn("client"), Secrets.drawn("client")
+    first, second = RingPasswords.drawn("client"), RingPasswords.drawn("client")
     assert first.jmx != second.jmx
     assert "client" not in repr(first)
     assert first.jmx not in repr(first)
@@ -265,9 +275,9 @@ def installed(place: Path, jar: str) -> Path:
 def test_an_installed_cassandra_and_the_chosen_java_come_first(enterable, monkeypatch, jar):
     program = java(enterable / "a jdk", "17.0.99")
     home = installed(enterable / "cassandra", jar)
-    monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
+    monkeypatch.setattr("steelyard.services._cassandra_home._compile_classes", _no_compiler)
     host = Shell(JAVA_HOME=str(enterable / "a jdk"), CASSANDRA_HOME=str(home), XDG_CACHE_HOME=str(enterable))
-    found = asyncio.run(found_home(host, PurePosixPath(enterable)))
+    found = asyncio.run(find_home(host, PurePosixPath(enterable)))
     assert found == (str(program), PurePosixPath(home / "lib"), "5.0.9", "compiled")
 
 
@@ -278,11 +288,11 @@ async def _no_compiler(*_: object) -> str:
 def test_a_java_that_is_too_new_is_passed_over(enterable, monkeypatch):
     java(enterable / "jdk", "25")
     home = installed(enterable / "cassandra", "cassandra-all-5.0.9.jar")
-    monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
+    monkeypatch.setattr("steelyard.services._cassandra_home._compile_classes", _no_compiler)
     words = {"CASSANDRA_HOME": str(home), "XDG_CACHE_HOME": str(enterable), "PATH": "/bin:/usr/bin"}
     host = Shell(JAVA_HOME=str(enterable / "jdk"), **words)
     try:
-        found = asyncio.run(found_home(host, PurePosixPath(enterable)))
+        found = asyncio.run(find_home(host, PurePosixPath(enterable)))
     except HostError as error:
         assert "needs Java 17, and here (10.0.0.1) has only 25" in str(error)  # noqa: PT017 - as the machine has it
     else:
@@ -294,7 +304,7 @@ def test_without_cassandra_it_says_how_to_get_one(enterable, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(enterable))
     host = Shell(JAVA_HOME=str(enterable / "jdk"), XDG_CACHE_HOME=str(enterable), CASSANDRA_HOME="")
     with pytest.raises(HostError, match=r"no Cassandra on here \(10\.0\.0\.1\)") as caught:
-        asyncio.run(found_home(host, PurePosixPath(enterable)))
+        asyncio.run(find_home(host, PurePosixPath(enterable)))
     assert "steelyard install cassandra" in caught.value.hint
 
 
@@ -305,23 +315,23 @@ def test_an_unfinished_or_outdated_install_does_not_count(enterable, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(enterable))
     host = Shell(JAVA_HOME=str(enterable / "jdk"), XDG_CACHE_HOME=str(enterable), CASSANDRA_HOME="")
     with pytest.raises(HostError, match="no Cassandra"):
-        asyncio.run(found_home(host, PurePosixPath(enterable)))
+        asyncio.run(find_home(host, PurePosixPath(enterable)))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's nodes run as somebody else")
 def test_what_root_alone_may_read_is_laid_where_a_node_can(tmp_path, enterable, mallory, monkeypatch):
-    monkeypatch.setattr("steelyard.services._cassandra_home._compiled", _no_compiler)
+    monkeypatch.setattr("steelyard.services._cassandra_home._compile_classes", _no_compiler)
     program = java(enterable / "jdk", "17.0.1")
     home, scratch = installed(tmp_path / "cassandra", "cassandra-all-5.0.9.jar"), enterable / "scratch"
     (home / "lib" / "other.jar").write_text("other")
     scratch.mkdir(mode=0o711)
     host = Shell(JAVA_HOME=str(enterable / "jdk"), CASSANDRA_HOME=str(home), XDG_CACHE_HOME=str(tmp_path))
-    found = asyncio.run(found_home(host, PurePosixPath(scratch)))
+    found = asyncio.run(find_home(host, PurePosixPath(scratch)))
     assert found[:3] == (str(program), PurePosixPath(scratch / "lib"), "5.0.9")
     assert mallory.run("cat", f"{found.lib}/other.jar").stdout == "other"
     (enterable / "jdk").chmod(0o700)
     try:
-        assert asyncio.run(found_home(host, PurePosixPath(scratch))).java != str(program)
+        assert asyncio.run(find_home(host, PurePosixPath(scratch))).java != str(program)
     except HostError as error:
         assert f"has only 17.0.1 {program} for root alone" in str(error)  # noqa: PT017 - as the machine has it
 
@@ -335,14 +345,14 @@ def test_a_jar_that_changed_is_named(tmp_path, monkeypatch):
     sums = "".join(f"{sha256(jar.encode()).hexdigest()}  {jar}\n" for jar in ("a.jar", "b.jar"))
     (project / "jars.sha256").write_text(sums)
     monkeypatch.setattr("steelyard.tools.maven.project", lambda name: project)
-    home = Home("java", PurePosixPath(lib), "5.0.9", f"{lib}/steelyard-cassandra-1.jar")
-    asyncio.run(verify(Shell(), home))
+    home = CassandraHome("java", PurePosixPath(lib), "5.0.9", f"{lib}/steelyard-cassandra-1.jar")
+    asyncio.run(verify_jars(Shell(), home))
     (lib / "b.jar").write_text("something else")
     with pytest.raises(HostError, match=r"not what was installed: b\.jar: FAILED"):
-        asyncio.run(verify(Shell(), home))
+        asyncio.run(verify_jars(Shell(), home))
     (lib / "b.jar").unlink()
     with pytest.raises(HostError, match=r"not what was installed: .*b\.jar"):
-        asyncio.run(verify(Shell(), home))
+        asyncio.run(verify_jars(Shell(), home))
 
 
 def test_the_version_to_fetch_is_one_and_its_sums_are_known():

@@ -10,7 +10,7 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
-from steelyard.services._cassandra_manifest import examine, refuse
+from steelyard.services._cassandra_manifest import examine, raise_for_faults
 
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '2'};"
@@ -108,9 +108,9 @@ def test_it_is_refused_before_any_node_begins() -> None:
 
 def test_statements_are_told_by_number_and_beginning() -> None:
     texts = [KEYSPACE, "GRANT ALL\x1b[2J ON ALL KEYSPACES TO mallory", "x" * 100]
-    refuse(snapshot(), texts, ["", "", ""])
+    raise_for_faults(snapshot(), texts, ["", "", ""])
     with pytest.raises(HostError) as caught:
-        refuse(snapshot(), texts, ["", "is not a definition", "is none"])
+        raise_for_faults(snapshot(), texts, ["", "is not a definition", "is none"])
     assert caught.value.message == (
         "snapshot n1: statement 2 of its manifest ('GRANT ALL [2J ON ALL KEYSPACES TO mallory') is not a "
         f"definition; statement 3 of its manifest ('{'x' * 60}…') is none; nothing was recovered"

@@ -16,8 +16,8 @@ from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
-from steelyard.remote.vault import Vault
-from steelyard.services.base import Mirrored
+from steelyard.remote.snapshot_store import SnapshotStore
+from steelyard.services.base import HasMirror
 from steelyard.services.cassandra import Cassandra
 
 ROWS = 60
@@ -89,7 +89,7 @@ async def hints_wait(service: Cassandra) -> None:
 
 def test_a_mirror_that_was_away_gets_everything_and_keeps_it(enterable: Path) -> None:
     async def test(made: Any, service: Cassandra) -> None:
-        assert isinstance(service, Mirrored)
+        assert isinstance(service, HasMirror)
         mirror, facts = mirror_of(service), service.endpoint().facts
         assert facts["CONTACT_NAMES"] == "127.0.0.1,127.0.0.2"
         assert (facts["servers"].count(","), facts["datacenter"], facts["replication"]) == (
@@ -160,7 +160,7 @@ def test_it_is_snapshot_recovered_grown_and_proven(enterable: Path) -> None:
     place = enterable / "vault"
 
     async def test(made: Any, service: Cassandra) -> None:
-        vault = Vault.at(str(place))
+        vault = SnapshotStore.at(str(place))
         await filled(service, "data")
         await filled(service, "anywhere", ANYWHERE, consistency=ONE)
         await filled(service, "both", EVERYWHERE)

@@ -16,12 +16,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.services._cassandra_config import Node, Ports, cassandra_yaml
-from steelyard.services._cassandra_mirror import BEGIN, END, PREPARE, Mirror, split, verdict
+from steelyard.services._cassandra_config import CassandraNodeConfig, CassandraPorts, cassandra_yaml
+from steelyard.services._cassandra_mirror import BEGIN, END, PREPARE, Mirror, check_proof, split_hosts
 from steelyard.services._cassandra_options import CassandraOptions, MirrorOptions
-from steelyard.services._cassandra_schema import adapted, placement, replications, without
-from steelyard.services._cql_ring import apart, even_tokens, more_tokens
-from steelyard.services.base import Mirrored, ServiceContext
+from steelyard.services._cassandra_schema import (
+    adapt_definitions,
+    drop_datacenter,
+    format_replication,
+    parse_replications,
+)
+from steelyard.services._cql_ring import even_tokens, more_tokens, separate_tokens
+from steelyard.services.base import HasMirror, ServiceContext
 from steelyard.services.cassandra import Cassandra
 
 SHARED = {"directory": "/shared/mirror"}
@@ -71,15 +76,15 @@ def test_what_cannot_be_a_mirror_is_refused(options: dict[str, Any], said: str) 
 def test_the_last_hosts_are_the_mirror() -> None:
     everywhere = hosts(4)
     chosen = MirrorOptions.model_validate({**SHARED, "nodes": 2})
-    used, found = split(everywhere, chosen, "ring")
+    used, found = split_hosts(everywhere, chosen, "ring")
     assert found is not None
     assert [host.name for host in used] == ["h1", "h2"]
     assert [str(found.place(host)) for host in found.hosts] == ["/shared/mirror/h3", "/shared/mirror/h4"]
     assert found.words("fast", 2) == ("fast=2", "mirror=1", "10.0.0.3", "10.0.0.4")
     assert found.facts()["mirror"] == "h3:/shared/mirror/h3,h4:/shared/mirror/h4"
-    assert split(everywhere, None, "ring") == (list(everywhere), None)
+    assert split_hosts(everywhere, None, "ring") == (list(everywhere), None)
     with pytest.raises(HostError, match="service ring: of 2 hosts 2 are the mirror, which leaves none"):
-        split(hosts(2), chosen, "ring")
+        split_hosts(hosts(2), chosen, "ring")
 
 
 def test_copies_are_counted_where_clients_are() -> None:
@@ -93,7 +98,7 @@ def test_copies_are_counted_where_clients_are() -> None:
 
 def test_it_shrinks_to_its_copies_and_its_mirror_and_grows_beside_it() -> None:
     service = ring(4, {"mirror": SHARED, "replication": 2})
-    service.ring, service.mirror = split(service.context.hosts, service.chosen.mirror, "ring")
+    service.ring, service.mirror = split_hosts(service.context.hosts, service.chosen.mirror, "ring")
     service.replication = 2
     with pytest.raises(HostError, match=r"cannot have 2 nodes: its replication is 2, and 1 are its mirror"):
         asyncio.run(service.shrink(2))
@@ -104,7 +109,7 @@ def test_it_shrinks_to_its_copies_and_its_mirror_and_grows_beside_it() -> None:
 def test_without_one_there_is_nothing_to_prove() -> None:
     service = ring(1, {})
     service.mirror = None
-    assert isinstance(service, Mirrored)
+    assert isinstance(service, HasMirror)
     assert asyncio.run(service.proven()) == {}
 
 
@@ -114,40 +119,46 @@ def test_no_token_is_in_the_ring_twice(nodes: int, mirrored: int, each: int, joi
     found = mirror(mirrored).tokens(owned, each)
     beside = [token for own in found.values() for token in own]
     for _ in range(joining):
-        owned.append(apart(more_tokens(owned, each), beside))
+        owned.append(separate_tokens(more_tokens(owned, each), beside))
     every = [token for own in (*owned, *found.values()) for token in own]
     assert len(set(every)) == len(every) == (nodes + joining + mirrored) * each
     assert all(-(2**63) <= token < 2**63 for token in every)
 
 
 def test_a_token_that_somebody_has_moves_to_the_next() -> None:
-    assert apart([3, 7], [3, 4]) == (5, 7)
-    assert apart([2**63 - 1], [2**63 - 1]) == (-(2**63),), "the ring has no end"
-    assert apart([1, 1], []) == (1, 2)
+    assert separate_tokens([3, 7], [3, 4]) == (5, 7)
+    assert separate_tokens([2**63 - 1], [2**63 - 1]) == (-(2**63),), "the ring has no end"
+    assert separate_tokens([1, 1], []) == (1, 2)
 
 
-BOTH = "CREATE KEYSPACE a WITH replication = " + placement({"fast": 2, "mirror": 1}) + " AND x = 1;"
-ONE = "CREATE KEYSPACE a WITH replication = " + placement({"fast": 2}) + " AND x = 1;"
+BOTH = "CREATE KEYSPACE a WITH replication = " + format_replication({"fast": 2, "mirror": 1}) + " AND x = 1;"
+ONE = "CREATE KEYSPACE a WITH replication = " + format_replication({"fast": 2}) + " AND x = 1;"
 SIMPLE = "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy', 'replication_factor': '2'};"
 
 
 def test_a_snapshot_is_of_one_data_centre_and_comes_back_into_one_or_two() -> None:
-    assert without([BOTH, "CREATE TABLE a.t ()"], "mirror") == (ONE, "CREATE TABLE a.t ()")
-    assert replications(without([BOTH], "mirror")) == {"a": 2}
-    assert adapted([ONE], "fast", 3, {"mirror": 1}) == (BOTH,)
-    (found,) = adapted([SIMPLE], "fast", 3, {"mirror": 1})
+    assert drop_datacenter([BOTH, "CREATE TABLE a.t ()"], "mirror") == (ONE, "CREATE TABLE a.t ()")
+    assert parse_replications(drop_datacenter([BOTH], "mirror")) == {"a": 2}
+    assert adapt_definitions([ONE], "fast", 3, {"mirror": 1}) == (BOTH,)
+    (found,) = adapt_definitions([SIMPLE], "fast", 3, {"mirror": 1})
     assert "'NetworkTopologyStrategy', 'fast': '2', 'mirror': '1'" in found
-    assert adapted([SIMPLE], "fast", 3) == (SIMPLE,)
+    assert adapt_definitions([SIMPLE], "fast", 3) == (SIMPLE,)
 
 
 def test_a_node_keeps_its_data_where_it_is_told_and_roles_need_no_mirror() -> None:
-    ports, conf, data = Ports(9042, 7000, 7199), PurePosixPath("/s/conf"), PurePosixPath("/shared/h/data")
-    node = Node("10.0.0.2", (7,), ("10.0.0.1",), ports, conf, data)
+    ports, conf, data = (
+        CassandraPorts(9042, 7000, 7199),
+        PurePosixPath("/s/conf"),
+        PurePosixPath("/shared/h/data"),
+    )
+    node = CassandraNodeConfig("10.0.0.2", (7,), ("10.0.0.1",), ports, conf, data)
     found = json.loads(cassandra_yaml(node))
     assert found["data_file_directories"] == ["/shared/h/data/data"]
     assert found["commitlog_directory"] == "/shared/h/data/commitlog"
     assert "auth_write_consistency_level" not in found
-    mirrored = json.loads(cassandra_yaml(Node("a", (7,), ("a",), ports, conf, data, mirrored=True)))
+    mirrored = json.loads(
+        cassandra_yaml(CassandraNodeConfig("a", (7,), ("a",), ports, conf, data, mirrored=True))
+    )
     assert mirrored["auth_write_consistency_level"] == "LOCAL_QUORUM"
 
 
@@ -220,8 +231,8 @@ FOUND = {
 
 def test_a_verdict_names_what_differs() -> None:
     with pytest.raises(HostError, match=r"(?s)keyspace bad: Preview.*127.0.0.3") as caught:
-        verdict("ring", FOUND)
+        check_proof("ring", FOUND)
     assert "keyspace good" not in caught.value.message
-    facts = verdict("ring", {**FOUND, "differences": {"good": ""}})
+    facts = check_proof("ring", {**FOUND, "differences": {"good": ""}})
     assert facts["in_sync"] is True
     assert (facts["waited"], facts["keyspaces"], facts["extended"]) == (3.5, ["good"], ["good"])

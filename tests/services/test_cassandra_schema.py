@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.services._cassandra_schema import adapted, replications
+from steelyard.services._cassandra_schema import adapt_definitions, parse_replications
 
 # As DESCRIBE SCHEMA WITH INTERNALS of Cassandra 5.0.6 gives them; the last two from its documentation.
 TOPOLOGY = (
@@ -21,10 +21,10 @@ TABLE = "CREATE TABLE scores.t (k int PRIMARY KEY) WITH comment = 'CREATE KEYSPA
 
 
 def test_how_often_a_row_is_kept():
-    assert replications([TOPOLOGY, SIMPLE, TABLE]) == {"scores": 3, "Odd": 2}
-    assert replications([TWO_CENTRES]) == {"scores": 3}
-    assert replications([TRANSIENT]) == {"scores": 3}
-    assert replications([TABLE]) == {}
+    assert parse_replications([TOPOLOGY, SIMPLE, TABLE]) == {"scores": 3, "Odd": 2}
+    assert parse_replications([TWO_CENTRES]) == {"scores": 3}
+    assert parse_replications([TRANSIENT]) == {"scores": 3}
+    assert parse_replications([TABLE]) == {}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_how_often_a_row_is_kept():
     ],
 )
 def test_fitted_to_a_ring(definition: str, nodes: int, told: str):
-    (found,) = adapted([definition], "here", nodes)
+    (found,) = adapt_definitions([definition], "here", nodes)
     before, _, after = definition.partition("{")
     assert found == before + told + after.partition("}")[2]
 
@@ -55,8 +55,8 @@ def test_fitted_to_a_ring(definition: str, nodes: int, told: str):
     ],
 )
 def test_all_else_stays_as_it_is(definition: str):
-    assert adapted([definition], "here", 1) == (definition,)
+    assert adapt_definitions([definition], "here", 1) == (definition,)
 
 
 def test_a_number_of_copies_may_be_anything():
-    assert replications([SIMPLE.replace("'2'", f"'{'9' * 5000}'")]) == {"Odd": 1}
+    assert parse_replications([SIMPLE.replace("'2'", f"'{'9' * 5000}'")]) == {"Odd": 1}

@@ -13,7 +13,7 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot
-from steelyard.remote.vault import Vault
+from steelyard.remote.snapshot_store import SnapshotStore
 from steelyard.services.cassandra import Cassandra
 
 ROWS, MORE = 300, 40
@@ -25,7 +25,7 @@ class Kept:
     """A vault, the snapshots in it, and what a ring says of itself."""
 
     def __init__(self, place: Path) -> None:
-        self.place, self.vault = place, Vault.at(str(place))
+        self.place, self.vault = place, SnapshotStore.at(str(place))
         self.snapshots: dict[str, Snapshot] = {}
 
     async def keep(self, service: Cassandra, name: str) -> Snapshot:

@@ -13,9 +13,9 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.services._cassandra_home import CASSANDRA
-from steelyard.services._cassandra_schema import replications
+from steelyard.services._cassandra_schema import parse_replications
 from steelyard.services.cassandra import Cassandra
-from steelyard.tools.find import environment
+from steelyard.tools.find import install_directory
 
 snapshots = loaded(Path(__file__).with_name("test_cassandra_snapshots.py"))
 rings = snapshots.rings
@@ -122,7 +122,7 @@ def trigger(place: Path) -> None:
         "<org.apache.cassandra.db.Mutation> augment(org.apache.cassandra.db.partitions.Partition p)"
         " { return java.util.List.of(); } }"
     )
-    lib = environment(CASSANDRA) / "lib"
+    lib = install_directory(CASSANDRA) / "lib"
     compiler = ("java", "-cp", f"{lib}/*", "org.eclipse.jdt.internal.compiler.batch.Main")
     (jar,) = map(str, lib.glob("cassandra-all-*.jar"))
     words = ("-source", "17", "-target", "17", "-nowarn", "-cp", jar, "-d", str(place))
@@ -191,7 +191,7 @@ async def refuse_evil(service: Cassandra, kept: Any) -> None:
     for first in range(0, len(EVIL), 5):
         some = list(EVIL.items())[first : first + 5]
         texts = (*sound.definitions, *(statement for statement, _ in some))
-        told = {"definitions": texts, "replication": replications(texts)}
+        told = {"definitions": texts, "replication": parse_replications(texts)}
         kept.snapshots["evil"] = sound.model_copy(update=told)
         with pytest.raises(HostError) as caught:
             await kept.bring(service, "evil")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.services._cql_ring import even_tokens, sources
+from steelyard.services._cql_ring import even_tokens, find_sources
 
 TOKENS = st.integers(-(2**63), 2**63 - 1)
 
@@ -27,7 +27,7 @@ def holders(ring: list[tuple[int, ...]], row: int, copies: int) -> list[int]:
 
 @given(rings(), rings(), st.integers(1, 3), st.lists(TOKENS, max_size=20))
 def test_every_replica_of_a_row_is_a_source_of_who_keeps_it_now(before, now, copies, rows):
-    found = sources(before, now, copies)
+    found = find_sources(before, now, copies)
     for row in rows:
         for node in holders(now, row, copies):
             assert set(holders(before, row, copies)) <= set(found[node])
@@ -35,9 +35,9 @@ def test_every_replica_of_a_row_is_a_source_of_who_keeps_it_now(before, now, cop
 
 @given(rings(), st.integers(1, 3))
 def test_a_ring_that_is_the_same_needs_at_least_itself(ring, copies):
-    assert all(node in found for node, found in enumerate(sources(ring, ring, copies)))
+    assert all(node in found for node, found in enumerate(find_sources(ring, ring, copies)))
 
 
 def test_not_every_node_is_a_source_of_every_other():
-    found = sources(even_tokens(4, 1), even_tokens(8, 1), 1)
+    found = find_sources(even_tokens(4, 1), even_tokens(8, 1), 1)
     assert max(map(len, found)) == 2

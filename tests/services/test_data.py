@@ -13,8 +13,8 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.remote.accounts import is_unnamed
-from steelyard.services._data import Data, give, lend, make_data, take_back
-from steelyard.services._private import write_private
+from steelyard.services._data import DataDirectory, give, lend, make_data, take_back
+from steelyard.services._private_files import write_private
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
 contract = databases.contract
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers r
 SECRET = "what only root may read"
 
 
-def as_server(data: Data, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def as_server(data: DataDirectory, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program as the user of a server, as one that was taken over would."""
     argv = data.as_its_user(*words).argv
     return subprocess.run(argv, capture_output=True, text=True, check=False, **options)
 
 
-def permitted(data: Data, place: Path, how: str) -> set[Path]:
+def permitted(data: DataDirectory, place: Path, how: str) -> set[Path]:
     """What a server's user may write to (`-w`) or read (`-r`), of all that lies below a directory."""
     paths = "\n".join(str(path) for path in (place, *place.rglob("*")) if not path.is_symlink())
     ask = f'while read -r path; do [ {how} "$path" ] && echo "$path"; done; true'

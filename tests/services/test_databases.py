@@ -17,8 +17,8 @@ from loading import loaded
 from patience import PATIENCE, until
 from steelyard.errors import HostError
 from steelyard.plugins import find
-from steelyard.services._postgresql_files import PSQL, conf, psql_words
-from steelyard.services.base import Metered, Service, Share
+from steelyard.services._postgresql_files import PSQL, format_conf, psql_words
+from steelyard.services.base import HostShare, Metered, Service
 
 # The bench of the contract's tests: hosts of this machine, and what a service is given on them.
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
@@ -169,7 +169,7 @@ def test_its_memory_is_fitted_to_its_share_of_the_host():
     contract.needed("redis")
 
     async def test(made):
-        share = {"local": Share(1, 256 * 2**20)}
+        share = {"local": HostShare(1, 256 * 2**20)}
         async with made.service("redis", {}, shares=share).deployed() as endpoint:
             said = await redis(made, endpoint, "config", "get", "maxmemory", password=endpoint.password)
             assert said.split("\n")[1] == str(128 * 2**20)
@@ -338,4 +338,4 @@ def test_settings_that_are_not_the_users_are_refused(settings, said):
 
 
 def test_a_value_cannot_leave_its_line():
-    assert conf({"a": "it's", "b": True, "c": 3, "d": ""}) == "a = 'it''s'\nb = on\nc = 3\nd = ''\n"
+    assert format_conf({"a": "it's", "b": True, "c": 3, "d": ""}) == "a = 'it''s'\nb = on\nc = 3\nd = ''\n"

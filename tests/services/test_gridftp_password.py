@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.services._gridftp_password import LENGTH, hashed, passwd_line
+from steelyard.services._gridftp_password import LENGTH, hash_password, passwd_line
 
 
 @pytest.mark.parametrize(
@@ -20,15 +20,15 @@ from steelyard.services._gridftp_password import LENGTH, hashed, passwd_line
 )
 def test_it_hashes_as_the_c_library_does(password: str, expected: str) -> None:
     """Made by `perl -e 'print crypt($ARGV[0], "..")'` with glibc's libcrypt."""
-    assert hashed(password) == expected
+    assert hash_password(password) == expected
 
 
 def test_more_letters_than_count_are_not_given_out() -> None:
-    assert hashed("a" * LENGTH) == hashed("a" * (LENGTH + 1))
-    assert hashed("a" * (LENGTH - 1)) != hashed("a" * LENGTH)
+    assert hash_password("a" * LENGTH) == hash_password("a" * (LENGTH + 1))
+    assert hash_password("a" * (LENGTH - 1)) != hash_password("a" * LENGTH)
 
 
 def test_the_file_has_one_user_whose_home_is_what_is_served() -> None:
     fields = passwd_line("geheim-_", "/scratch/data").rstrip("\n").split(":")
-    assert (fields[0], fields[1], fields[5]) == ("steelyard", hashed("geheim-_"), "/scratch/data")
+    assert (fields[0], fields[1], fields[5]) == ("steelyard", hash_password("geheim-_"), "/scratch/data")
     assert len(fields) == 7

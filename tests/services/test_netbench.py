@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.services._address import numeric
+from steelyard.services._address import resolve_address
 
 
 class Told:
@@ -33,10 +33,10 @@ class Told:
     ],
 )
 def test_a_name_becomes_a_number_that_others_reach(address, text, number):
-    assert asyncio.run(numeric(Told(address, text))) == number
+    assert asyncio.run(resolve_address(Told(address, text))) == number
 
 
 @pytest.mark.parametrize("text", [None, "", "\n"])
 def test_a_name_that_stands_for_nothing_is_told(text):
     with pytest.raises(HostError, match="n1 cannot tell its own address node1 in numbers"):
-        asyncio.run(numeric(Told("node1", text)))
+        asyncio.run(resolve_address(Told("node1", text)))

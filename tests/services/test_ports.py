@@ -35,36 +35,36 @@ class Told:
 
 
 def test_what_listens_is_known_by_tcp_and_udp_and_both_versions():
-    assert asyncio.run(ports.listening(Told(TABLE))) == {20000, 20002, 20003}
+    assert asyncio.run(ports.list_listening_ports(Told(TABLE))) == {20000, 20002, 20003}
 
 
 def test_ports_that_are_used_in_any_way_on_any_host_are_not_chosen():
     for _ in range(200):
-        found = asyncio.run(ports.free_ports([Told(TABLE), Told(HEAD, "n2")], 3))
+        found = asyncio.run(ports.find_free_ports([Told(TABLE), Told(HEAD, "n2")], 3))
         assert len(set(found)) == 3
         assert not set(found) & {20000, 20001, 20002, 20003}
         assert all(20000 <= port < 32000 for port in found)
 
 
 def test_runs_that_look_at_the_same_time_look_at_different_places():
-    assert len({asyncio.run(ports.free_ports([Told(TABLE)], 2)) for _ in range(20)}) > 10
+    assert len({asyncio.run(ports.find_free_ports([Told(TABLE)], 2)) for _ in range(20)}) > 10
 
 
 def test_hosts_that_share_a_network_are_asked_once():
     shared = [Told(TABLE, "a", "127.0.0.1"), Told(TABLE, "b", "127.0.0.2")]
     own = [Told(TABLE, "c", "10.0.0.1"), Told(TABLE, "d", "10.0.0.2")]
-    asyncio.run(ports.free_ports([*shared, *own], 3))
+    asyncio.run(ports.find_free_ports([*shared, *own], 3))
     assert sum(host.asked for host in shared) == 1
     assert [host.asked for host in own] == [1, 1]
 
 
 def test_ports_asked_for_follow_each_other_and_are_looked_at_first():
-    assert asyncio.run(ports.chosen_ports([Told(TABLE)], 5000, 3)) == (5000, 5001, 5002)
+    assert asyncio.run(ports.choose_ports([Told(TABLE)], 5000, 3)) == (5000, 5001, 5002)
     with pytest.raises(HostError, match=r"port 20002 on n1 \(10\.0\.0\.1\) is in use already"):
-        asyncio.run(ports.chosen_ports([Told(TABLE)], 20001, 2))
+        asyncio.run(ports.choose_ports([Told(TABLE)], 20001, 2))
 
 
 @pytest.mark.parametrize("text", [None, ""])
 def test_a_host_that_does_not_tell_is_named(text):
     with pytest.raises(HostError, match="n1 does not tell which ports are in use"):
-        asyncio.run(ports.free_ports([Told(text)], 1))
+        asyncio.run(ports.find_free_ports([Told(text)], 1))

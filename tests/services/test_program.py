@@ -16,14 +16,14 @@ from steelyard.errors import HostError, SpecError
 from steelyard.model.command import Command
 from steelyard.plugins import find
 from steelyard.remote.base import Host
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.shell import ShellHost
-from steelyard.remote.small import lacks
+from steelyard.remote.short_programs import explain_missing_file
 from steelyard.remote.token import Token
-from steelyard.services._ports import listening
+from steelyard.services._ports import list_listening_ports
 from steelyard.services.base import Service, ServiceContext
 from steelyard.sites.local import Local, LocalOptions
-from steelyard.spec.bind import made_service
+from steelyard.spec.bind import make_service
 
 KIND = find("services", "program", Service)
 SLEEP = "exec sleep 1000"
@@ -54,7 +54,7 @@ def serving(place: Path) -> Callable[..., None]:
     ) -> Service[Any]:
         async def deploy() -> Service[Any]:
             async with Local(LocalOptions()).lease(Token.mine("test-program"), place / "log", 1) as hosts:
-                service = made_service(KIND, options, context(place, hosts, known or {}), known or {})
+                service = make_service(KIND, options, context(place, hosts, known or {}), known or {})
                 await hosts[0].make_scratch(service.scratch(hosts[0]))
                 async with service.deployed():
                     await look(service)
@@ -79,11 +79,13 @@ def test_on_a_host_behind_an_agent_it_ends_by_its_signal_and_is_read(place, monk
     async def deploy() -> Service[Any]:
         transport = PipedTransport("n1", "127.0.0.1", shell="sh")
         async with ShellHost.open(transport, Token.mine("test-program"), place / "log") as host:
-            service = made_service(KIND, options, context(place, (host,), {"experiment.dir": "/nowhere"}), {})
+            service = make_service(KIND, options, context(place, (host,), {"experiment.dir": "/nowhere"}), {})
             await host.make_scratch(service.scratch(host))
             async with service.deployed():
                 assert await service.settled()
-            missing = await lacks(host, Command(("sh", "/nowhere/server.sh", "/bin/sh")), "/nowhere")
+            missing = await explain_missing_file(
+                host, Command(("sh", "/nowhere/server.sh", "/bin/sh")), "/nowhere"
+            )
             assert "/nowhere/server.sh is not on n1; keep the experiment in a directory" in missing
             return service
 
@@ -139,7 +141,7 @@ END"""
     async def look(service: Service[Any]) -> None:
         endpoint = service.endpoint()
         admin = int(endpoint.facts["admin_port"])
-        assert {endpoint.port, admin} <= await listening(service.servers[0].host)
+        assert {endpoint.port, admin} <= await list_listening_ports(service.servers[0].host)
         env = service.servers[0].command.env
         assert (env["STEELYARD_SELF_PORT"], env["STEELYARD_KV_PORT"]) == (str(endpoint.port), "6379")
         assert "bound" not in endpoint.facts
@@ -225,4 +227,4 @@ def test_what_it_asks_for_decides_whether_it_is_open():
 )
 def test_a_mistake_in_its_options_is_told(options, says):
     with pytest.raises(SpecError, match=says):
-        made_service(KIND, options, context(Path("/x"), (), {}), {})
+        make_service(KIND, options, context(Path("/x"), (), {}), {})

@@ -10,20 +10,28 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.services._scylla_api import State
-from steelyard.services._scylla_config import Node, Ports, Size, api_address, scylla_yaml, size, words
-from steelyard.services._scylla_home import found_program
+from steelyard.services._scylla_api import ScyllaState
+from steelyard.services._scylla_config import (
+    ScyllaNodeConfig,
+    ScyllaPorts,
+    ScyllaResources,
+    api_address,
+    choose_resources,
+    scylla_arguments,
+    scylla_yaml,
+)
+from steelyard.services._scylla_home import find_program
 from steelyard.services._scylla_options import ScyllaOptions
-from steelyard.services._scylla_password import salted
-from steelyard.services.base import Share
+from steelyard.services._scylla_password import salt_password
+from steelyard.services.base import HostShare
 from steelyard.testing import FakeHost, Said
 
 GIB = 2**30
-NODE = Node(
+NODE = ScyllaNodeConfig(
     address="10.0.0.2",
     tokens=(-5, 7),
     seed="10.0.0.1",
-    ports=Ports(native=20001, storage=20002, api=20003, shard_aware=20004),
+    ports=ScyllaPorts(native=20001, storage=20002, api=20003, shard_aware=20004),
     conf=PurePosixPath("/scratch/conf"),
     data=PurePosixPath("/scratch/data"),
     salted="$6$salt$hash",
@@ -75,24 +83,28 @@ def test_its_file() -> None:
 
 def test_its_command_line() -> None:
     conf, common = PurePosixPath("/c"), "--options-file /c/scylla.yaml --log-to-stdout 1 --log-to-syslog 0"
-    found = words("/usr/bin/scylla", conf, Size(2, 3 * GIB), developer=True, alone=False)
+    found = scylla_arguments(
+        "/usr/bin/scylla", conf, ScyllaResources(2, 3 * GIB), developer=True, alone=False
+    )
     tail = "--smp 2 --memory 3072M --developer-mode 1 --overprovisioned"
     assert " ".join(found) == f"/usr/bin/scylla {common} {tail}"
-    alone = words("scylla", conf, Size(1, GIB), developer=False, alone=True)
+    alone = scylla_arguments("scylla", conf, ScyllaResources(1, GIB), developer=False, alone=True)
     assert " ".join(alone[-4:]) == "--memory 1024M --developer-mode 0"
 
 
 @pytest.mark.parametrize(
     ("share", "asked", "taken"),
     [
-        (Share(8, 32 * GIB), (None, None), Size(8, 24 * GIB)),
-        (Share(8, 4 * GIB), (None, None), Size(3, 3 * GIB)),
-        (Share(4, GIB // 2), (None, None), Size(1, GIB // 2)),
-        (Share(4, 8 * GIB), (2, GIB + 5), Size(2, GIB)),
+        (HostShare(8, 32 * GIB), (None, None), ScyllaResources(8, 24 * GIB)),
+        (HostShare(8, 4 * GIB), (None, None), ScyllaResources(3, 3 * GIB)),
+        (HostShare(4, GIB // 2), (None, None), ScyllaResources(1, GIB // 2)),
+        (HostShare(4, 8 * GIB), (2, GIB + 5), ScyllaResources(2, GIB)),
     ],
 )
-def test_what_it_takes_of_its_host(share: Share, asked: tuple[int | None, int | None], taken: Size) -> None:
-    assert size(share, *asked) == taken
+def test_what_it_takes_of_its_host(
+    share: HostShare, asked: tuple[int | None, int | None], taken: ScyllaResources
+) -> None:
+    assert choose_resources(share, *asked) == taken
 
 
 @pytest.mark.parametrize(
@@ -121,11 +133,11 @@ def test_management_listens_on_the_loopback_alone(address: str, api: str) -> Non
 )
 def test_passwords_are_salted_as_crypt_does(password: str, salt: str, known: str) -> None:
     """What `openssl passwd -6` of OpenSSL 3.0 made; the first is a vector of the scheme's description."""
-    assert salted(password, salt) == f"$6${salt}${known}"
+    assert salt_password(password, salt) == f"$6${salt}${known}"
 
 
 def test_no_two_salts_are_the_same() -> None:
-    assert salted("x") != salted("x")
+    assert salt_password("x") != salt_password("x")
 
 
 @pytest.mark.parametrize("name", ["api_address", "authenticator", "prometheus_port", "workdir"])
@@ -151,8 +163,8 @@ WHOLE = {
 
 
 def test_a_ring_that_is_whole() -> None:
-    assert State(WHOLE).sees(["a", "b"])
-    assert State(WHOLE).sees(["a"])
+    assert ScyllaState(WHOLE).sees(["a", "b"])
+    assert ScyllaState(WHOLE).sees(["a"])
 
 
 @pytest.mark.parametrize(
@@ -167,14 +179,14 @@ def test_a_ring_that_is_whole() -> None:
     ],
 )
 def test_a_ring_that_is_not(change: dict[str, object]) -> None:
-    assert not State({**WHOLE, **change}).sees(["a", "b"])
+    assert not ScyllaState({**WHOLE, **change}).sees(["a", "b"])
 
 
 def test_a_node_that_does_not_answer() -> None:
-    assert not State().sees([])
+    assert not ScyllaState().sees([])
 
 
 def test_a_host_without_it_says_how_to_get_it() -> None:
     with pytest.raises(HostError, match="there is no ScyllaDB on fake") as caught:
-        asyncio.run(found_program(FakeHost(lambda _: Said())))
+        asyncio.run(find_program(FakeHost(lambda _: Said())))
     assert "SCYLLA_HOME" in caught.value.hint

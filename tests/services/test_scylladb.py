@@ -18,7 +18,7 @@ from loading import loaded
 from patience import PATIENCE
 from standins import lay
 from steelyard.errors import HostError
-from steelyard.services._data import Data
+from steelyard.services._data import DataDirectory
 from steelyard.services.scylladb import Scylladb
 
 STRANGER = Path(__file__).with_name("stranger.py").read_text()
@@ -63,7 +63,7 @@ def logged_in(service: Scylladb, node: int, user: str = "steelyard", password: s
         return False
 
 
-def readable_by_its_node_alone(path: Path, data: Data) -> None:
+def readable_by_its_node_alone(path: Path, data: DataDirectory) -> None:
     """A node of root's has a group of its own, which nobody else is in."""
     found = path.stat()
     assert stat.S_IMODE(found.st_mode) == (0o640 if data.account else 0o600)

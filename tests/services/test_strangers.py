@@ -13,8 +13,8 @@ import pytest
 
 from accounts import Account
 from loading import loaded
-from steelyard.model.password import password_of
-from steelyard.services._ports import free_ports
+from steelyard.model.password import derive_password
+from steelyard.services._ports import find_free_ports
 from steelyard.services._redis_roles import BENCHMARK
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
@@ -62,7 +62,7 @@ def test_gridftp_turns_away_who_has_no_password(mallory: Account):
 def test_redis_shows_a_password_that_is_good_for_the_benchmark_and_nothing_else(mallory: Account):
     async def test(made, service, endpoint):
         await databases.redis(made, endpoint, "set", "mine", "1", password=endpoint.password)
-        visible = {"REDISCLI_AUTH": password_of(BENCHMARK, endpoint.password)}
+        visible = {"REDISCLI_AUTH": derive_password(BENCHMARK, endpoint.password)}
         client = ("redis-cli", "--no-auth-warning", "-h", endpoint.address, "-p", str(endpoint.port))
 
         def ask(*words: str, env: dict[str, str] = visible) -> str:
@@ -96,7 +96,7 @@ def test_redis_shows_a_password_that_is_good_for_the_benchmark_and_nothing_else(
 
 def test_nobody_elses_server_joins_a_cluster_of_redis(mallory: Account):
     async def test(made, service, endpoint):
-        port, bus = await free_ports(made.hosts, 2)
+        port, bus = await find_free_ports(made.hosts, 2)
         own = ("--port", str(port), "--cluster-enabled", "yes", "--cluster-port", str(bus), "--save", "")
         server = mallory.start("redis-server", *own, "--bind", "127.0.0.1", "--cluster-node-timeout", "500")
 

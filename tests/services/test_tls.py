@@ -14,7 +14,7 @@ from loading import loaded
 from steelyard.services._certificates import Authority
 from steelyard.services._postgresql_files import PSQL, psql_words
 from steelyard.spec.bind import service_class, workload_class
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
 stranger = loaded(Path(__file__).with_name("stranger.py"))
@@ -101,7 +101,7 @@ YCSB = {"use": "ycsb", "do": "both", "records": 500, "operations": 500, "threads
     ids=["redis", "cluster", "cluster-ycsb", "replicas-ycsb", "pgbench", "postgresql-ycsb"],
 )
 def test_clients_of_the_catalogue_speak_it(service, workload, enterable_scratch, tmp_path):
-    for tool in missing([*service_class(service["use"]).needs, *workload_class(workload["use"]).needs]):
+    for tool in find_missing([*service_class(service["use"]).needs, *workload_class(workload["use"]).needs]):
         pytest.skip(f"{tool.name} is not installed")
     experiment = steelyard.Experiment(
         experiment="tls",

@@ -17,9 +17,15 @@ from typing import IO, Any
 
 import steelyard
 from patience import PATIENCE, until
-from steelyard.remote.agent import Pace, agent_script
-from steelyard.remote.mark import Mark
-from steelyard.remote.minder.processes import environment, pids, process, read_proc, variable
+from steelyard.remote.agent import AgentTimeouts, agent_script
+from steelyard.remote.minder.processes import (
+    find_variable,
+    list_pids,
+    read_environment,
+    read_proc,
+    read_process,
+)
+from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.token import Token
 
 PROBE = Path(steelyard.__file__).parent / f"remote/bin/steelyard-probe-{platform.machine()}"
@@ -30,7 +36,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 def words(kind: str, token: Token, patience: float) -> list[str]:
     """What starts an agent: agent.sh under a shell, or the probe at a path."""
     if kind in SHELLS:
-        return [*kind.split(), "-c", agent_script(token, Pace(2.0, patience, patience))]
+        return [*kind.split(), "-c", agent_script(token, AgentTimeouts(2.0, patience, patience))]
     return [kind, "agent", str(token), "2", str(patience)]
 
 
@@ -73,7 +79,7 @@ class Agent:
         self.nowhere = ("-", "/dev/null", "/dev/null") if kind in SHELLS else ("-", "-", "-")
         self.run = f"test-{secrets.token_hex(6)}"
         self.token = Token.mine(self.run)
-        self.mark = str(Mark.fresh(self.run))
+        self.mark = str(ScratchMarker.fresh(self.run))
         self.process = popen(
             words(kind, self.token, patience),
             stdin=subprocess.PIPE,
@@ -128,7 +134,7 @@ class Agent:
     def bearers(self) -> list[int]:
         """The processes of this run but the agent itself."""
         mark = str(self.token)
-        return [pid for pid in pids() if variable(environment(pid), "STEELYARD_TOKEN") == mark]
+        return [pid for pid in list_pids() if find_variable(read_environment(pid), "STEELYARD_TOKEN") == mark]
 
     def settled(self, name: bytes, count: int) -> None:
         """Wait until so many programs of this name run."""
@@ -152,7 +158,7 @@ class Agent:
 
 
 def gone(pid: int) -> bool:
-    found = process(pid)
+    found = read_process(pid)
     return found is None or found.dead
 
 

@@ -14,9 +14,9 @@ from patience import comes
 from steelyard.errors import HostError, HostLost, UsageError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.holders import find_sshd, search_path
+from steelyard.remote.namespace_holders import find_sshd, search_path
 from steelyard.remote.namespaces import NEEDS
-from steelyard.remote.sweep import bearers
+from steelyard.remote.sweep import find_bearers
 from steelyard.remote.token import Token
 from steelyard.sites import netns
 from steelyard.sites.netns import Netns, NetnsOptions
@@ -44,7 +44,7 @@ def leased(made: Netns, tmp_path: Path, story: Callable[[tuple[Host, ...]], Awai
 
     before = set(Path(os.environ["TMPDIR"]).iterdir())
     told = asyncio.run(tell())
-    assert not bearers(lambda found: found == token)
+    assert not find_bearers(lambda found: found == token)
     assert set(Path(os.environ["TMPDIR"]).iterdir()) == before
     return told
 

@@ -13,7 +13,7 @@ from loading import loaded
 from steelyard.errors import HostError, SpecError, UsageError
 from steelyard.model.command import Command
 from steelyard.remote.base import Streams
-from steelyard.remote.sweep import bearers
+from steelyard.remote.sweep import find_bearers
 from steelyard.remote.token import Token
 from steelyard.sites.ssh import Ssh, SshOptions
 
@@ -200,14 +200,14 @@ def test_hosts_are_leased_in_order_and_nothing_of_ours_is_left(tmp_path: Path) -
                         break
                     await asyncio.sleep(0.01)
                 said.append(f"{host.name} {host.address} {streams.stdout.read_text().split()[3]}")
-            assert len(bearers(lambda found: found == token)) >= 2
+            assert len(find_bearers(lambda found: found == token)) >= 2
             return said
 
     with ExitStack() as stack:
         servers = [stack.enter_context(sshd.Sshd(tmp_path / f"s{number}")) for number in range(3)]
         said = asyncio.run(tell(site(servers)))
     assert said == [f"m{n} 127.0.0.1 {server.port}" for n, server in enumerate(servers[:2], 1)]
-    assert not bearers(lambda found: found == token)
+    assert not find_bearers(lambda found: found == token)
 
 
 def test_what_a_host_is_told_to_be_it_is(tmp_path: Path) -> None:
@@ -242,4 +242,4 @@ def test_every_host_that_cannot_be_had_is_named_and_the_others_are_left(tmp_path
     assert f"host m3: 127.0.0.1 port {servers[2].port} does not let" in message
     assert "m1" not in message
     assert "ssh-copy-id" in caught.value.hint
-    assert not bearers(lambda found: found == token)
+    assert not find_bearers(lambda found: found == token)

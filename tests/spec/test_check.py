@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from steelyard.errors import SpecError
 from steelyard.model.experiment import Experiment
-from steelyard.spec.change import changed, dump, extended, from_tree
-from steelyard.spec.load import check, checked, checked_source
+from steelyard.spec.change import apply_changes, dump, extend_experiment, load_tree
+from steelyard.spec.load import check, check_tree, load_source
 from steelyard.spec.source import read
-from steelyard.spec.timeline import phase_of
+from steelyard.spec.timeline import find_phase
 
 SOUND = {
     "experiment": "sound",
@@ -52,13 +52,13 @@ SOUND = {
 
 
 def test_a_file_with_every_key_is_sound():
-    experiment, faults = checked(SOUND)
+    experiment, faults = check_tree(SOUND)
     assert faults == []
     assert experiment is not None
 
 
 def test_python_says_what_a_file_says():
-    from_file, _ = from_tree(SOUND)
+    from_file, _ = load_tree(SOUND)
     check(Experiment(**SOUND))
     assert Experiment(**SOUND) == from_file
 
@@ -70,7 +70,7 @@ def test_one_wrong_key_gives_one_message(key, wrong):
         return  # a tag may be called so
     tree = copy.deepcopy(SOUND)
     tree[key] = wrong
-    _, faults = checked(tree)
+    _, faults = check_tree(tree)
     about = [fault for fault in faults if fault.path[:1] == (key,)]
     assert about, f"{key}: {wrong} went unnoticed"
     assert {fault.path[:1] for fault in faults} <= {(key,), *DEPENDENT.get(key, ())}, faults
@@ -82,7 +82,7 @@ DEPENDENT = {"parameters": {("sample",), ("where",), ("workload",), ("require",)
 
 def test_a_key_is_never_ignored():
     for name in ("roles", "services", "timeline", "start", "find", "limits", "prices", "nonsense"):
-        _, faults = checked({**SOUND, name: 1})
+        _, faults = check_tree({**SOUND, name: 1})
         assert [fault.path for fault in faults] == [(name,)]
 
 
@@ -96,7 +96,7 @@ trees = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(SOUND)), trees, min_size=1))
 def test_any_tree_gives_an_experiment_or_faults_with_sentences(changes):
-    experiment, faults = checked({**SOUND, **changes})
+    experiment, faults = check_tree({**SOUND, **changes})
     assert experiment is not None or faults
     for fault in faults:
         assert fault.message
@@ -106,7 +106,7 @@ def test_any_tree_gives_an_experiment_or_faults_with_sentences(changes):
 
 def test_a_file_can_be_changed_and_keeps_its_comments():
     text = "experiment: a  # why\nworkload: {use: command, run: ['true']}\n"
-    experiment, after = changed(text, "a.yaml", {"repeat": 3})
+    experiment, after = apply_changes(text, "a.yaml", {"repeat": 3})
     assert experiment.repeat.at_least == 3
     assert "# why" in after
 
@@ -119,7 +119,7 @@ def test_extending_adds_levels_after_the_old_ones():
             "workload": {"use": "command", "run": ["true"]},
         }
     )
-    experiment, _ = extended(text, "a.yaml", {"n": [2, 9]}, repeat=8)
+    experiment, _ = extend_experiment(text, "a.yaml", {"n": [2, 9]}, repeat=8)
     assert experiment.parameters["n"].values() == (1, 2, 9)
     assert experiment.repeat.at_least == 8
 
@@ -133,7 +133,7 @@ def test_extending_by_nothing_that_fits_is_refused(levels, repeat, says):
         {"experiment": "a", "parameters": {"n": [1]}, "workload": {"use": "command", "run": ["true"]}}
     )
     with pytest.raises(Exception, match=says):
-        extended(text, "a.yaml", levels, repeat)
+        extend_experiment(text, "a.yaml", levels, repeat)
 
 
 def test_options_are_tried_with_every_level():
@@ -146,14 +146,14 @@ def test_options_are_tried_with_every_level():
             "metrics": {"r": {"regex": "(1)", "unit": "${unit}"}},
         },
     }
-    _, faults = checked(tree)
+    _, faults = check_tree(tree)
     assert len(faults) == 1
     assert faults[0].message.endswith("with unit=KB")
 
 
 def test_yaml_in_the_docs_parses():
     with pytest.raises(SpecError, match="1 problem"):
-        checked_source(read("- a list", "x.yaml"))
+        load_source(read("- a list", "x.yaml"))
 
 
 PAUSED = {
@@ -166,9 +166,9 @@ PAUSED = {
 
 
 def test_the_phase_of_an_only_workload_is_run():
-    experiment, faults = checked(PAUSED)
+    experiment, faults = check_tree(PAUSED)
     assert faults == []
-    assert phase_of(experiment.timeline[0], experiment) is experiment.workload[0]
+    assert find_phase(experiment.timeline[0], experiment) is experiment.workload[0]
     named = {**PAUSED, "workload": {**PAUSED["workload"], "phase": "load"}}
-    (fault,) = checked(named)[1]
+    (fault,) = check_tree(named)[1]
     assert fault.message == "during: there is no phase 'run'; phases are load"

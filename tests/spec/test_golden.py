@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import SpecError
-from steelyard.spec.load import checked_source
+from steelyard.spec.load import load_source
 from steelyard.spec.source import read
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -21,7 +21,7 @@ FILES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))
 def test_messages_are_exactly_these(name, request):
     text = (GOLDEN / f"{name}.yaml").read_text()
     with pytest.raises(SpecError) as caught:
-        checked_source(read(text, f"{name}.yaml"))
+        load_source(read(text, f"{name}.yaml"))
     expected = GOLDEN / f"{name}.txt"
     if request.config.getoption("--update-golden"):
         expected.write_text(f"{caught.value}\n")
@@ -32,6 +32,6 @@ def test_messages_are_exactly_these(name, request):
 def test_each_place_is_told_once(name):
     text = (GOLDEN / f"{name}.yaml").read_text()
     with pytest.raises(SpecError) as caught:
-        checked_source(read(text, name))
+        load_source(read(text, name))
     places = [(problem.line, problem.column) for problem in caught.value.problems]
     assert len(places) == len(set(places))

@@ -9,8 +9,8 @@ from steelyard.errors import UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.plugins import own_names
 from steelyard.spec.change import dump
-from steelyard.spec.keys import examples, key_of
-from steelyard.spec.load import checked_source
+from steelyard.spec.keys import examples, explain_key
+from steelyard.spec.load import load_source
 from steelyard.spec.source import read
 
 TOP = list(Experiment.model_json_schema()["properties"])
@@ -20,14 +20,14 @@ ENTRIES = [name for kind in ("workloads", "services", "events") for name in sort
 def below(path, depth=3):
     yield path
     if depth:
-        for name in key_of(path).inside:
+        for name in explain_key(path).inside:
             yield from below(f"{path}.{name}", depth - 1)
 
 
 @pytest.mark.parametrize("key", TOP)
 def test_it_has_a_meaning_at_every_depth_and_an_example(key):
-    assert [path for path in below(key) if not key_of(path).about] == []
-    assert key_of(key).example.startswith((f"{key}:", "roles:", "parameters:"))
+    assert [path for path in below(key) if not explain_key(path).about] == []
+    assert explain_key(key).example.startswith((f"{key}:", "roles:", "parameters:"))
 
 
 @pytest.mark.parametrize(("key", "text"), examples().items())
@@ -38,7 +38,7 @@ def test_its_example_is_sound(key, text):
     if "workload" not in tree:
         role = {"on": next(iter(tree["roles"]))} if "roles" in tree else {}
         tree["workload"] = {"use": "command", "run": ["true"], **role}
-    checked_source(read(dump(tree), key))
+    load_source(read(dump(tree), key))
 
 
 def test_there_is_an_example_of_every_key_and_of_no_other():
@@ -47,19 +47,19 @@ def test_there_is_an_example_of_every_key_and_of_no_other():
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_catalogue_entries_are_explained_with_their_options(name):
-    found = key_of(name)
+    found = explain_key(name)
     assert found.about
     assert (found.default, found.path) == ("", name)
     for option in list(found.inside)[:5]:
-        assert key_of(f"{name}.{option}").takes
+        assert explain_key(f"{name}.{option}").takes
 
 
 def test_what_it_takes_and_its_default_are_told():
-    assert key_of("order").takes == "blocked | random | as-written"
-    assert (key_of("order").default, key_of("disturbed").default) == ("blocked", "replace")
-    assert key_of("repeat").default == "those of the keys inside"
-    assert key_of("repeat.until.within").default is None
-    assert "such as 5s" in key_of("timeout").takes
+    assert explain_key("order").takes == "blocked | random | as-written"
+    assert (explain_key("order").default, explain_key("disturbed").default) == ("blocked", "replace")
+    assert explain_key("repeat").default == "those of the keys inside"
+    assert explain_key("repeat.until.within").default is None
+    assert "such as 5s" in explain_key("timeout").takes
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_it_takes_and_its_default_are_told():
 )
 def test_an_unknown_key_is_told_with_what_there_is(path, says):
     with pytest.raises(UnknownName, match=says):
-        key_of(path)
+        explain_key(path)
 
 
 def test_the_terminal_shows_it(capsys):

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from steelyard.spec import source
-from steelyard.spec.problem import MAX_PROBLEMS, Mark, Problem, SourceError
+from steelyard.spec.problem import MAX_PROBLEMS, Problem, SourceError, SourceMark
 from steelyard.spec.source import read, read_bytes
 
 EXAMPLE = """\
@@ -107,8 +107,8 @@ def test_keys_that_yaml_1_1_would_take_for_truth_values_are_text() -> None:
 def test_a_byte_order_mark_and_windows_line_ends_are_welcome() -> None:
     found = read_bytes(b"\xef\xbb\xbfa: 1\r\nb:\r\n  - x\r\n", "f")
     assert found.value == {"a": 1, "b": ["x"]}
-    assert found.locate(("a",), key=True) == Mark(1, 1)
-    assert found.locate(("b", 0)) == Mark(3, 5)
+    assert found.locate(("a",), key=True) == SourceMark(1, 1)
+    assert found.locate(("b", 0)) == SourceMark(3, 5)
 
 
 def test_an_alias_is_a_copy() -> None:
@@ -151,8 +151,8 @@ def test_places(path: tuple[str | int, ...], key: bool, mark: tuple[int, int]) -
 
 def test_an_alias_stands_where_it_is_written_and_its_parts_where_they_are() -> None:
     found = read("a: &it {b: 2}\nc: *it\n", "f")
-    assert found.locate(("c",)) == Mark(2, 4)
-    assert found.locate(("c", "b")) == Mark(1, 12)
+    assert found.locate(("c",)) == SourceMark(2, 4)
+    assert found.locate(("c", "b")) == SourceMark(1, 12)
 
 
 # Anything at all

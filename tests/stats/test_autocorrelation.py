@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from steelyard.stats.autocorrelation import alarms, change, independence, lag1
+from steelyard.stats.autocorrelation import change, find_alarms, independence, lag1
 
 sequences = st.lists(st.integers(-1000, 1000).map(float), min_size=1, max_size=30)
 
 
 def test_a_ramp_is_a_drift_with_its_size() -> None:
-    (up,), (down,) = alarms([range(8, 16)]), alarms([range(15, 7, -1)])
+    (up,), (down,) = find_alarms([range(8, 16)]), find_alarms([range(15, 7, -1)])
     assert up is not None
     assert down is not None
     assert (up.kind, up.size) == ("drift", pytest.approx(7 / 11.5))
@@ -24,7 +24,7 @@ def test_a_ramp_is_a_drift_with_its_size() -> None:
 
 def test_slow_waves_are_neighbours_that_are_alike_and_say_how_much_too_narrow_intervals_are() -> None:
     wave = np.sin(np.linspace(0, 4 * np.pi, 30))
-    (found,) = alarms([wave.tolist()])
+    (found,) = find_alarms([wave.tolist()])
     assert found is not None
     assert found.kind == "neighbours"
     correlation = lag1(wave.tolist())
@@ -32,20 +32,20 @@ def test_slow_waves_are_neighbours_that_are_alike_and_say_how_much_too_narrow_in
 
 
 def test_alternation_narrows_no_interval_and_gives_no_alarm() -> None:
-    assert alarms([[1, 2] * 10]) == [None]
+    assert find_alarms([[1, 2] * 10]) == [None]
 
 
 def test_a_family_raises_no_more_alarms_for_being_large() -> None:
     ramp, calm = list(range(1, 7)), [3.0, 1, 4, 1.5, 5, 2]
-    assert alarms([ramp])[0] is not None
-    assert alarms([ramp, *[calm] * 50]) == [None] * 51
+    assert find_alarms([ramp])[0] is not None
+    assert find_alarms([ramp, *[calm] * 50]) == [None] * 51
 
 
 @pytest.mark.parametrize("values", [[1.0], [1, 2], [5.0] * 20, [1, 2, 3, 4, 5]])
 def test_constant_or_few_values_cannot_be_judged(values: list[float]) -> None:
     found = independence(values)
     assert (found.neighbours_p, found.trend_p) == (None, None)
-    assert alarms([values]) == [None]
+    assert find_alarms([values]) == [None]
 
 
 def test_a_change_is_no_share_of_a_median_at_zero() -> None:

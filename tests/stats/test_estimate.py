@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.stats.bootstrap import ratio_of_medians
-from steelyard.stats.estimate import Estimate, ratio, too_few
+from steelyard.stats.estimate import Estimate, explain_too_few, ratio
 from steelyard.stats.interval import Interval
 
 POSITIVE = st.lists(st.floats(0.1, 1e6), min_size=6, max_size=12)
@@ -24,7 +24,7 @@ def test_too_few_values_have_a_reason_instead_of_an_interval():
     assert found.value == 3.5
     assert found.interval is None
     assert found.reason == "no interval, n=3 against n=6; at least 6 each are needed"
-    assert too_few(4) == "no interval, n=4; at least 6 are needed"
+    assert explain_too_few(4) == "no interval, n=4; at least 6 are needed"
 
 
 def test_a_falling_function_turns_the_interval_round():

@@ -9,11 +9,11 @@ from scipy import stats
 
 from steelyard.stats.interval import (
     Interval,
+    explain_no_interval,
     mean_and_sd,
     mean_interval,
     median_interval,
     median_ranks,
-    no_interval,
     smallest_n,
 )
 from steelyard.stats.sample import median
@@ -35,7 +35,7 @@ def test_ranks_for_few_repetitions(n: int, low: int, achieved: float) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_no_interval_below_six(n: int) -> None:
     assert median_interval(range(n)) is None
-    assert no_interval(n, 0.95) == f"no 95 % interval, n={n}"
+    assert explain_no_interval(n, 0.95) == f"no 95 % interval, n={n}"
 
 
 def test_smallest_sizes() -> None:

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import pytest
 
-from steelyard.model.find import Bounds
+from steelyard.model.find import SearchBounds
 from steelyard.model.method import Repeat
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell, Result, Trial
-from steelyard.stats.holding import Rule, holding
+from steelyard.stats.condition import SearchRule, judge_level
 
 CONDITION = Requirement.parse("latency <= 20 ms")
-BOUNDS = Bounds(1000.0, 64000.0, 0.05, False, "maximize")
+BOUNDS = SearchBounds(1000.0, 64000.0, 0.05, False, "maximize")
 
 
 class World(NamedTuple):
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 
 def searched(world: World, repeat: Repeat, rng: random.Random) -> Found:
-    rule, trials, surely = Rule(CONDITION, repeat), 0, BOUNDS.high
+    rule, trials, surely = SearchRule(CONDITION, repeat), 0, BOUNDS.high
 
     def met(level: float) -> bool:
         nonlocal trials, surely
@@ -49,7 +49,7 @@ def searched(world: World, repeat: Repeat, rng: random.Random) -> Found:
             trial = Trial(Cell({"rate": level}), len(results) + 1)
             results.append(Result(trial, "ok", 1.0, {"latency": world.latency(level, rng)}))
         trials += len(results)
-        if not found and holding(CONDITION, results).met is False:
+        if not found and judge_level(CONDITION, results).met is False:
             surely = min(surely, level)
         return found
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from steelyard.stats.sample import (
-    checked,
-    checked_confidence,
+    check_confidence,
+    check_values,
     doubled_midranks,
+    format_percent,
     median,
-    percent,
     quantile,
 )
 
@@ -23,26 +23,26 @@ numbers = st.lists(st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-9
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e151, -1e200, 5e-324, 10**400])
 def test_what_is_no_measurement_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="measurement"):
-        checked([1.0, bad])
+        check_values([1.0, bad])
 
 
 def test_empty_sample_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        checked([])
+        check_values([])
 
 
 def test_order_and_zero_survive() -> None:
-    assert checked(iter([3, 0, -1])) == [3.0, 0.0, -1.0]
+    assert check_values(iter([3, 0, -1])) == [3.0, 0.0, -1.0]
 
 
 @pytest.mark.parametrize("bad", [0, 1, 95, -0.1, math.nan])
 def test_confidence_is_a_ratio(bad: float) -> None:
     with pytest.raises(ValueError, match="not between 0 and 1"):
-        checked_confidence(bad)
+        check_confidence(bad)
 
 
 def test_percent_is_printed_without_noise() -> None:
-    assert [percent(0.95), percent(0.999), percent(0.07)] == ["95 %", "99.9 %", "7 %"]
+    assert [format_percent(0.95), format_percent(0.999), format_percent(0.07)] == ["95 %", "99.9 %", "7 %"]
 
 
 @given(numbers)

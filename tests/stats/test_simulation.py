@@ -30,12 +30,12 @@ from bench.worlds import (
     normal,
 )
 
-from steelyard.stats.autocorrelation import alarms
+from steelyard.stats.autocorrelation import find_alarms
 from steelyard.stats.bootstrap import ratio_of_medians
 from steelyard.stats.interval import Interval, mean_interval, median_ranks
 from steelyard.stats.outliers import Policy
 from steelyard.stats.stopping import STRICTER
-from steelyard.stats.verdict import Verdict, verdicts
+from steelyard.stats.verdict import Verdict, judge_comparisons
 
 UNLIKE = ((normal(2), normal(6)), (NORMAL, EXPONENTIAL), (NORMAL, BIMODAL))
 PAIRS = (*((world, world) for world in WORLDS), *UNLIKE)
@@ -61,7 +61,7 @@ def power(sd: float, n: int, others: int, runs: int) -> float:
     planted = family(normal(sd), slow, 4, runs, n)
     alike = family(normal(sd), normal(sd), 6, runs * others, n)
     groups = ([one, *alike[k * others : (k + 1) * others]] for k, one in enumerate(planted))
-    return share(verdicts(group)[0].verdict == Verdict.WORSE for group in groups)
+    return share(judge_comparisons(group)[0].verdict == Verdict.WORSE for group in groups)
 
 
 # The fast part, run by default: the same machinery on few samples, with bounds as wide as that deserves.
@@ -123,7 +123,7 @@ def test_dependent_repetitions_are_covered_too_seldom(phi: float, low: float, hi
 )  # fmt: skip
 def test_how_often_dependence_is_noticed(phi: float, n: int, low: float, high: float) -> None:
     world = autocorrelated(phi)
-    found = (alarms([row])[0] for row in world.rows(5, 4000, n))
+    found = (find_alarms([row])[0] for row in world.rows(5, 4000, n))
     assert low <= report(f"warned of, {world}, n={n}", share(map(bool, found))) <= high
 
 

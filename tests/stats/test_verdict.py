@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.stats.comparison import Better, Comparison, compare
-from steelyard.stats.verdict import Verdict, verdicts
+from steelyard.stats.verdict import Verdict, judge_comparisons
 
 OLD = [100.0, 101, 99, 102, 98, 100]
 NEW = [90.0, 91, 89, 92, 88, 90]
@@ -14,7 +14,7 @@ samples = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=12)
 
 
 def said(*comparisons: Comparison) -> list[Verdict]:
-    return [judged.verdict for judged in verdicts(comparisons)]
+    return [judged.verdict for judged in judge_comparisons(comparisons)]
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_the_direction_decides_the_word(better: Better, expected: Verdict) -> No
 
 
 def test_the_note_gives_the_size() -> None:
-    [judged] = verdicts([compare(OLD, NEW, better="higher")])
+    [judged] = judge_comparisons([compare(OLD, NEW, better="higher")])
     assert judged.note == "the change lies between -12 % and -8.1 % (95 % interval)"
-    [judged] = verdicts([compare([0.0] * 6, [2.0] * 6, better="lower")])
+    [judged] = judge_comparisons([compare([0.0] * 6, [2.0] * 6, better="lower")])
     assert (judged.verdict, judged.note) == (
         Verdict.WORSE,
         "the change lies between +2 and +2 (95 % interval)",
@@ -36,21 +36,21 @@ def test_the_note_gives_the_size() -> None:
 
 
 def test_no_difference_says_what_may_still_hide() -> None:
-    [judged] = verdicts([compare(OLD, MIXED, better="higher")])
+    [judged] = judge_comparisons([compare(OLD, MIXED, better="higher")])
     assert judged.verdict == "no detectable difference"
     assert judged.note.startswith("the change lies between -")
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 6), (6, 3), (1, 1)])
 def test_below_six_is_too_few_however_clear(n: int, m: int) -> None:
-    [judged] = verdicts([compare(OLD[:n], NEW[:m], better="higher")])
+    [judged] = judge_comparisons([compare(OLD[:n], NEW[:m], better="higher")])
     assert (judged.verdict, judged.adjusted_p) == (Verdict.TOO_FEW, None)
     assert f"n={n} against n={m}" in judged.note
 
 
 def test_too_few_do_not_count_in_the_correction() -> None:
     clear, few = compare(OLD, NEW, better="higher"), compare(OLD[:2], NEW, better="higher")
-    judged = verdicts([few] * 100 + [clear])
+    judged = judge_comparisons([few] * 100 + [clear])
     assert judged[-1].verdict == Verdict.WORSE
     assert judged[-1].adjusted_p == clear.p_value
 
@@ -101,6 +101,6 @@ def test_the_order_of_comparisons_does_not_matter(
     pairs: list[tuple[list[float], list[float]]], random: object
 ) -> None:
     comparisons = [compare(a, b, better="lower") for a, b in pairs]
-    judged = verdicts(comparisons)
+    judged = judge_comparisons(comparisons)
     assert [one.comparison for one in judged] == comparisons
-    assert verdicts(comparisons[::-1])[::-1] == judged
+    assert judge_comparisons(comparisons[::-1])[::-1] == judged

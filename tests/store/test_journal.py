@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import StoreError, StoreFull
-from steelyard.store.journal import RESERVE, Journal, lines
+from steelyard.store.journal import RESERVE, Journal, read_journal
 from steelyard.untrusted import LONGEST_LINE
 
 anything = st.recursive(
@@ -40,7 +40,7 @@ def written(folder: Path, *count: int, **more: Any) -> Path:
 
 
 def sequence(path: Path) -> list[int]:
-    return [line["seq"] for line in lines(path)]
+    return [line["seq"] for line in read_journal(path)]
 
 
 def test_a_line_says_when_and_what(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_line_says_when_and_what(tmp_path: Path) -> None:
     made.write("first", sync=True, answer=42)
     made.write("second")
     made.close()
-    first, second = lines(made.path)
+    first, second = read_journal(made.path)
     assert (first["seq"], first["kind"], first["answer"]) == (1, "first", 42)
     assert (second["seq"], second["kind"]) == (2, "second")
     assert second["wall"] >= first["wall"] > 1.7e9
@@ -65,7 +65,9 @@ def test_what_is_written_is_read(
     for entry in told:
         made.write("line", **entry)
     made.close()
-    found = [{key: value for key, value in line.items() if key.startswith("x")} for line in lines(made.path)]
+    found = [
+        {key: value for key, value in line.items() if key.startswith("x")} for line in read_journal(made.path)
+    ]
     assert found == told
 
 
@@ -73,7 +75,7 @@ def test_a_file_name_that_is_not_utf8_is_kept(tmp_path: Path) -> None:
     """One such line must not end the history for all that follow."""
     odd = os.fsdecode(b"/scratch/\xff\xfe") + "\ud800"
     path = written(tmp_path, 3, odd=odd)
-    assert [line["odd"] for line in lines(path)] == [odd] * 3
+    assert [line["odd"] for line in read_journal(path)] == [odd] * 3
     assert sequence(written(tmp_path, 1)) == [1, 2, 3, 4]
 
 
@@ -86,7 +88,7 @@ def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         made.write("line", value=float("nan"))
     made.close()
-    assert list(lines(made.path)) == []
+    assert list(read_journal(made.path)) == []
 
 
 def test_a_torn_end_is_tolerated_at_every_byte(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_damage_in_the_middle_is_told_and_destroys_nothing(damage: bytes, tmp_pa
     path.write_bytes(spoilt)
     told = f"damaged at byte {len(first)}: lines that can be read come after it"
     with pytest.raises(StoreError, match=told):
-        list(lines(path))
+        list(read_journal(path))
     with pytest.raises(StoreError, match=told):
         journal(tmp_path)
     assert path.read_bytes() == spoilt
@@ -140,7 +142,7 @@ def test_any_bytes_are_read_or_refused(content: bytes, tmp_path_factory: pytest.
     path = tmp_path_factory.mktemp("journal") / "journal.ndjson"
     path.write_bytes(content)
     try:
-        for line in lines(path):
+        for line in read_journal(path):
             assert isinstance(line["kind"], str)
         journal(path.parent).close()
     except StoreError:
@@ -168,7 +170,7 @@ def test_a_line_without_end_is_damage_and_fills_no_memory(last: bool, tmp_path: 
     with pytest.raises(
         StoreError, match=f"damaged at byte {len(whole)}: the line there is longer than 8 MiB"
     ):
-        list(lines(path))
+        list(read_journal(path))
     assert tracemalloc.get_traced_memory()[1] < 4 * LONGEST_LINE
     tracemalloc.stop()
     with pytest.raises(StoreError, match="longer than 8 MiB"):
@@ -181,7 +183,7 @@ def test_of_a_line_that_is_too_long_texts_are_cut_and_say_so(tmp_path: Path) -> 
     made.write("line", text=long, inner=[{"deep": long}], level="x" * 32_000, number=1.5)
     made.write("line", text="next")
     made.close()
-    first, after = lines(made.path)
+    first, after = read_journal(made.path)
     assert after["text"] == "next"
     assert (first["level"], first["number"]) == ("x" * 32_000, 1.5)
     for text in (first["text"], first["inner"][0]["deep"]):
@@ -196,7 +198,7 @@ def test_what_cannot_be_cut_is_refused_and_the_journal_goes_on(tmp_path: Path) -
         made.write("line", numbers=list(range(2_000_000)))
     made.write("line", text="next")
     made.close()
-    assert [line["text"] for line in lines(made.path)] == ["next"]
+    assert [line["text"] for line in read_journal(made.path)] == ["next"]
 
 
 def test_a_planted_journal_is_refused(tmp_path: Path) -> None:
@@ -204,12 +206,12 @@ def test_a_planted_journal_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("fifo", "link"):
         with pytest.raises(StoreError, match=r"cannot read .*(regular|link)"):
-            list(lines(tmp_path / name))
+            list(read_journal(tmp_path / name))
 
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot read .*No such file"):
-        list(lines(tmp_path / "none"))
+        list(read_journal(tmp_path / "none"))
     (tmp_path / "journal.ndjson").mkdir()
     with pytest.raises(StoreError, match=r"cannot write .*Is a directory"):
         journal(tmp_path)
@@ -297,4 +299,4 @@ def test_a_write_that_is_cut_short_is_completed(tmp_path: Path, monkeypatch: pyt
     made.write("line", text="x" * 50)
     monkeypatch.undo()
     made.close()
-    assert [line["text"] for line in lines(made.path)] == ["x" * 50]
+    assert [line["text"] for line in read_journal(made.path)] == ["x" * 50]

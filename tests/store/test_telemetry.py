@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import StoreError, StoreFull
-from steelyard.store.telemetry import Sample, read_parquet, read_samples, sample_line, write_parquet
+from steelyard.store.telemetry import RawSample, read_parquet, read_samples, sample_line, write_parquet
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 on_a_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
@@ -74,7 +74,7 @@ def test_a_failed_write_leaves_the_old_table_and_nothing_else(tmp_path: Path) ->
 
 def test_a_full_disk_is_named_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = contextlib.nullcontext(Path("/dev/full"))
-    monkeypatch.setattr("steelyard.store.telemetry.aside", lambda path, sync: full)
+    monkeypatch.setattr("steelyard.store.telemetry.replace_whole", lambda path, sync: full)
     with pytest.raises(StoreFull, match="no space left"):
         write_parquet([{"t": float(n)} for n in range(10_000)], tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []
@@ -95,8 +95,8 @@ def test_reading_what_is_not_there_or_not_a_table(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "host.ndjson"
-    path.write_bytes(sample_line(Sample(1.0, 2.0, {"/proc/stat": "cpu\n"})) + b'{"t":2.0,"m":')
-    assert list(read_samples(path)) == [Sample(1.0, 2.0, {"/proc/stat": "cpu\n"})]
+    path.write_bytes(sample_line(RawSample(1.0, 2.0, {"/proc/stat": "cpu\n"})) + b'{"t":2.0,"m":')
+    assert list(read_samples(path)) == [RawSample(1.0, 2.0, {"/proc/stat": "cpu\n"})]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_another_odd_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "host.ndjson"
-    path.write_bytes(sample_line(Sample(1.0, 2.0, {})) + line.encode() + b"\n")
+    path.write_bytes(sample_line(RawSample(1.0, 2.0, {})) + line.encode() + b"\n")
     with pytest.raises(StoreError, match=r"host\.ndjson:2 is not a sample"):
         list(read_samples(path))
 
@@ -120,8 +120,8 @@ def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
 
 
 @on_a_file
-@given(st.lists(st.builds(Sample, finite, finite, st.dictionaries(st.text(), st.text()))))
-def test_samples_come_back(tmp_path: Path, samples: list[Sample]) -> None:
+@given(st.lists(st.builds(RawSample, finite, finite, st.dictionaries(st.text(), st.text()))))
+def test_samples_come_back(tmp_path: Path, samples: list[RawSample]) -> None:
     (tmp_path / "x").write_bytes(b"".join(map(sample_line, samples)))
     assert list(read_samples(tmp_path / "x")) == samples
 
@@ -132,11 +132,11 @@ def test_samples_come_back(tmp_path: Path, samples: list[Sample]) -> None:
 def test_any_bytes_are_samples_or_one_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
     with suppress(StoreError):
-        assert all(isinstance(sample, Sample) for sample in read_samples(tmp_path / "x"))
+        assert all(isinstance(sample, RawSample) for sample in read_samples(tmp_path / "x"))
 
 
 def test_a_line_is_json_on_one_line() -> None:
-    line = sample_line(Sample(1.5, 2.5, {"/proc/x": "a\nb"}))
+    line = sample_line(RawSample(1.5, 2.5, {"/proc/x": "a\nb"}))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"t": 1.5, "m": 2.5, "raw": {"/proc/x": "a\nb"}}
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.tools.certificates import advice, passed_on
+from steelyard.tools.certificates import advice, certificate_variables
 
 
 def test_one_variable_is_enough() -> None:
-    assert passed_on({"SSL_CERT_FILE": "/ca.pem"}) == {"PIP_CERT": "/ca.pem", "CARGO_HTTP_CAINFO": "/ca.pem"}
-    assert passed_on({"SSL_CERT_FILE": "/ca.pem", "PIP_CERT": "/own"}) == {"CARGO_HTTP_CAINFO": "/ca.pem"}
-    assert passed_on({}) == {}
+    assert certificate_variables({"SSL_CERT_FILE": "/ca.pem"}) == {
+        "PIP_CERT": "/ca.pem",
+        "CARGO_HTTP_CAINFO": "/ca.pem",
+    }
+    assert certificate_variables({"SSL_CERT_FILE": "/ca.pem", "PIP_CERT": "/own"}) == {
+        "CARGO_HTTP_CAINFO": "/ca.pem"
+    }
+    assert certificate_variables({}) == {}
 
 
 @pytest.mark.parametrize(

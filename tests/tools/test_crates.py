@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.tool import Tool
-from steelyard.spec.needs import all_tools
-from steelyard.tools.find import environment, environment_commands
+from steelyard.spec.tool_needs import all_tools
+from steelyard.tools.find import install_directory, local_commands
 
 CARGO = r"""#!/bin/sh
 echo "$*" >> "$CARGO_HOME/calls"
@@ -53,11 +53,11 @@ def cargo(tmp_path, monkeypatch):
 
 def build(sha256: str):
     tool = Tool("measure", cargo="measure@1.2.3", sha256=sha256)
-    (environment(tool) / "old").mkdir(parents=True)
-    clean, build, mark = environment_commands(tool)
+    (install_directory(tool) / "old").mkdir(parents=True)
+    clean, build, mark = local_commands(tool)
     subprocess.run(clean, check=True)
     done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert not (environment(tool) / "old").exists()
+    assert not (install_directory(tool) / "old").exists()
     assert mark[-1] == sha256
     return tool, done
 
@@ -70,7 +70,7 @@ def test_what_was_compared_is_what_is_built(ours, cargo):
     assert (cargo / "built").read_bytes() == b"ours"
     fetch, install = (cargo / "calls").read_text().splitlines()
     assert fetch.startswith("fetch")
-    assert f"--locked --root {environment(tool)}" in install
+    assert f"--locked --root {install_directory(tool)}" in install
 
 
 @pytest.mark.parametrize("sha256", ["", "0" * 64], ids=["none", "another"])

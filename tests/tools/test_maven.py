@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.model.tool import Tool
 from steelyard.tools import maven
-from steelyard.tools.find import environment, environment_commands, missing
+from steelyard.tools.find import find_missing, install_directory, local_commands
 
 YCSB = Tool("ycsb", maven=True, program="no-such-program")
 NAMES = sorted(path.name for path in (Path(maven.__file__).parent / "java").iterdir())
@@ -23,16 +23,16 @@ def cache(tmp_path, monkeypatch):
 
 
 def complete(content: str) -> None:
-    environment(YCSB).mkdir(parents=True, exist_ok=True)
-    (environment(YCSB) / "complete").write_text(content)
+    install_directory(YCSB).mkdir(parents=True, exist_ok=True)
+    (install_directory(YCSB) / "complete").write_text(content)
 
 
 def test_a_tool_is_there_only_when_it_was_built_from_these_sources():
-    assert missing([YCSB]) == [YCSB]
+    assert find_missing([YCSB]) == [YCSB]
     complete("")
-    assert missing([YCSB]) == [YCSB]
+    assert find_missing([YCSB]) == [YCSB]
     complete(maven.digest(YCSB))
-    assert missing([YCSB]) == []
+    assert find_missing([YCSB]) == []
 
 
 def test_any_change_of_the_sources_changes_the_digest(tmp_path, monkeypatch):
@@ -50,8 +50,8 @@ def test_any_change_of_the_sources_changes_the_digest(tmp_path, monkeypatch):
 
 
 def test_it_is_fetched_with_checksums_and_marked_last():
-    place = environment(YCSB)
-    clean, build, compare, install, mark = environment_commands(YCSB)
+    place = install_directory(YCSB)
+    clean, build, compare, install, mark = local_commands(YCSB)
     assert clean == ("rm", "-rf", str(place))
     assert {"mvn", "--strict-checksums", f"-Dout={place}", "package"} <= set(build)
     assert compare[-2].endswith("/jars.sha256")
@@ -82,7 +82,7 @@ def test_a_jar_that_is_not_as_listed_is_refused(harm, tmp_path):
         ("sha256sum", "a.jar", "b.jar"), cwd=place / "lib", capture_output=True, text=True, check=True
     )
     listed.write_text(done.stdout)
-    compare = [*environment_commands(YCSB)[2][:-2], str(listed), str(place)]
+    compare = [*local_commands(YCSB)[2][:-2], str(listed), str(place)]
     assert subprocess.run(compare, capture_output=True, check=False).returncode == 0
     if harm == "missing":
         (place / "lib" / "b.jar").unlink()

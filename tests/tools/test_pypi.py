@@ -11,9 +11,9 @@ import pytest
 
 from steelyard.errors import PlugInError
 from steelyard.model.tool import Tool
-from steelyard.spec.needs import all_tools
+from steelyard.spec.tool_needs import all_tools
 from steelyard.tools import pypi
-from steelyard.tools.find import environment, environment_commands
+from steelyard.tools.find import install_directory, local_commands
 
 FROM_PYPI = [tool for tool in all_tools() if tool.pip]
 NAMES = [tool.name for tool in FROM_PYPI]
@@ -47,7 +47,7 @@ def wheels(tmp_path, monkeypatch):
 def test_what_is_as_pinned_is_installed_and_nothing_else(wheels):
     pins = {"second": wheel(wheels, "second"), "first": wheel(wheels, "first", "second")}
     tool = Tool("first", pip=str(wheels / "x.lock"), program="python3")
-    place = environment(tool)
+    place = install_directory(tool)
 
     def lock(**listed):
         lines = [f"{name}==1.0 --hash=sha256:{one}\n" for name, one in listed.items()]
@@ -59,7 +59,7 @@ def test_what_is_as_pinned_is_installed_and_nothing_else(wheels):
         return sorted(path.stem for path in place.glob("lib/*/site-packages/*.py") if path.stem in pins)
 
     lock(**pins)
-    clean, make, fetch, _ = environment_commands(tool)
+    clean, make, fetch, _ = local_commands(tool)
     for step in (clean, make):
         subprocess.run(step, check=True)
     wheel(wheels, "first", "second", code="harm")
@@ -87,7 +87,7 @@ def test_a_lock_pins_the_tool_and_all_that_it_needs(tool):
 
 @pytest.mark.parametrize("tool", FROM_PYPI, ids=NAMES)
 def test_only_wheels_with_hashes_are_installed(tool):
-    _, _, fetch, _ = environment_commands(tool)
+    _, _, fetch, _ = local_commands(tool)
     assert {"--require-hashes", "--only-binary", ":all:", str(pypi.source(tool))} <= set(fetch)
 
 
@@ -95,4 +95,4 @@ def test_a_tool_that_nobody_pinned_is_not_installed():
     with pytest.raises(
         PlugInError, match=r"x cannot be installed: its lock .*/locks/some-package cannot be read"
     ):
-        environment_commands(Tool("x", pip="some-package"))
+        local_commands(Tool("x", pip="some-package"))

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output
-from steelyard.workloads._cql_copy_output import METRICS, reading, series
+from steelyard.workloads._cql_copy_output import METRICS, parse_output, parse_series
 
 DATA = Path(__file__).parents[1] / "data" / "cql_copy"
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
@@ -39,7 +39,7 @@ def changed(name: str, old: str, new: str) -> Output:
     ("name", "rows", "seconds"), [("1e3", 1e3, 0.503), ("1e5", 1e5, 2.814), ("1e6", 1e6, 22.486)]
 )
 def test_a_copy_that_went_well(name, rows, seconds):
-    found = reading(output(name), 0)
+    found = parse_output(output(name), 0)
     assert found.values == {
         "rows": rows,
         "copy_time": seconds,
@@ -52,7 +52,7 @@ def test_a_copy_that_went_well(name, rows, seconds):
 
 
 def test_requests_that_went_well_on_their_second_try_are_counted_and_no_loss():
-    found = reading(output("retried"), 0)
+    found = parse_output(output("retried"), 0)
     assert (found.values["rows"], found.values["lost_rows"], found.values["retried_rows"]) == (1e5, 0, 120)
     assert found.values["copy_time"] == 14.077
     assert "WriteTimeout" in found.facts["complaints"][0]
@@ -60,8 +60,8 @@ def test_requests_that_went_well_on_their_second_try_are_counted_and_no_loss():
 
 def test_lost_rows_fail_the_trial_unless_they_may():
     with pytest.raises(ParseFailure, match=r"2 rows were not imported, 1 may fail: .*five"):
-        reading(output("bad-rows"), 1)
-    found = reading(output("bad-rows"), 2)
+        parse_output(output("bad-rows"), 1)
+    found = parse_output(output("bad-rows"), 2)
     assert (found.values["rows"], found.values["lost_rows"]) == (4, 2)
     assert found.values["ingest_rate"] == pytest.approx(4 / 0.382)
 
@@ -77,19 +77,19 @@ def test_lost_rows_fail_the_trial_unless_they_may():
 def test_a_copy_that_broke_off_is_none(name, says):
     assert json.loads((DATA / f"{name}.meta.json").read_text())["exit_code"] == 2
     with pytest.raises(ParseFailure, match=says):
-        reading(output(name), 10**9)
+        parse_output(output(name), 10**9)
 
 
 def test_the_sum_must_be_what_was_asked(tmp_path):
-    assert reading(output("1e5", tmp_path, asked="100000\n"), 0)
-    assert reading(output("bad-rows", tmp_path, asked="6\n"), 2)
+    assert parse_output(output("1e5", tmp_path, asked="100000\n"), 0)
+    assert parse_output(output("bad-rows", tmp_path, asked="6\n"), 2)
     with pytest.raises(ParseFailure, match="100000 rows imported and 0 lost, the file has 100001"):
-        reading(output("1e5", tmp_path, asked="100001\n"), 10)
+        parse_output(output("1e5", tmp_path, asked="100001\n"), 10)
 
 
 def test_skipped_rows_are_lost_rows():
     with pytest.raises(ParseFailure, match="5 rows were not imported, 0 may fail"):
-        reading(changed("1e5", "(0 skipped)", "(5 skipped)"), 0)
+        parse_output(changed("1e5", "(0 skipped)", "(5 skipped)"), 0)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_skipped_rows_are_lost_rows():
 )
 def test_long_times_in_either_way_of_writing_them(words, seconds):
     told = "0 day, 0 hour, 0 minute, and 2.814 seconds"
-    assert reading(changed("1e5", told, words), 0).values["copy_time"] == pytest.approx(seconds)
+    assert parse_output(changed("1e5", told, words), 0).values["copy_time"] == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("name", ["1e3", "1e5", "1e6", "retried"])
@@ -110,19 +110,19 @@ def test_whatever_is_cut_off_or_garbled_is_no_reading(name):
     stdout, stderr = text(name)
     for harmed in ("", stdout[: len(stdout) // 2], stdout[:-20], "\x00\xff" * 500, stdout + stdout):
         with pytest.raises(ParseFailure):
-            reading(Output(EXIT, harmed, stderr), 0)
+            parse_output(Output(EXIT, harmed, stderr), 0)
     summary = stdout[stdout.rindex("\n", 0, -1) + 1 :]
     with pytest.raises(ParseFailure, match="lines of progress"):
-        reading(Output(EXIT, summary, ""), 0)
+        parse_output(Output(EXIT, summary, ""), 0)
 
 
 def test_what_cqlsh_complains_of_is_the_reason():
     with pytest.raises(ParseFailure, match="no COPY that ended: Column family nosuch not found"):
-        reading(Output(EXIT, "", "<stdin>:1:Column family nosuch not found\n"), 0)
+        parse_output(Output(EXIT, "", "<stdin>:1:Column family nosuch not found\n"), 0)
 
 
 def test_the_series_ends_when_the_last_line_was_written(tmp_path):
-    found = series(output("1e6", tmp_path, last="1700000022.25\n"))
+    found = parse_series(output("1e6", tmp_path, last="1700000022.25\n"))
     rows = sum(sample.values["ingest_rate"] * sample.length for sample in found)
     assert rows == pytest.approx(1e6)
     assert len(found) > 20
@@ -133,5 +133,5 @@ def test_the_series_ends_when_the_last_line_was_written(tmp_path):
 
 @pytest.mark.parametrize("last", ["", "17.%N", "yesterday"])
 def test_without_that_moment_there_is_no_series(tmp_path, last):
-    assert series(output("1e6", tmp_path, last=last)) == ()
-    assert series(output("1e6")) == ()
+    assert parse_series(output("1e6", tmp_path, last=last)) == ()
+    assert parse_series(output("1e6")) == ()

@@ -19,8 +19,8 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
 from steelyard.services.cassandra import Cassandra
-from steelyard.tools.find import missing
-from steelyard.workloads._service_env import pointed
+from steelyard.tools.find import find_missing
+from steelyard.workloads._service_env import add_service_variables
 from steelyard.workloads.cql_copy import CqlCopy
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def ring() -> Iterator[Endpoint]:
 
 
 def installed(*kinds: type) -> None:
-    for tool in missing(tool for kind in kinds for tool in kind.needs):
+    for tool in find_missing(tool for kind in kinds for tool in kind.needs):
         pytest.skip(f"{tool.name} is not installed: steelyard install {tool.name}")
 
 
@@ -83,7 +83,7 @@ def cells(ring: Endpoint, place: Path, *words: str) -> str:
     """What examples/hbp/cells.py prints, pointed at the ring as Steelyard does it."""
     place.mkdir(exist_ok=True)
     where = Place(PurePosixPath(place), PurePosixPath(place), 2, 2**30, 1, to=ring)
-    command = pointed(Command((sys.executable, "-I", "-S", str(CELLS), *words)), where)
+    command = add_service_variables(Command((sys.executable, "-I", "-S", str(CELLS), *words)), where)
     done = subprocess.run(
         command.argv,
         env={**os.environ, **command.variables},

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from steelyard.errors import ParseFailure, SpecError
 from steelyard.model.command import Exit, Output, Place
 from steelyard.spec.load import load
-from steelyard.workloads.fio import Fio, PassedOptions
+from steelyard.workloads.fio import Fio, FioJobsOptions
 
 DATA = Path(__file__).parents[1] / "data" / "fio"
 DONE = Exit(code=0, signal=None, wall=1.0, user=0.1, system=0.1, peak_memory=0, started=0.0)
@@ -20,12 +20,12 @@ PLACE = Place(
 
 
 def made(**options) -> Fio:
-    return Fio(PassedOptions.model_validate(options))
+    return Fio(FioJobsOptions.model_validate(options))
 
 
 def refused(**options) -> str:
     with pytest.raises(ValidationError) as caught:
-        PassedOptions.model_validate(options)
+        FioJobsOptions.model_validate(options)
     return str(caught.value)
 
 

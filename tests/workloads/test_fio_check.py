@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from steelyard.workloads._fio_check import JobOptions, checked_job_name, written
+from steelyard.workloads._fio_check import JobOptions, check_job_name, format_value
 from steelyard.workloads._fio_options import DIRECTIONS, ENGINES, KINDS, REFUSED, SYNCHRONOUS
 
 
@@ -119,20 +119,20 @@ def test_an_option_with_a_hyphen_keeps_its_name():
 
 @pytest.mark.parametrize("name", ["job", "read-4k", "a.b_c", "9"])
 def test_names_of_jobs(name):
-    assert checked_job_name(name) == name
+    assert check_job_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["global", "", "a b", "../x", "x/y", "-x", "x" * 99, "a\nb", "ä"])
 def test_names_that_jobs_cannot_have(name):
     with pytest.raises(ValueError, match="cannot name a job"):
-        checked_job_name(name)
+        check_job_name(name)
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(True, "1"), (False, "0"), (None, "1"), (4, "4"), (0.5, "0.5"), ("4k", "4k")]
 )
 def test_values_as_fio_reads_them(value, text):
-    assert written(value) == text
+    assert format_value(value) == text
 
 
 def test_the_tables_agree():
@@ -151,8 +151,8 @@ def test_whatever_passes_is_harmless(options):
         if key not in wrong:
             assert key in KINDS
             assert key not in REFUSED
-            assert not re.search(r"[\x00-\x1f]", written(value))
-            assert key not in ("filename", "filename_format") or "/" not in written(value)
+            assert not re.search(r"[\x00-\x1f]", format_value(value))
+            assert key not in ("filename", "filename_format") or "/" not in format_value(value)
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

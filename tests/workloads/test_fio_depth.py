@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.workloads._fio_depth import direct, engine, fallback, flag, measure, number
-from steelyard.workloads._fio_output import Flow, Job, parse
+from steelyard.workloads._fio_depth import (
+    engine,
+    find_fallback,
+    is_direct,
+    is_flag_set,
+    measure,
+    number_option,
+)
+from steelyard.workloads._fio_output import FioFlow, FioJob, parse
 
 DATA = Path(__file__).parents[1] / "data" / "fio"
 LIBAIO = {"ioengine": "libaio", "direct": "1"}
@@ -22,12 +29,12 @@ def job(
     seconds: float = 1.0,
     levels: dict[int, float] | None = None,
     **options: str,
-) -> Job:
+) -> FioJob:
     """A job of one flow with so many I/Os outstanding on average."""
     waited = None if levels else outstanding * seconds
-    flow = Flow(ios * 4096, ios, seconds, waited, submitting * seconds, {})
+    flow = FioFlow(ios * 4096, ios, seconds, waited, submitting * seconds, {})
     asked = {**LIBAIO, "iodepth": str(depth), **options}
-    return Job("job", 0, 0, 0, asked, 0.0, 0.0, {"write": flow}, levels or {})
+    return FioJob("job", 0, 0, 0, asked, 0.0, 0.0, {"write": flow}, levels or {})
 
 
 @pytest.mark.parametrize(
@@ -46,7 +53,7 @@ def job(
     ],
 )
 def test_recorded_runs_that_sustained_their_depth(name):
-    assert fallback(parse((DATA / f"{name}.json").read_text()).jobs) == ""
+    assert find_fallback(parse((DATA / f"{name}.json").read_text()).jobs) == ""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ def test_recorded_runs_that_sustained_their_depth(name):
     ],
 )
 def test_recorded_runs_that_did_not(name, reason):
-    assert reason in fallback(parse((DATA / f"{name}.json").read_text()).jobs)
+    assert reason in find_fallback(parse((DATA / f"{name}.json").read_text()).jobs)
 
 
 def test_fio_reports_a_full_queue_where_nothing_was_outstanding():
@@ -85,44 +92,46 @@ def test_what_is_attainable_leaves_room_for_filling_and_draining(depth, ios, att
 def test_a_kernel_that_takes_less_than_half_is_found(depth, taken):
     """Submission that waits after K of D gives a mean of (K + D) / 2."""
     at_once = max(1, round(taken * depth))
-    found = fallback([job(depth=depth, ios=1000 * depth, outstanding=(at_once + depth) / 2, submitting=0.9)])
+    found = find_fallback(
+        [job(depth=depth, ios=1000 * depth, outstanding=(at_once + depth) / 2, submitting=0.9)]
+    )
     assert bool(found) == (at_once < depth / 2)
 
 
 def test_filling_and_draining_alone_is_judged_by_the_submission():
     fine = job(depth=256, ios=256, outstanding=128, submitting=0.3)
     full = job(depth=256, ios=256, outstanding=128, submitting=0.75)
-    assert fallback([fine]) == ""
-    assert "about 64 at most were; submitting took 75 % of the time" in fallback([full])
+    assert find_fallback([fine]) == ""
+    assert "about 64 at most were; submitting took 75 % of the time" in find_fallback([full])
 
 
 @pytest.mark.parametrize("unfair", [{"seconds": 0.01}, {"end_fsync": "1"}])
 def test_a_time_that_holds_more_than_io_needs_a_second_witness(unfair):
-    assert fallback([job(outstanding=3.0, submitting=0.1, **unfair)]) == ""
-    assert fallback([job(outstanding=3.0, submitting=0.7, **unfair)]) != ""
-    assert fallback([job(outstanding=3.0, submitting=0.1)]) != ""
+    assert find_fallback([job(outstanding=3.0, submitting=0.1, **unfair)]) == ""
+    assert find_fallback([job(outstanding=3.0, submitting=0.7, **unfair)]) != ""
+    assert find_fallback([job(outstanding=3.0, submitting=0.1)]) != ""
 
 
 @pytest.mark.parametrize("limit", ["rate", "rate_iops", "thinktime", "latency_target"])
 def test_a_job_that_holds_back_on_purpose_is_not_judged(limit):
-    assert fallback([job(outstanding=0.1, **{limit: "100"})]) == ""
+    assert find_fallback([job(outstanding=0.1, **{limit: "100"})]) == ""
 
 
 def test_one_outstanding_is_never_a_fallback():
-    assert fallback([job(depth=1, outstanding=0.2, ioengine="psync", direct="0")]) == ""
-    assert fallback([]) == ""
+    assert find_fallback([job(depth=1, outstanding=0.2, ioengine="psync", direct="0")]) == ""
+    assert find_fallback([]) == ""
 
 
 def test_processes_are_judged_together():
-    assert fallback([job(outstanding=8.0), job(outstanding=5.0), job(outstanding=7.9)]) == ""
-    assert fallback([job(outstanding=4.5)] * 3) != ""
+    assert find_fallback([job(outstanding=8.0), job(outstanding=5.0), job(outstanding=7.9)]) == ""
+    assert find_fallback([job(outstanding=4.5)] * 3) != ""
 
 
 def test_without_latencies_the_levels_are_believed():
     steady = job(depth=8, ios=1000, levels={1: 0.01, 2: 0.02, 4: 0.03, 8: 0.94})
     lonely = job(depth=8, ios=1000, levels={1: 0.9, 2: 0.1})
-    assert fallback([steady]) == ""
-    assert fallback([lonely]) != ""
+    assert find_fallback([steady]) == ""
+    assert find_fallback([lonely]) != ""
 
 
 def test_levels_above_the_last_bound_count_as_the_depth_asked_for():
@@ -132,11 +141,11 @@ def test_levels_above_the_last_bound_count_as_the_depth_asked_for():
 
 def test_options_are_read_as_fio_writes_them():
     odd = job(nrfiles="x", fsync_on_close="")
-    assert number(odd, "iodepth") == 8
-    assert number(odd, "nrfiles") == number(odd, "numjobs") == 1
-    assert flag(odd, "fsync_on_close")
-    assert not flag(odd, "end_fsync")
+    assert number_option(odd, "iodepth") == 8
+    assert number_option(odd, "nrfiles") == number_option(odd, "numjobs") == 1
+    assert is_flag_set(odd, "fsync_on_close")
+    assert not is_flag_set(odd, "end_fsync")
     assert engine(job()) == "libaio"
-    assert direct(job())
-    assert not direct(job(direct="0"))
-    assert direct(job(direct="0", buffered="0"))
+    assert is_direct(job())
+    assert not is_direct(job(direct="0"))
+    assert is_direct(job(direct="0", buffered="0"))

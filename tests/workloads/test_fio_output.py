@@ -14,7 +14,7 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output
 from steelyard.model.metric import Reading
 from steelyard.workloads._fio_output import load, parse
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_reading import FioFigures
 
 DATA = Path(__file__).parents[1] / "data" / "fio"
 DONE = Exit(code=0, signal=None, wall=1.0, user=0.1, system=0.1, peak_memory=0, started=0.0)
@@ -148,7 +148,7 @@ def test_a_giant_file_is_refused_unread(tmp_path):
 
 
 def _reading(text: str) -> Reading:
-    return Figures(("write",)).reading(parse(text))
+    return FioFigures(("write",)).reading(parse(text))
 
 
 def _reads_or_refuses(text: str) -> None:

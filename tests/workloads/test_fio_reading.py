@@ -9,10 +9,10 @@ import pytest
 
 from steelyard.errors import ParseFailure
 from steelyard.workloads._fio_output import parse
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_reading import FioFigures
 
 DATA = Path(__file__).parents[1] / "data" / "fio"
-WRITE = Figures(("write",))
+WRITE = FioFigures(("write",))
 
 
 def recorded(name: str) -> str:
@@ -37,7 +37,7 @@ def test_bandwidth_and_rate_are_those_that_fio_prints():
 )
 def test_quantiles_of_one_job_are_those_that_fio_prints(name, quantile, said):
     way = "read" if "random" in name else "write"
-    values = Figures((way,)).reading(parse(recorded(name))).values
+    values = FioFigures((way,)).reading(parse(recorded(name))).values
     printed = jobs(name)[0][way]["clat_ns"]["percentile"][f"{float(said):.6f}"]
     assert values[f"{way}_latency_{quantile}"] == pytest.approx(printed / 1e9, rel=1e-9)
 
@@ -66,7 +66,7 @@ def test_jobs_after_one_another_add_their_run_times():
 
 
 def test_reads_and_writes_of_a_mixed_job_stand_apart():
-    reading = Figures(("read", "write")).reading(parse(recorded("fio-mixed")))
+    reading = FioFigures(("read", "write")).reading(parse(recorded("fio-mixed")))
     said = jobs("fio-mixed")[0]
     assert reading.values["read_iops"] == pytest.approx(said["read"]["iops"], rel=1e-6)
     assert reading.values["write_iops"] == pytest.approx(said["write"]["iops"], rel=1e-6)
@@ -82,14 +82,14 @@ def test_the_cpu_share_is_that_of_all_processes():
 
 
 def test_only_the_named_job_counts():
-    reading = Figures(("read",), only=frozenset({"read"})).reading(parse(recorded("ska8-read")))
+    reading = FioFigures(("read",), only=frozenset({"read"})).reading(parse(recorded("ska8-read")))
     assert len(jobs("ska8-read")) == 3
     assert reading.facts["ios"] == 256
     assert sum(reading.histograms["read_latency"].values()) == 256
 
 
 def test_a_label_stands_before_every_metric():
-    figures = Figures(("read",), label="random_", cpu="random_")
+    figures = FioFigures(("read",), label="random_", cpu="random_")
     values = figures.reading(parse(recorded("ska2-random"))).values
     assert values
     assert all(name.startswith("random_") for name in values)
@@ -116,7 +116,7 @@ def test_facts_tell_what_really_happened():
 
 def test_a_direction_that_moved_nothing_is_refused():
     with pytest.raises(ParseFailure, match="no read I/O"):
-        Figures(("read",)).reading(parse(recorded("ska1-run")))
+        FioFigures(("read",)).reading(parse(recorded("ska1-run")))
 
 
 def test_a_job_that_reports_an_error_is_refused():

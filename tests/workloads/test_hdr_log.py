@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ParseFailure
-from steelyard.workloads._hdr_log import decoded, intervals
+from steelyard.workloads._hdr_log import decode_histogram, parse_intervals
 
 LOG = Path(__file__).parents[1] / "data" / "contract" / "ycsb" / "0" / "run" / "raw" / "READ.hdr"
 LARGEST = 2**40
@@ -69,17 +69,17 @@ def test_what_was_packed_is_read(counts):
     for value, count in counts.items():
         expected[top(value)] = expected.get(top(value), 0) + count
     if all(count < 2**63 for count in expected.values()):
-        assert decoded(packed(counts)) == expected
+        assert decode_histogram(packed(counts)) == expected
 
 
 def test_an_interval_has_its_moments():
-    (found,) = intervals(line(packed({7: 2})), "READ.hdr")
+    (found,) = parse_intervals(line(packed({7: 2})), "READ.hdr")
     assert (found.start, found.end, found.counts) == (101.5, 102.0, {7: 2})
 
 
 def test_a_real_log_holds_what_ycsb_says_of_it():
     said = (LOG.parents[1] / "stdout").read_text()
-    found = intervals(LOG.read_text(), "READ.hdr")
+    found = parse_intervals(LOG.read_text(), "READ.hdr")
     total = sum(count for interval in found for count in interval.counts.values())
     assert f"[READ], Operations, {total}\n" in said
     assert f"[READ], MaxLatency(us), {max(max(each.counts, default=0) for each in found)}\n" in said
@@ -90,7 +90,7 @@ def test_a_log_that_breaks_off_is_refused():
     text = LOG.read_text()
     for end in (0, 30, len(text) // 2, len(text) - 1):
         with pytest.raises(ParseFailure):
-            intervals(text[:end], "READ.hdr")
+            parse_intervals(text[:end], "READ.hdr")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_log_that_breaks_off_is_refused():
 )
 def test_a_damaged_histogram_is_refused(content):
     with pytest.raises(ParseFailure, match=r"READ\.hdr"):
-        intervals(line(content), "READ.hdr")
+        parse_intervals(line(content), "READ.hdr")
 
 
 @given(st.binary(max_size=200))
@@ -115,10 +115,10 @@ def test_garbage_is_refused_or_empty_but_never_another_error(content):
     squeezed = zlib.compress(struct.pack(">IIIIQQd", 0x1C849313, len(content), 0, 3, 1, 9, 1.0) + content)
     packed_up = struct.pack(">II", 0x1C849314, len(squeezed)) + squeezed
     with contextlib.suppress(ValueError):
-        assert all(count > 0 for count in decoded(packed_up).values())
+        assert all(count > 0 for count in decode_histogram(packed_up).values())
 
 
 def test_a_bomb_is_refused():
     squeezed = zlib.compress(bytes(2**26))
     with pytest.raises(ParseFailure, match="larger than any histogram"):
-        intervals(line(struct.pack(">II", 0x1C849314, len(squeezed)) + squeezed), "READ.hdr")
+        parse_intervals(line(struct.pack(">II", 0x1C849314, len(squeezed)) + squeezed), "READ.hdr")

@@ -8,8 +8,8 @@ import pytest
 
 from steelyard import api
 from steelyard.model.command import Endpoint, Place
-from steelyard.spec.needs import tools_named
-from steelyard.tools.find import missing
+from steelyard.spec.tool_needs import find_tools
+from steelyard.tools.find import find_missing
 from steelyard.workloads.hecuba import HECUBA, Hecuba
 
 CELLS = Path(__file__).parents[2] / "examples" / "hbp" / "hecuba_cells.py"
@@ -26,7 +26,7 @@ def test_its_python_is_the_one_with_hecuba():
 
 @pytest.mark.full
 def test_a_real_application_keeps_its_cells(tmp_path, enterable_scratch):
-    if lacking := [tool.name for tool in missing([HECUBA, *tools_named("cassandra")])]:
+    if lacking := [tool.name for tool in find_missing([HECUBA, *find_tools("cassandra")])]:
         pytest.skip(f"{', '.join(lacking)} is not installed")
     figures = {name: {"regex": rf"{name}: (\S+)"} for name in ("lost", "write_rate", "read_rate")}
     run = api.run(

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from steelyard import api
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 from steelyard.workloads.netbench import NETBENCH, Netbench, NetbenchOptions
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
@@ -144,7 +144,7 @@ def test_what_netbench_cannot_do_is_refused(options: dict[str, str]) -> None:
         made(**options)
 
 
-@pytest.mark.skipif(bool(missing([NETBENCH])), reason="s2n-netbench-driver-client-tcp is not installed")
+@pytest.mark.skipif(bool(find_missing([NETBENCH])), reason="s2n-netbench-driver-client-tcp is not installed")
 def test_each_pair_of_sizes_has_its_own_servers_on_another_host(enterable_scratch: Path) -> None:
     sizes = {"request": "${request}B", "response": "${response}B"}
     tree = {

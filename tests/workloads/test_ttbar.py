@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output, Place
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 from steelyard.workloads.ttbar import PYTHIA, Ttbar, TtbarOptions
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
@@ -30,7 +30,7 @@ def asked(place: Place) -> dict:
 
 
 def ran(place: Place, **options) -> subprocess.CompletedProcess[str]:
-    if missing([PYTHIA]):
+    if find_missing([PYTHIA]):
         pytest.skip("pythia8mc is not installed; `steelyard install pythia8mc` brings it")
     command = made(**options).command(place)
     return subprocess.run(command.argv, input=command.stdin, capture_output=True, text=True, check=False)

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 from pydantic import ValidationError
 
-from steelyard.analysis.importance import primary
+from steelyard.analysis.importance import select_primary
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.workloads.ycsb import Ycsb
 
@@ -220,9 +220,9 @@ def test_metrics_are_those_of_the_measured_stage():
 
 
 def test_with_a_rate_latencies_from_when_an_operation_was_due_lead():
-    names = [metric.name for metric in primary(made(mix="a", rate="9/s").metrics())]
+    names = [metric.name for metric in select_primary(made(mix="a", rate="9/s").metrics())]
     due = ["read_scheduled_p50", "read_scheduled_p99", "update_scheduled_p50", "update_scheduled_p99"]
     assert names[:5] == [*due, "throughput"]
     assert not {"read_p50", "read_p99", "read_mean", "read_max"} & set(names), "they do not see who waits"
-    names = [metric.name for metric in primary(made(mix="c").metrics())]
+    names = [metric.name for metric in select_primary(made(mix="c").metrics())]
     assert names[:3] == ["throughput", "read_p50", "read_p99"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.controller.merge import merged
+from steelyard.controller.merge import merge_readings
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output
 from steelyard.workloads.ycsb import Ycsb
@@ -103,7 +103,7 @@ def test_copies_merge_their_histograms():
             name: {value * 100: n for value, n in bins.items()} for name, bins in reading.histograms.items()
         },
     )
-    both = merged(one.metrics(), {"a": reading, "b": slow})
+    both = merge_readings(one.metrics(), {"a": reading, "b": slow})
     assert both.values["throughput"] == 2 * reading.values["throughput"]
     assert both.values["read_count"] == 2 * reading.values["read_count"]
     assert reading.values["read_p99"] < both.values["read_p99"] <= 100 * reading.values["read_max"]

@@ -24,7 +24,7 @@ from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
 from steelyard.services._certificates import Authority
 from steelyard.spec.bind import service_class
-from steelyard.tools.find import missing
+from steelyard.tools.find import find_missing
 from steelyard.workloads.ycsb import Ycsb
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
@@ -36,7 +36,7 @@ serving = loaded(Path(__file__).parents[1] / "contract" / "serving.py")
 
 @pytest.fixture(autouse=True)
 def installed():
-    for tool in missing(Ycsb.needs):
+    for tool in find_missing(Ycsb.needs):
         pytest.skip(f"{tool.name} is not installed: steelyard install {tool.name}")
 
 
@@ -179,7 +179,7 @@ def test_a_server_that_is_not_there_fails_the_command(protocol, tmp_path):
     [("redis", "f"), ("postgresql", "e"), ("memcached", "a"), ("cassandra", {"scan": 1, **HARMLESS})],
 )
 def test_an_experiment_with_a_service_and_two_clients(kind, mix, open_place):
-    for tool in missing(service_class(kind).needs):
+    for tool in find_missing(service_class(kind).needs):
         pytest.skip(f"{tool.name} is not installed")
     experiment = steelyard.Experiment(
         experiment="clients",

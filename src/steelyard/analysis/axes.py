@@ -15,7 +15,7 @@ DECADES_FOR_LOG = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ParameterAxis:
     """A parameter. `levels` are its levels as text, in order; `places` are numbers for them, or None.
 
     Levels such as `4KiB` are numbers too, in `unit` (base units; `1` for plain ones). Numbers are in
@@ -44,21 +44,21 @@ class Axis:
         return level if self.places is None else self.places[self.levels.index(level)]
 
 
-def axes(summary: RunSummary) -> dict[str, Axis]:
+def axes(summary: RunSummary) -> dict[str, ParameterAxis]:
     """All parameters by name, in the order of the file."""
-    found: dict[str, dict[str, Scalar]] = {}
+    levels_by_name: dict[str, dict[str, Scalar]] = {}
     for cell in summary.cells:
         for name, level in cell.cell.parameters.items():
-            found.setdefault(name, {})[show_level(level)] = level
-    return {name: _axis(name, levels) for name, levels in found.items()}
+            levels_by_name.setdefault(name, {})[show_level(level)] = level
+    return {name: _axis(name, levels) for name, levels in levels_by_name.items()}
 
 
-def _axis(name: str, levels: Mapping[str, Scalar]) -> Axis:
+def _axis(name: str, levels: Mapping[str, Scalar]) -> ParameterAxis:
     quantities = _quantities(list(levels.values()))
     if quantities is None:
-        return Axis(name, tuple(levels), None, "1")
+        return ParameterAxis(name, tuple(levels), None, "1")
     ordered = sorted(zip(quantities, levels, strict=True))
-    return Axis(
+    return ParameterAxis(
         name,
         tuple(label for _, label in ordered),
         tuple(quantity.value for quantity, _ in ordered),
@@ -68,8 +68,8 @@ def _axis(name: str, levels: Mapping[str, Scalar]) -> Axis:
 
 def _quantities(levels: Sequence[Scalar]) -> list[Quantity] | None:
     """The levels as numbers of one unit, each another; None when they are not."""
-    found = [_quantity(level) for level in levels]
-    known = [quantity for quantity in found if quantity is not None]
+    quantities = [_quantity(level) for level in levels]
+    known = [quantity for quantity in quantities if quantity is not None]
     distinct = len({quantity.value for quantity in known}) == len(levels)
     return known if distinct and len({quantity.unit for quantity in known}) == 1 else None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.analysis.disturbed import AllTrials, all_trials
+from steelyard.analysis.disturbed_trials import AllTrials, summarise_all
 from steelyard.model.metric import Metric
 from steelyard.stats.outliers import Policy, screen
-from steelyard.stats.sample import checked, median
+from steelyard.stats.sample import check_values, median
 from steelyard.stats.summary import Summary, summarise
 from steelyard.store.reader import TrialRecord
 
@@ -81,17 +81,21 @@ def cell_metric(
     metric: Metric, trials: list[TrialRecord], pooled: list[TrialRecord], policy: Policy
 ) -> CellMetric:
     """The metric over all `trials` of a cell, of which those `pooled` count."""
-    found = _metric(metric, pooled, policy) if pooled else _unpooled(metric, trials, _why_nothing(trials))
+    figures = (
+        _summarise_pooled(metric, pooled, policy)
+        if pooled
+        else _describe_unpooled(metric, trials, _explain_missing(trials))
+    )
     bound = any(metric.name in trial.bounds for trial in trials)
-    return replace(found, with_disturbed=all_trials(metric, trials, policy), bound=bound)
+    return replace(figures, with_disturbed=summarise_all(metric, trials, policy), bound=bound)
 
 
-def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:
+def _summarise_pooled(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:
     having = [trial for trial in pooled if metric.name in trial.result.metrics]
     numbers = tuple(trial.number for trial in having)
     values = tuple(trial.result.metrics[metric.name] for trial in having)
     short = tuple(trial.short[metric.name] for trial in pooled if metric.name in trial.short)
-    reason = too_few(metric, short) if short else ""
+    reason = explain_too_few(metric, short) if short else ""
     if not values:
         reason = reason or f"no trial has a value of {metric.name}"
         return CellMetric(metric, (), (), None, reason, short=short)
@@ -103,7 +107,7 @@ def _metric(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMe
     return CellMetric(metric, numbers, values, summary, reason, short=short)
 
 
-def too_few(metric: Metric, short: Sequence[int]) -> str:
+def explain_too_few(metric: Metric, short: Sequence[int]) -> str:
     """Why trials with so many observations have no figure of a quantile."""
     low, high = min(short), max(short)
     had = f"{low}" if low == high else f"{low} to {high}"
@@ -111,17 +115,17 @@ def too_few(metric: Metric, short: Sequence[int]) -> str:
     return f"{metric.name} needs {metric.samples} samples; {trials} had {had}"
 
 
-def _unpooled(metric: Metric, trials: list[TrialRecord], reason: str) -> CellMetric:
+def _describe_unpooled(metric: Metric, trials: list[TrialRecord], reason: str) -> CellMetric:
     """A metric of a cell in which no trial counts; there may still be marked ones."""
-    found = [trial.result.metrics[metric.name] for trial in trials if metric.name in trial.result.metrics]
+    values = [trial.result.metrics[metric.name] for trial in trials if metric.name in trial.result.metrics]
     try:
-        middle = median(sorted(checked(found)))
+        middle = median(sorted(check_values(values)))
     except ValueError:
         middle = None
     return CellMetric(metric, (), (), None, reason, middle)
 
 
-def _why_nothing(trials: list[TrialRecord]) -> str:
+def _explain_missing(trials: list[TrialRecord]) -> str:
     """Why a cell has no poolable trial."""
     failed = sum(trial.result.status == "failed" for trial in trials)
     marked = len(trials) - failed

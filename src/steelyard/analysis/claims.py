@@ -15,7 +15,7 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SimulationClaim:
     """A `simulation` found that this `share`, 0 to 1, `of` so many cases held.
 
     `world` is the distribution of the repetitions, whose first word is its kind; `condition` is what was done
@@ -37,38 +37,38 @@ class Claim:
 
 
 @lru_cache(maxsize=1)
-def claims() -> tuple[Claim, ...]:
+def load_claims() -> tuple[SimulationClaim, ...]:
     """All that was measured."""
-    found = json.loads(FILE.read_text(encoding="utf-8"))
-    return tuple(Claim(**entry) for entry in found["claims"])
+    document = json.loads(FILE.read_text(encoding="utf-8"))
+    return tuple(SimulationClaim(**entry) for entry in document["claims"])
 
 
-def claims_of(simulation: str, kind: str = "") -> list[Claim]:
+def select_claims(simulation: str, kind: str = "") -> list[SimulationClaim]:
     """Those of a simulation, perhaps of one kind of distribution only. Raises LookupError without any."""
-    found = [one for one in claims() if one.simulation == simulation and kind in ("", one.kind)]
-    if not found:
+    matches = [one for one in load_claims() if one.simulation == simulation and kind in ("", one.kind)]
+    if not matches:
         raise LookupError(f"no simulation {simulation} of {kind or 'any'} distribution in {FILE.name}")
-    return found
+    return matches
 
 
-def span(found: Iterable[Claim]) -> str:
+def format_span(found: Iterable[SimulationClaim]) -> str:
     """`95.6 to 97.9 %`, from the lowest share to the highest."""
     ordered = sorted(one.share for one in found)
     shares = [f"{100 * one:.1f}".removesuffix(".0") for one in ordered]
     return " to ".join(dict.fromkeys((shares[0], shares[-1]))) + " %"
 
 
-def by_kind(found: Iterable[Claim]) -> str:
+def format_by_kind(found: Iterable[SimulationClaim]) -> str:
     """`95.7 to 97.0 % on normal, 95.9 to 97.9 % on lognormal data`."""
-    kinds: dict[str, list[Claim]] = {}
+    kinds: dict[str, list[SimulationClaim]] = {}
     for one in found:
         kinds.setdefault(one.kind, []).append(one)
-    parts = [f"{span(of)} on {kind}" for kind, of in kinds.items()]
+    parts = [f"{format_span(of)} on {kind}" for kind, of in kinds.items()]
     *most, last = parts
     return (f"{', '.join(most)} and {last}" if most else last) + " data"
 
 
-def source(found: Iterable[Claim]) -> str:
+def format_source(found: Iterable[SimulationClaim]) -> str:
     """`(coverage.median, simulated 2026-11-23)`, to stand behind what is claimed."""
     names = dict.fromkeys(f"{one.simulation}, simulated {one.date}" for one in found)
     return f"({'; '.join(names)})"

@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.analysis.importance import FEWEST_LEADING, matching, named, primary
-from steelyard.analysis.likeness import Difference, check_alike, differences
+from steelyard.analysis.comparability import Difference, check_alike, differences
+from steelyard.analysis.importance import FEWEST_LEADING, list_requested, select_metrics, select_primary
 from steelyard.analysis.samples import Samples
-from steelyard.analysis.sides import Gap, Pair, Which, check_agreement, common_metrics, match
+from steelyard.analysis.sides import Gap, Pair, Which, check_agreement, common_metrics, match_cells
 from steelyard.analysis.summary import CellSummary, summarise_run
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.comparison import Comparison
-from steelyard.stats.verdict import Judged, Verdict, verdicts
+from steelyard.stats.verdict import JudgedComparison, Verdict, judge_comparisons
 from steelyard.store.reader import RunRecord
 
 ALPHA = 0.05
@@ -39,7 +39,7 @@ class ComparedCell:
 
     cell: Cell
     metric: Metric
-    judged: Judged
+    judged: JudgedComparison
     detectable: float | None = None
     under: str = ""
 
@@ -50,7 +50,7 @@ class ComparedCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Valueless:
+class MissingValue:
     """A metric that has no value in a cell of one side: `which` side, and a reason why."""
 
     cell: Cell
@@ -76,7 +76,7 @@ class RunComparison:
     a: tuple[str, ...]
     b: tuple[str, ...]
     compared: tuple[ComparedCell, ...]
-    valueless: tuple[Valueless, ...]
+    valueless: tuple[MissingValue, ...]
     failing: tuple[CellSummary, ...]
     gaps: tuple[Gap, ...]
     left_out: tuple[str, ...]
@@ -99,8 +99,8 @@ class RunComparison:
 
     def worst(self) -> Verdict | None:
         """The worst verdict: worse, different, too few trials, no difference, better. None without any."""
-        found = {one.verdict for one in self.compared}
-        return next((verdict for verdict in _FROM_BAD_TO_GOOD if verdict in found), None)
+        verdict_set = {one.verdict for one in self.compared}
+        return next((verdict for verdict in _FROM_BAD_TO_GOOD if verdict in verdict_set), None)
 
     def having(self, verdict: Verdict) -> list[ComparedCell]:
         """The comparisons with this verdict."""
@@ -121,7 +121,7 @@ def compare_runs(
     count: ranks need no outlier policy. Where too few do, those of all trials count, as in tables; what would
     be better with disturbed trials and worse without, or the other way round, is undecided. Trials that
     failed count as worse than any value, unless `failures` leaves them out; those that say nothing of the
-    cell (`stats.holding.TOO_MUCH`) never count.
+    cell (`stats.condition.TOO_MUCH`) never count.
 
     All comparisons made here are one family under Holm's correction, so that the whole answer raises a
     false alarm in at most 5 % of comparisons of equal runs. A family has its price: 6 trials against 6 can
@@ -138,14 +138,16 @@ def compare_runs(
     check_alike([*a, *b], other, across=across)
     before, after = ([summarise_run(record) for record in side] for side in (a, b))
     shared = common_metrics([*before, *after])
-    pairs, gaps = match(before, after)
-    asked = [name for record in (*b, *a) for name in named(record.design)]
-    wanted = matching(shared.values(), metrics or ())
-    wanted = wanted or _affordable(primary(shared.values(), asked), pairs, len(set(asked) & set(shared)))
+    pairs, gaps = match_cells(before, after)
+    asked = [name for record in (*b, *a) for name in list_requested(record.design)]
+    wanted = select_metrics(shared.values(), metrics or ())
+    wanted = wanted or _limit_metrics(
+        select_primary(shared.values(), asked), pairs, len(set(asked) & set(shared))
+    )
     check_agreement([*before, *after], wanted)
-    found = compare_cells(pairs, wanted, failures=failures)
+    comparison = compare_cells(pairs, wanted, failures=failures)
     return replace(
-        found,
+        comparison,
         a=tuple(record.id for record in a),
         b=tuple(record.id for record in b),
         gaps=tuple(gaps),
@@ -156,12 +158,12 @@ def compare_runs(
 
 def compare_cells(pairs: Sequence[Pair], metrics: Sequence[Metric], *, failures: bool) -> RunComparison:
     """Compare these cells in these metrics as one family; whose they are, and what they lack, is not said."""
-    compared, missing = _compared(metrics, pairs, failures=failures)
+    compared, missing = _compare_pairs(metrics, pairs, failures=failures)
     failing = tuple(cell for pair in pairs for cell in pair.b if cell.failures)
     return RunComparison((), (), tuple(compared), tuple(missing), failing, (), (), ())
 
 
-def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Metric]:
+def _limit_metrics(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Metric]:
     """As many metrics as Holm can judge in all cells that have trials enough, and at least one.
 
     Several runs a side set no such bound, but each further metric makes all others harder to tell, so there
@@ -176,49 +178,51 @@ def _affordable(metrics: list[Metric], pairs: list[Pair], asked: int) -> list[Me
     return metrics[: max(1, int(ALPHA / max(smallest_p) / len(smallest_p)))]
 
 
-def _compared(
+def _compare_pairs(
     metrics: Sequence[Metric], pairs: Sequence[Pair], *, failures: bool
-) -> tuple[Iterator[ComparedCell], list[Valueless]]:
+) -> tuple[Iterator[ComparedCell], list[MissingValue]]:
     measured: list[Samples] = []
-    missing: list[Valueless] = []
+    missing: list[MissingValue] = []
     for metric in metrics:
         for pair in pairs:
             one = Samples.of(metric, pair, failures=failures)
             if which := one.empty_side:
-                missing.append(Valueless(pair.cell, metric, which, _why_nothing(metric, pair, which)))
+                missing.append(MissingValue(pair.cell, metric, which, _explain_missing(metric, pair, which)))
             else:
                 measured.append(one)
-    return _judged(measured), missing
+    return _judge_cells(measured), missing
 
 
-def _why_nothing(metric: Metric, pair: Pair, which: Which) -> str:
+def _explain_missing(metric: Metric, pair: Pair, which: Which) -> str:
     cells = pair.a if which == "a" else pair.b
     return "; ".join(dict.fromkeys(cell.metrics[metric.name].reason for cell in cells))
 
 
-def _judged(measured: Sequence[Samples]) -> Iterator[ComparedCell]:
+def _judge_cells(measured: Sequence[Samples]) -> Iterator[ComparedCell]:
     comparisons = [one.compare() for one in measured]
     tests = sum(comparison.enough for comparison in comparisons)
-    for one, judged in zip(measured, _settled(measured, comparisons), strict=True):
+    for one, judged in zip(measured, _settle_verdicts(measured, comparisons), strict=True):
         hidden = judged.verdict is Verdict.NO_DIFFERENCE
         detectable = one.smallest_change(judged.comparison, ALPHA / tests) if hidden else None
         yield ComparedCell(one.cell, one.metric, judged, detectable, one.under)
 
 
-def _settled(measured: Sequence[Samples], comparisons: Sequence[Comparison]) -> list[Judged]:
+def _settle_verdicts(
+    measured: Sequence[Samples], comparisons: Sequence[Comparison]
+) -> list[JudgedComparison]:
     """The verdicts; open where all trials say the opposite of those that count."""
-    alone = verdicts(comparisons, alpha=ALPHA)
+    alone = judge_comparisons(comparisons, alpha=ALPHA)
     if not any(one.everything for one in measured):
         return alone
     all_trials = [
-        one.everything.compare() if one.everything else found
-        for one, found in zip(measured, comparisons, strict=True)
+        one.everything.compare() if one.everything else comparison
+        for one, comparison in zip(measured, comparisons, strict=True)
     ]
-    with_disturbed = verdicts(all_trials, alpha=ALPHA)
-    return [_open(one, other) for one, other in zip(alone, with_disturbed, strict=True)]
+    with_disturbed = judge_comparisons(all_trials, alpha=ALPHA)
+    return [_reconcile(one, other) for one, other in zip(alone, with_disturbed, strict=True)]
 
 
-def _open(judged: Judged, other: Judged) -> Judged:
+def _reconcile(judged: JudgedComparison, other: JudgedComparison) -> JudgedComparison:
     if {judged.verdict, other.verdict} != {Verdict.BETTER, Verdict.WORSE}:
         return judged
     note = f"depends on disturbed trials: {judged.verdict} without them, {other.verdict} with them"

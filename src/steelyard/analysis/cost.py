@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.analysis.machines import HostFacts, hosts, hosts_of, machine_of
-from steelyard.analysis.series import chosen_metric
+from steelyard.analysis.series import choose_metric
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
@@ -28,7 +28,7 @@ class PriceTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CellCost:
     """A cell. `price` is that of an hour of all its hosts.
 
     `work` is what a unit of money buys: of a rate the work itself (1/s: a count, B/s: bytes), of a score its
@@ -49,7 +49,7 @@ class CostTable:
 
     metric: Metric
     prices: PriceTable
-    costs: tuple[Cost, ...]
+    costs: tuple[CellCost, ...]
     missing: tuple[str, ...]
 
     @property
@@ -83,7 +83,7 @@ def price_table(record: RunRecord) -> PriceTable | None:
     return PriceTable(known[0].currency, prices, "as the site gave them when the run began")
 
 
-def costly(metric: Metric) -> bool:
+def is_priceable(metric: Metric) -> bool:
     """Whether a metric is work or a rate of it: higher is better, and it is no quantile and no percentage."""
     return metric.better == "higher" and metric.quantile is None and (metric.is_rate or metric.unit == "1")
 
@@ -95,41 +95,47 @@ def costs(record: RunRecord, summary: RunSummary, *, metric: str | None = None) 
         raise UsageError(
             "no prices are known", hint="give the experiment `prices: {currency: …, per_hour: {TYPE: …}}`"
         )
-    found = chosen_metric(summary, metric, costly)
-    if found is None or not costly(found):
+    target = choose_metric(summary, metric, is_priceable)
+    if target is None or not is_priceable(target):
         raise UsageError(f"'{metric or 'no metric'}' cannot be priced: that takes a rate or a score")
     known = hosts(record)
-    costed = [_cost(cell, found, prices, known) for cell in summary.cells]
-    return CostTable(found, prices, tuple(one for one in costed if one), _missing(summary, prices, known))
+    costed = [_cost(cell, target, prices, known) for cell in summary.cells]
+    return CostTable(
+        target, prices, tuple(one for one in costed if one), _find_unpriced(summary, prices, known)
+    )
 
 
 def _cost(
     cell: CellSummary, metric: Metric, prices: PriceTable, known: Mapping[str, HostFacts]
-) -> Cost | None:
+) -> CellCost | None:
     values = cell.metrics[metric.name].values
-    price = _price(cell, prices, known)
+    price = _cell_price(cell, prices, known)
     if not values or price is None or min(values) <= 0:
         return None
     seconds = HOUR if metric.is_rate else 1.0
     work = [value * seconds / price for value in values]
     machine = machine_of(cell, known) or ""
     unit_prices = summarise([1 / one for one in work])
-    return Cost(cell.cell, machine, price, summarise(values), summarise(work), unit_prices)
+    return CellCost(cell.cell, machine, price, summarise(values), summarise(work), unit_prices)
 
 
-def _price(cell: CellSummary, prices: PriceTable, known: Mapping[str, HostFacts]) -> float | None:
+def _cell_price(cell: CellSummary, prices: PriceTable, known: Mapping[str, HostFacts]) -> float | None:
     """What an hour of all hosts of a cell costs; None when the price of any is not known."""
-    found = [_price_of(known.get(name, HostFacts(name)), prices) for name in hosts_of(cell, known) or ()]
-    there = [price for price in found if price is not None]
-    return sum(there) if there and len(there) == len(found) else None
+    host_prices = [
+        _host_price(known.get(name, HostFacts(name)), prices) for name in hosts_of(cell, known) or ()
+    ]
+    there = [price for price in host_prices if price is not None]
+    return sum(there) if there and len(there) == len(host_prices) else None
 
 
-def _price_of(host: HostFacts, prices: PriceTable) -> float | None:
-    found = (prices.per_hour.get(name) for name in (host.type, host.name) if name)
-    return next((price for price in found if price is not None), None)
+def _host_price(host: HostFacts, prices: PriceTable) -> float | None:
+    candidates = (prices.per_hour.get(name) for name in (host.type, host.name) if name)
+    return next((price for price in candidates if price is not None), None)
 
 
-def _missing(summary: RunSummary, prices: PriceTable, known: Mapping[str, HostFacts]) -> tuple[str, ...]:
+def _find_unpriced(
+    summary: RunSummary, prices: PriceTable, known: Mapping[str, HostFacts]
+) -> tuple[str, ...]:
     names = dict.fromkeys(name for cell in summary.cells for name in hosts_of(cell, known) or ())
-    found = [known.get(name, HostFacts(name)) for name in names]
-    return tuple(dict.fromkeys(host.machine for host in found if _price_of(host, prices) is None))
+    facts = [known.get(name, HostFacts(name)) for name in names]
+    return tuple(dict.fromkeys(host.machine for host in facts if _host_price(host, prices) is None))

@@ -9,7 +9,7 @@ from steelyard.errors import StoreError
 
 
 @contextmanager
-def readable(run: str) -> Iterator[None]:
+def guard_record(run: str) -> Iterator[None]:
     """Turn what odd content makes Python raise into a StoreError that names the run."""
     try:
         yield

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from steelyard.analysis.damage import readable
+from steelyard.analysis.damage import guard_record
 from steelyard.analysis.machines import hosts
 from steelyard.analysis.setters import (
     basis,
     copies_setter,
-    fills_its_cores,
+    has_copy_per_core,
     hosts_setter,
     is_failure_rate,
     machine_setter,
@@ -38,14 +38,14 @@ MOST_EACH = 24
 Asked = Mapping[str, Any]
 
 
-class Derived(NamedTuple):
+class DerivedResults(NamedTuple):
     """`notes` say what was asked for and could not be derived, and why."""
 
     findings: Findings
     notes: tuple[str, ...]
 
 
-def derive(record: RunRecord, summary: RunSummary) -> Derived:
+def derive(record: RunRecord, summary: RunSummary) -> DerivedResults:
     """Derive what the experiment's `derive` asks for, in its order; without it, what the data support.
 
     The limit that `find` searched for comes first in any case.
@@ -53,9 +53,9 @@ def derive(record: RunRecord, summary: RunSummary) -> Derived:
     What cannot be derived is a note and never an error: the run's own figures are worth showing all the
     same. Raises StoreError when the record is damaged.
     """
-    with readable(record.id):
+    with guard_record(record.id):
         wanted = record.design.get("derive")
-        entries = [_entry(one) for one in wanted] if wanted else _supported(record, summary)
+        entries = [_parse_entry(one) for one in wanted] if wanted else _find_supported(record, summary)
         findings: list[Finding] = list(_limits(record, summary))
         notes: list[str] = []
         for name, asked in entries:
@@ -70,20 +70,20 @@ def derive(record: RunRecord, summary: RunSummary) -> Derived:
             findings += made[:MOST_EACH]
             if len(made) > MOST_EACH:
                 notes.append(f"{title}: all but the first {MOST_EACH} of {len(made)} tables")
-        return Derived(tuple(findings), tuple(notes))
+        return DerivedResults(tuple(findings), tuple(notes))
 
 
-def _entry(entry: Mapping[str, Any]) -> tuple[str, Asked]:
+def _parse_entry(entry: Mapping[str, Any]) -> tuple[str, Asked]:
     """The one thing that an entry of `derive` asks for, and its settings."""
     return next((name, settings) for name, settings in entry.items() if settings is not None)
 
 
-def _supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, Asked]]:
+def _find_supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, Asked]]:
     """What the data support by themselves. A knee is not among it: its tolerance is for people to say."""
     if len(summary.cells) > MANY:
         return []
-    found = {
-        "efficiency_loss": copies_setter(summary) is not None and fills_its_cores(record, summary),
+    checks = {
+        "efficiency_loss": copies_setter(summary) is not None and has_copy_per_core(record, summary),
         "speedup": hosts_setter(summary) is not None,
         "cost": bool(record.design.get("prices")) or any(host.price for host in hosts(record).values()),
         "ranking": machine_setter(summary, hosts(record)) is not None,
@@ -93,7 +93,7 @@ def _supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, Asked]
             for name, value in trial.result.metrics.items()
         ),
     }
-    return [(name, {}) for name, there in found.items() if there]
+    return [(name, {}) for name, there in checks.items() if there]
 
 
 def _limits(record: RunRecord, summary: RunSummary) -> Findings:

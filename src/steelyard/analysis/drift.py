@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
-from steelyard.stats.autocorrelation import SMALLEST_SAMPLE, Alarm, alarms
+from steelyard.stats.autocorrelation import SMALLEST_SAMPLE, Alarm, find_alarms
 from steelyard.units import show
 
 MOST_VALUES = 400
@@ -40,22 +40,22 @@ class Drift:
         return f"the figures {moved} over the run, which makes intervals too narrow"
 
 
-def drifts(summary: RunSummary, metrics: Sequence[Metric]) -> tuple[Drift, ...]:
+def detect_drifts(summary: RunSummary, metrics: Sequence[Metric]) -> tuple[Drift, ...]:
     """What drifts in these metrics; asked all at once, so that a steady run raises any alarm in 5 % of cases.
 
     Cells with fewer than 6 values are asked only together with the others.
     """
     asked = [one for metric in metrics for one in _series(summary, metric)]
-    found = alarms([values for _, _, values in asked])
+    results = find_alarms([values for _, _, values in asked])
     return tuple(
         Drift(metric, cell, alarm)
-        for (metric, cell, _), alarm in zip(asked, found, strict=True)
+        for (metric, cell, _), alarm in zip(asked, results, strict=True)
         if alarm is not None
     )
 
 
 def _series(summary: RunSummary, metric: Metric) -> Iterator[tuple[Metric, Cell | None, Sequence[float]]]:
-    if len(summary.cells) > 1 and (values := together(summary, metric)):
+    if len(summary.cells) > 1 and (values := relative_values(summary, metric)):
         yield metric, None, values
     for cell in summary.cells:
         one = cell.metrics.get(metric.name)
@@ -63,23 +63,23 @@ def _series(summary: RunSummary, metric: Metric) -> Iterator[tuple[Metric, Cell 
             yield metric, cell.cell, one.values
 
 
-def together(summary: RunSummary, metric: Metric) -> list[float]:
+def relative_values(summary: RunSummary, metric: Metric) -> list[float]:
     """The trials of all cells in the order of measurement, as shares of the medians of their cells.
 
     So cells of different size can follow one another. Cells with one value, or a median that is not above
     zero, stay out.
     """
-    found = [cell.metrics[metric.name] for cell in summary.cells if metric.name in cell.metrics]
+    columns = [cell.metrics[metric.name] for cell in summary.cells if metric.name in cell.metrics]
     shares = [
         (number, value / one.summary.median)
-        for one in found
+        for one in columns
         if one.summary and one.summary.n_total > 1 and one.summary.median > 0
         for number, value in zip(one.trials, one.values, strict=True)
     ]
-    return _thinned([share for _, share in sorted(shares)])
+    return _thin([share for _, share in sorted(shares)])
 
 
-def _thinned(values: list[float]) -> list[float]:
+def _thin(values: list[float]) -> list[float]:
     size = math.ceil(len(values) / MOST_VALUES) or 1
     groups = [values[start : start + size] for start in range(0, len(values), size)]
     return [math.fsum(group) / len(group) for group in groups]

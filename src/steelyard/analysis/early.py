@@ -9,7 +9,7 @@ from steelyard.stats.stopping import relative_half_width
 from steelyard.units import Share
 
 
-def stopped_early(repeat: Mapping[str, Any], trials: int, values: Sequence[float]) -> bool:
+def has_stopped_early(repeat: Mapping[str, Any], trials: int, values: Sequence[float]) -> bool:
     """Whether a cell has fewer trials than it might, because the `values` of the rule's metric were precise.
 
     `repeat` is that of the run's design. The rule decides by a stricter interval than this, and did not in

@@ -51,39 +51,39 @@ def failure_rates(summary: RunSummary) -> tuple[FailureTable, ...]:
         FailureTable(name, tuple(one for cell in summary.cells if (one := _failures(cell, name))))
         for name in names
     )
-    found = tuple(table for table in tables if table.rows)
-    if not found:
+    failure_tables = tuple(table for table in tables if table.rows)
+    if not failure_tables:
         raise UsageError(f"no trial that counts has the metric '{FAILURE_RATE}'")
-    return found
+    return failure_tables
 
 
 def _failures(cell: CellSummary, name: str) -> Failures | None:
     trials = [trial for trial in cell.trials if trial.result.poolable and name in trial.result.metrics]
     if not trials:
         return None
-    counts = [_count(trial, name) for trial in trials]
+    counts = [_count_failed(trial, name) for trial in trials]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
         mean = sum(trial.result.metrics[name] for trial in trials) / len(trials)
         share = Estimate(mean, None, "no interval: the record does not say how many attempts there were")
         return Failures(cell.cell, len(trials), None, None, share, cell.failures)
-    failed, attempts = sum(known), sum(map(_attempts, trials))
+    failed, attempts = sum(known), sum(map(_count_attempts, trials))
     interval = clopper_pearson(failed, attempts)
     return Failures(
         cell.cell, len(trials), failed, attempts, Estimate(failed / attempts, interval), cell.failures
     )
 
 
-def _count(trial: TrialRecord, name: str) -> int | None:
+def _count_failed(trial: TrialRecord, name: str) -> int | None:
     """How many attempts failed; None where their number does not fit the rate."""
-    attempts = _attempts(trial)
+    attempts = _count_attempts(trial)
     count = trial.result.metrics[name] * attempts
     whole = round(count)
     return whole if abs(count - whole) <= _SLACK and 0 <= whole <= attempts else None
 
 
-def _attempts(trial: TrialRecord) -> int:
+def _count_attempts(trial: TrialRecord) -> int:
     """The attempts of all copies together; facts stand by copy where there were several."""
     groups = [trial.facts, *(facts for facts in trial.facts.values() if isinstance(facts, Mapping))]
-    found = {facts["attempts"] for facts in groups if isinstance(facts.get("attempts"), int)}
-    return trial.result.copies * (found.pop() if len(found) == 1 else 1)
+    counts = {facts["attempts"] for facts in groups if isinstance(facts.get("attempts"), int)}
+    return trial.result.copies * (counts.pop() if len(counts) == 1 else 1)

@@ -15,11 +15,11 @@ from steelyard.analysis.sides import Gap
 from steelyard.analysis.summary import CellSummary
 from steelyard.model.trial import Cell
 from steelyard.stats.comparison import Comparison
-from steelyard.stats.sample import percent
+from steelyard.stats.sample import format_percent
 from steelyard.stats.verdict import Verdict
 
 
-class Kind(StrEnum):
+class ObjectionKind(StrEnum):
     """`WORSE` and `UNDECIDED` can never be allowed; the others are words of `--allow`."""
 
     WORSE = "worse"
@@ -29,14 +29,14 @@ class Kind(StrEnum):
     FEW = "few"
 
 
-ALLOWABLE = (Kind.FAILED, Kind.MISSING, Kind.FEW)
+ALLOWABLE = (ObjectionKind.FAILED, ObjectionKind.MISSING, ObjectionKind.FEW)
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
     """Why a gate does not pass, in one cell. `reason` is a sentence without its end, of a `metric` if any."""
 
-    kind: Kind
+    kind: ObjectionKind
     cell: Cell
     reason: str
     metric: str = ""
@@ -51,7 +51,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class GatedComparison:
     """A comparison and what its gate says of it, which is nothing where there is no gate."""
 
     comparison: RunComparison
@@ -62,7 +62,7 @@ class Gated:
         """What is not allowed."""
         if self.gate is None:
             return ()
-        return objections(self.comparison, self.gate.allowed, margin=self.gate.margin)
+        return find_objections(self.comparison, self.gate.allowed, margin=self.gate.margin)
 
     @property
     def passes(self) -> bool:
@@ -70,7 +70,7 @@ class Gated:
         return self.gate is None or bool(self.comparison.compared and not self.objections)
 
 
-def objections(
+def find_objections(
     comparison: RunComparison, allowed: Container[str] = (), *, margin: float | None = None
 ) -> tuple[Objection, ...]:
     """All that are not allowed: what the figures say first, then what gives no answer, by cells.
@@ -79,47 +79,47 @@ def objections(
     worse side, or on both where neither is better; where it does not, it is worse if the test says so, and
     undecided otherwise. All cells must pass, so no correction for their number is needed.
     """
-    found = (*_judged(comparison.compared, margin), *_gaps(comparison))
-    return tuple(one for one in found if one.kind not in ALLOWABLE or one.kind not in allowed)
+    candidates = (*_judge_cells(comparison.compared, margin), *_list_gaps(comparison))
+    return tuple(one for one in candidates if one.kind not in ALLOWABLE or one.kind not in allowed)
 
 
-def _judged(compared: Iterable[ComparedCell], margin: float | None) -> Iterator[Objection]:
+def _judge_cells(compared: Iterable[ComparedCell], margin: float | None) -> Iterator[Objection]:
     """Worse and undecided ones before those of which too few trials say nothing."""
     few = []
     for one in compared:
-        kind = _kind(one, margin)
-        if kind is Kind.FEW:
+        kind = _classify(one, margin)
+        if kind is ObjectionKind.FEW:
             few.append(one)
         elif kind:
-            reason = f"{one.metric.name}: {_why(one, kind, margin)}"
+            reason = f"{one.metric.name}: {_explain(one, kind, margin)}"
             yield Objection(kind, one.cell, reason, one.metric.name)
     for one in few:
-        yield Objection(Kind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}", one.metric.name)
+        yield Objection(ObjectionKind.FEW, one.cell, f"{one.metric.name}: {one.judged.note}", one.metric.name)
 
 
-def _kind(one: ComparedCell, margin: float | None) -> Kind | None:
+def _classify(one: ComparedCell, margin: float | None) -> ObjectionKind | None:
     """What to object to a comparison; None where it passes, or all trials failed, which is said already."""
     if one.judged.comparison.median_b is None:
         return None
     if one.verdict is Verdict.TOO_FEW:
-        return Kind.FEW
+        return ObjectionKind.FEW
     if one.verdict is Verdict.UNDECIDED:
-        return Kind.UNDECIDED
+        return ObjectionKind.UNDECIDED
     if margin is None:
-        return Kind.WORSE if one.verdict is Verdict.WORSE else None
-    if stays_within(one.judged.comparison, margin):
+        return ObjectionKind.WORSE if one.verdict is Verdict.WORSE else None
+    if is_within_margin(one.judged.comparison, margin):
         return None
-    return Kind.WORSE if one.verdict is Verdict.WORSE else Kind.UNDECIDED
+    return ObjectionKind.WORSE if one.verdict is Verdict.WORSE else ObjectionKind.UNDECIDED
 
 
-def _why(one: ComparedCell, kind: Kind, margin: float | None) -> str:
-    if kind is Kind.WORSE or margin is None or one.verdict is Verdict.UNDECIDED:
+def _explain(one: ComparedCell, kind: ObjectionKind, margin: float | None) -> str:
+    if kind is ObjectionKind.WORSE or margin is None or one.verdict is Verdict.UNDECIDED:
         return "; ".join(filter(None, (one.judged.note, one.under)))
     note = one.judged.note or one.judged.comparison.ratio_reason
-    return f"the change may exceed the margin of {percent(margin)}: {note}"
+    return f"the change may exceed the margin of {format_percent(margin)}: {note}"
 
 
-def stays_within(found: Comparison, margin: float) -> bool:
+def is_within_margin(found: Comparison, margin: float) -> bool:
     """Whether the interval of the ratio reaches no further into the worse than `margin` (0.05 is 5 %).
 
     Failures that made it worse are in no interval, so where more trials failed than before it never does.
@@ -131,22 +131,26 @@ def stays_within(found: Comparison, margin: float) -> bool:
     return {"lower": rises, "higher": falls, "none": rises and falls}[found.better]
 
 
-def _gaps(comparison: RunComparison) -> Iterator[Objection]:
+def _list_gaps(comparison: RunComparison) -> Iterator[Objection]:
     of_levels = f"no cell with {' '.join(comparison.a)} is like it" if comparison.parameter else ""
-    yield from (Objection(Kind.MISSING, gap.cell, of_levels or _missing(gap)) for gap in comparison.gaps)
-    yield from (Objection(Kind.FAILED, cell.cell, _failed(cell)) for cell in comparison.failing)
+    yield from (
+        Objection(ObjectionKind.MISSING, gap.cell, of_levels or _describe_gap(gap)) for gap in comparison.gaps
+    )
+    yield from (
+        Objection(ObjectionKind.FAILED, cell.cell, _describe_failures(cell)) for cell in comparison.failing
+    )
     crashed = {cell.cell.key for cell in comparison.failing if cell.failures == len(cell.trials)}
     for one in comparison.valueless:
         if one.which == "a" or one.cell.key not in crashed:  # why it has none is said already
-            yield Objection(Kind.MISSING, one.cell, str(one))
+            yield Objection(ObjectionKind.MISSING, one.cell, str(one))
 
 
-def _missing(gap: Gap) -> str:
+def _describe_gap(gap: Gap) -> str:
     if gap.whole:
         return f"only {'b' if gap.which == 'a' else 'a'} has it"
     return f"{' and '.join(gap.runs)} of {gap.which} {'has' if len(gap.runs) == 1 else 'have'} it not"
 
 
-def _failed(cell: CellSummary) -> str:
+def _describe_failures(cell: CellSummary) -> str:
     reasons = "; ".join(f"{tally.what}: {', '.join(tally.reasons[:2])}" for tally in cell.failed)
     return f"{cell.failures} of {len(cell.trials)} trials failed in b: {reasons}"

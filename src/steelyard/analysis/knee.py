@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steelyard.analysis.series import Series, chosen_metric, needed_series, parameter_axis
+from steelyard.analysis.series import Series, choose_metric, parameter_axis, require_series
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
@@ -84,14 +84,14 @@ def knee_study(
     summary: RunSummary, *, parameter: str, metric: str | None = None, tolerance: float = TOLERANCE
 ) -> KneeStudy:
     """Look for the knee of a parameter. Raises UnknownName, and UsageError when it cannot have one."""
-    found = chosen_metric(summary, metric, lambda one: one.better != "none")
-    if found is None or found.better == "none":
+    target = choose_metric(summary, metric, lambda one: one.better != "none")
+    if target is None or target.better == "none":
         raise UsageError(f"no direction of '{metric or 'any metric'}' is better, so it can have no knee")
     axis = parameter_axis(summary, parameter)
     if axis.places is None:
         raise UsageError(f"the levels of '{parameter}' are no numbers, so it can have no knee")
-    curves = tuple(_curve(one, found, tolerance) for one in needed_series(summary, parameter))
-    return KneeStudy(parameter, found, tolerance, curves)
+    curves = tuple(_curve(one, target, tolerance) for one in require_series(summary, parameter))
+    return KneeStudy(parameter, target, tolerance, curves)
 
 
 def _curve(one: Series, metric: Metric, tolerance: float) -> KneeCurve:
@@ -108,10 +108,10 @@ def _curve(one: Series, metric: Metric, tolerance: float) -> KneeCurve:
         return KneeCurve(one.label, levels, None, "a figure is not above zero, and gains are ratios")
     if metric.better == "none":
         return KneeCurve(one.label, levels, None, "no direction is better")
-    found = knee(samples, better=metric.better, tolerance=tolerance)
-    return KneeCurve(one.label, levels, found, "" if found else _too_few(one, levels, samples))
+    result = knee(samples, better=metric.better, tolerance=tolerance)
+    return KneeCurve(one.label, levels, result, "" if result else _explain_too_few(one, levels, samples))
 
 
-def _too_few(one: Series, levels: tuple[Level, ...], samples: list[tuple[float, ...]]) -> str:
+def _explain_too_few(one: Series, levels: tuple[Level, ...], samples: list[tuple[float, ...]]) -> str:
     n, level = min(zip(map(len, samples), levels, strict=True), key=lambda pair: pair[0])
     return f"{one.axis.name}={level.text} has n={n}, and at least 6 are needed"

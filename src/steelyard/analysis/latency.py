@@ -20,23 +20,23 @@ MOST_IN_A_BIN = 2**48
 FIRST_SHARES = (0.01, 0.05, 0.1, 0.25)
 
 
-class Point(NamedTuple):
+class PercentilePoint(NamedTuple):
     """`share` of the observations (0 … 1) took at most `value`, in the metric's unit."""
 
     share: float
     value: float
 
 
-class Merged(NamedTuple):
+class CellHistograms(NamedTuple):
     """Histograms by metric over a cell's poolable trials; `damaged` are trials that could not be read."""
 
     histograms: Mapping[str, Histogram]
     damaged: tuple[int, ...]
 
 
-def merged(record: RunRecord, cell: CellSummary) -> Merged:
+def merge_histograms(record: RunRecord, cell: CellSummary) -> CellHistograms:
     """Merge what a cell's poolable trials recorded. Reads one file per trial, raises nothing."""
-    found: dict[str, Counter[float]] = {}
+    counters: dict[str, Counter[float]] = {}
     damaged = []
     for trial in cell.trials:
         if not trial.result.poolable:
@@ -50,9 +50,11 @@ def merged(record: RunRecord, cell: CellSummary) -> Merged:
             damaged.append(trial.number)
             continue
         for name, bins in histograms.items():
-            found.setdefault(name, Counter()).update(bins)
-    whole = {name: Histogram.of(total) for name, total in found.items()}
-    return Merged({name: histogram for name, histogram in whole.items() if histogram.count}, tuple(damaged))
+            counters.setdefault(name, Counter()).update(bins)
+    whole = {name: Histogram.of(total) for name, total in counters.items()}
+    return CellHistograms(
+        {name: histogram for name, histogram in whole.items() if histogram.count}, tuple(damaged)
+    )
 
 
 def _is_sound(bins: Mapping[float, int]) -> bool:
@@ -60,7 +62,7 @@ def _is_sound(bins: Mapping[float, int]) -> bool:
     return math.isfinite(math.fsum(bins)) and all(0 <= count <= MOST_IN_A_BIN for count in bins.values())
 
 
-def percentile_curve(histogram: Histogram) -> list[Point]:
+def percentile_curve(histogram: Histogram) -> list[PercentilePoint]:
     """The curve from the fastest observation to the tail, where it is evenly spread in 1 / (1 - share).
 
     It ends at the share that one observation stands for, because beyond it there is nothing, and at most
@@ -72,7 +74,10 @@ def percentile_curve(histogram: Histogram) -> list[Point]:
     steps = math.floor(-math.log10(least) * POINTS_PER_DECADE)
     rests = [10 ** (-step / POINTS_PER_DECADE) for step in range(steps + 1)] + [least]
     shares = sorted({*FIRST_SHARES, *(1 - rest for rest in rests)})
-    return [Point(share, value) for share, value in zip(shares, _quantiles(histogram, shares), strict=True)]
+    return [
+        PercentilePoint(share, value)
+        for share, value in zip(shares, _quantiles(histogram, shares), strict=True)
+    ]
 
 
 def _quantiles(histogram: Histogram, shares: list[float]) -> list[float]:

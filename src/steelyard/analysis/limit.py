@@ -7,21 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from steelyard.analysis.requirements import Verdict
+from steelyard.analysis.requirements import RequirementVerdict
 from steelyard.analysis.summary import CellSummary, RunSummary
-from steelyard.model.find import Bounds, Search, Sought, Walk, searches
+from steelyard.model.find import Search, SearchBounds, SearchGoal, Walk, searches
 from steelyard.model.method import Repeat
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell, Result, show_level
-from steelyard.stats.holding import Holding, Rule, holding
+from steelyard.stats.condition import LevelVerdict, SearchRule, judge_level
 from steelyard.store.reader import RunRecord
 
 Kind = Literal["bracket", "none", "all", "unfinished"]
-_VERDICTS = {True: Verdict.MET, False: Verdict.NOT_MET, None: Verdict.UNDECIDED}
+_VERDICTS = {
+    True: RequirementVerdict.MET,
+    False: RequirementVerdict.NOT_MET,
+    None: RequirementVerdict.UNDECIDED,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ProbedLevel:
     """A level that was probed; `text` as it stands in the cell, `place` as a number.
 
     `n` repetitions count, `failed` of them as failures; `left_out` say nothing of the level. `value` and the
@@ -31,7 +35,7 @@ class Probed:
     cell: Cell
     text: str
     place: float
-    verdict: Verdict
+    verdict: RequirementVerdict
     n: int
     failed: int
     left_out: int
@@ -52,10 +56,10 @@ class Limit:
 
     label: str
     kind: Kind
-    levels: tuple[Probed, ...]
-    holds: Probed | None
-    fails: Probed | None
-    surely: Probed | None
+    levels: tuple[ProbedLevel, ...]
+    holds: ProbedLevel | None
+    fails: ProbedLevel | None
+    surely: ProbedLevel | None
     oddities: tuple[str, ...]
 
 
@@ -91,7 +95,7 @@ class LimitStudy:
             case "all":
                 return f"{'>=' if up else '<='} {_text(limit.holds)}, a bound of the search, where it holds"
             case "none":
-                return f"none: at {_text(limit.fails)} it {_failing(limit.fails)}"
+                return f"none: at {_text(limit.fails)} it {_describe_failing(limit.fails)}"
             case "unfinished":
                 so_far = f"it holds at {_text(limit.holds)}" if limit.holds else "no level is known to hold"
                 return f"not found yet: {so_far}"
@@ -100,7 +104,7 @@ class LimitStudy:
     def _bracket(self, limit: Limit) -> str:
         """Its far end is the nearest level at which the condition surely does not hold."""
         holds, fails, surely = map(_text, (limit.holds, limit.fails, limit.surely))
-        open_ = f"; {fails} is undecided, which counts as not met" if _undecided(limit.fails) else ""
+        open_ = f"; {fails} is undecided, which counts as not met" if _is_undecided(limit.fails) else ""
         if limit.surely is None:
             return f"{holds} holds{open_}; no level was surely beyond the limit"
         return f"between {holds}, which holds, and {surely}, which does not{open_}"
@@ -108,11 +112,11 @@ class LimitStudy:
 
 def limit_study(record: RunRecord, summary: RunSummary) -> LimitStudy:
     """What a run with `find` has found. It must have one. Raises KeyError for a damaged record."""
-    sought = Sought.read(record.design["find"])
-    rule = Rule(sought.requirement, Repeat.model_validate(record.design["repeat"]))
+    sought = SearchGoal.read(record.design["find"])
+    rule = SearchRule(sought.requirement, Repeat.model_validate(record.design["repeat"]))
     cells = {cell.cell.key: cell for cell in summary.cells}
-    found = searches(sought, [cell.cell for cell in summary.cells])
-    varying = _varying(found, sought.parameter)
+    all_searches = searches(sought, [cell.cell for cell in summary.cells])
+    varying = _find_varying(all_searches, sought.parameter)
     return LimitStudy(
         sought.parameter,
         sought.bounds.goal,
@@ -123,32 +127,34 @@ def limit_study(record: RunRecord, summary: RunSummary) -> LimitStudy:
         sought.bounds.high,
         sought.bounds.within,
         (rule.repeat.at_least, rule.repeat.at_most),
-        tuple(_limit(search, rule, cells, varying) for search in found),
+        tuple(_limit(search, rule, cells, varying) for search in all_searches),
     )
 
 
-def _limit(search: Search, rule: Rule, cells: dict[str, CellSummary], varying: Sequence[str]) -> Limit:
-    def met(at: Cell) -> bool | None:
+def _limit(search: Search, rule: SearchRule, cells: dict[str, CellSummary], varying: Sequence[str]) -> Limit:
+    def is_met(at: Cell) -> bool | None:
         cell = cells.get(at.key)
         return rule.met(_results(cell)) if cell else None
 
-    def others(cell: Cell) -> Cell:
+    def move_to_low(cell: Cell) -> Cell:
         return Search(search.parameter, search.bounds, cell).at(search.bounds.low)
 
-    walk = search.walk(met)
-    own = [cell for cell in cells.values() if others(cell.cell).key == search.first.key]
-    probed = [_probed(search, cell, holding(rule.requirement, _results(cell))) for cell in own]
+    walk = search.walk(is_met)
+    own = [cell for cell in cells.values() if move_to_low(cell.cell).key == search.first.key]
+    probed = [_build_level(search, cell, judge_level(rule.requirement, _results(cell))) for cell in own]
     levels = tuple(sorted(probed, key=lambda one: one.place))
     by_place = {one.place: one for one in levels}
     up = search.bounds.goal == "maximize"
     ends = (walk.below, walk.above) if up else (walk.above, walk.below)
     holds, fails = (None if end is None else by_place[float(end)] for end in ends)
     label = " ".join(f"{name}={show_level(search.first.parameters[name])}" for name in varying)
-    surely = _surely(levels, holds, up=up)
-    return Limit(label, _kind(search.bounds, walk), levels, holds, fails, surely, _oddities(levels, up=up))
+    surely = _find_sure_failure(levels, holds, up=up)
+    return Limit(
+        label, _kind(search.bounds, walk), levels, holds, fails, surely, _find_oddities(levels, up=up)
+    )
 
 
-def _kind(bounds: Bounds, walk: Walk) -> Kind:
+def _kind(bounds: SearchBounds, walk: Walk) -> Kind:
     if walk.current is not None or not walk.settled:
         return "unfinished"
     if walk.below is not None and walk.above is not None:
@@ -156,10 +162,10 @@ def _kind(bounds: Bounds, walk: Walk) -> Kind:
     return "all" if (walk.above is None) == (bounds.goal == "maximize") else "none"
 
 
-def _probed(search: Search, cell: CellSummary, found: Holding) -> Probed:
+def _build_level(search: Search, cell: CellSummary, found: LevelVerdict) -> ProbedLevel:
     level = cell.cell.parameters[search.parameter]
     interval = found.interval
-    return Probed(
+    return ProbedLevel(
         cell.cell,
         show_level(level),
         float(str(level)),
@@ -167,9 +173,9 @@ def _probed(search: Search, cell: CellSummary, found: Holding) -> Probed:
         found.n,
         found.failed,
         found.left_out,
-        _finite(found.value),
-        _finite(interval.low) if interval else None,
-        _finite(interval.high) if interval else None,
+        _finite_or_none(found.value),
+        _finite_or_none(interval.low) if interval else None,
+        _finite_or_none(interval.high) if interval else None,
         interval.confidence if interval else None,
     )
 
@@ -178,47 +184,49 @@ def _results(cell: CellSummary) -> list[Result]:
     return [trial.result for trial in cell.trials]
 
 
-def _finite(value: float | None) -> float | None:
+def _finite_or_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _surely(levels: Sequence[Probed], holds: Probed | None, *, up: bool) -> Probed | None:
+def _find_sure_failure(
+    levels: Sequence[ProbedLevel], holds: ProbedLevel | None, *, up: bool
+) -> ProbedLevel | None:
     """The level nearest to the limit at which the condition surely does not hold."""
     beyond = [
         one
         for one in (levels if up else reversed(levels))
-        if one.verdict is Verdict.NOT_MET and (holds is None or (one.place > holds.place) == up)
+        if one.verdict is RequirementVerdict.NOT_MET and (holds is None or (one.place > holds.place) == up)
     ]
     return beyond[0] if beyond else None
 
 
-def _oddities(levels: Sequence[Probed], *, up: bool) -> tuple[str, ...]:
+def _find_oddities(levels: Sequence[ProbedLevel], *, up: bool) -> tuple[str, ...]:
     """Levels that hold beyond one that surely does not: the condition was taken to change its mind once."""
     ordered = levels if up else levels[::-1]
-    found = []
+    oddities = []
     for at, one in enumerate(ordered):
-        before = [other for other in ordered[:at] if other.verdict is Verdict.NOT_MET]
-        if one.verdict is Verdict.MET and before:
-            found.append(
+        before = [other for other in ordered[:at] if other.verdict is RequirementVerdict.NOT_MET]
+        if one.verdict is RequirementVerdict.MET and before:
+            oddities.append(
                 f"not monotonic: it holds at {one.text} although it does not at {before[-1].text}; either the"
                 " condition has no single limit, or the system changed in between"
             )
-    return tuple(found)
+    return tuple(oddities)
 
 
-def _varying(found: Sequence[Search], searched: str) -> list[str]:
+def _find_varying(found: Sequence[Search], searched: str) -> list[str]:
     names = found[0].first.parameters if found else {}
     levels = {name: {show_level(one.first.parameters[name]) for one in found} for name in names}
     return [name for name in names if name != searched and len(levels[name]) > 1]
 
 
-def _text(level: Probed | None) -> str:
+def _text(level: ProbedLevel | None) -> str:
     return level.text if level else "–"
 
 
-def _undecided(level: Probed | None) -> bool:
-    return level is not None and level.verdict is Verdict.UNDECIDED
+def _is_undecided(level: ProbedLevel | None) -> bool:
+    return level is not None and level.verdict is RequirementVerdict.UNDECIDED
 
 
-def _failing(level: Probed | None) -> str:
-    return "is undecided, which counts as not met" if _undecided(level) else "does not"
+def _describe_failing(level: ProbedLevel | None) -> str:
+    return "is undecided, which counts as not met" if _is_undecided(level) else "does not"

@@ -30,22 +30,22 @@ class HostFacts:
         return self.type or self.name
 
 
-def fact(environment: Mapping[str, Any], *path: str) -> Any:
+def read_fact(environment: Mapping[str, Any], *path: str) -> Any:
     """What an environment says of `cpu`, `threads`; None where it says nothing."""
-    found: Any = environment
+    value: Any = environment
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def hosts(record: RunRecord) -> dict[str, HostFacts]:
     """The recorded hosts by name; entries that cannot be understood are left out."""
-    return {host.name: host for host in _hosts(record.environment)}
+    return {host.name: host for host in _parse_hosts(record.environment)}
 
 
-def copies_of(cell: CellSummary) -> int | None:
+def count_copies(cell: CellSummary) -> int | None:
     """How many copies ran at once in a cell's poolable trials; None when they differ or there are none."""
-    copies: int | None = _common(_pooled(cell), lambda result: result.copies)
+    copies: int | None = _find_common(_select_pooled(cell), lambda result: result.copies)
     return copies
 
 
@@ -54,7 +54,7 @@ def hosts_of(cell: CellSummary, known: Mapping[str, HostFacts] | None = None) ->
 
     A record need not name them where there was only one: then it is the one that is `known`.
     """
-    names: tuple[str, ...] | None = _common(_pooled(cell), lambda result: result.on)
+    names: tuple[str, ...] | None = _find_common(_select_pooled(cell), lambda result: result.on)
     if names == () and known and len(known) == 1:
         return tuple(known)
     return names or None
@@ -69,47 +69,47 @@ def machine_of(cell: CellSummary, known: Mapping[str, HostFacts]) -> str | None:
     return " + ".join(kinds)
 
 
-def cores_of(cell: CellSummary, known: Mapping[str, HostFacts]) -> int | None:
+def count_cores(cell: CellSummary, known: Mapping[str, HostFacts]) -> int | None:
     """The cores of all hosts of a cell together; None when any of them is not known."""
     cores = [known[name].cores if name in known else None for name in hosts_of(cell, known) or ()]
     numbers = [count for count in cores if count]
     return sum(numbers) if numbers and len(numbers) == len(cores) else None
 
 
-def _pooled(cell: CellSummary) -> list[Result]:
+def _select_pooled(cell: CellSummary) -> list[Result]:
     return [trial.result for trial in cell.trials if trial.result.poolable]
 
 
-def _common(results: list[Result], fact: Any) -> Any:
-    found = {fact(result) for result in results}
-    return found.pop() if len(found) == 1 else None
+def _find_common(results: list[Result], fact: Any) -> Any:
+    values = {fact(result) for result in results}
+    return values.pop() if len(values) == 1 else None
 
 
-def _hosts(environment: Mapping[str, Any]) -> Iterator[HostFacts]:
+def _parse_hosts(environment: Mapping[str, Any]) -> Iterator[HostFacts]:
     entries = environment.get("hosts")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
-            price, currency = _price(entry.get("price"))
+            price, currency = _parse_price(entry.get("price"))
             yield HostFacts(
                 entry["name"],
                 str(entry.get("type") or ""),
-                _whole(entry.get("cores")),
+                _parse_count(entry.get("cores")),
                 price,
                 currency or str(entry.get("currency") or ""),
             )
 
 
-def _price(found: Any) -> tuple[float | None, str]:
+def _parse_price(found: Any) -> tuple[float | None, str]:
     """A number, or a mapping of `per_hour` and `currency`."""
     if isinstance(found, Mapping):
-        return _positive(found.get("per_hour")), str(found.get("currency") or "")
-    return _positive(found), ""
+        return _parse_positive(found.get("per_hour")), str(found.get("currency") or "")
+    return _parse_positive(found), ""
 
 
-def _positive(found: Any) -> float | None:
+def _parse_positive(found: Any) -> float | None:
     number = isinstance(found, int | float) and not isinstance(found, bool)
     return float(found) if number and 0 < found < 1e12 else None
 
 
-def _whole(found: Any) -> int | None:
+def _parse_count(found: Any) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

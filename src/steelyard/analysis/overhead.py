@@ -1,4 +1,4 @@
-"""What Steelyard itself cost while a run went on, over all of its sittings."""
+"""What Steelyard itself cost while a run went on, over all of its sessions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _BEGINNINGS = ("run-started", "run-resumed")
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """CPU seconds over the `wall` seconds of the sittings that told of them.
+    """CPU seconds over the `wall` seconds of the sessions that told of them.
 
     `agents` are those of the minder or probe by host, `unknown` the hosts whose agent cannot tell. `untold`
-    sittings said nothing: they were killed, are still going on, or of a version that did not ask.
+    sessions said nothing: they were killed, are still going on, or of a version that did not ask.
     """
 
     wall: float
@@ -28,26 +28,26 @@ class Overhead:
         return seconds / self.wall if self.wall > 0 else 0.0
 
 
-def overhead(journal: Iterable[Mapping[str, Any]]) -> Overhead | None:
-    """The cost of a run; None where no sitting told it."""
-    found, untold = _told(journal)
-    if not found:
+def sum_overhead(journal: Iterable[Mapping[str, Any]]) -> Overhead | None:
+    """The cost of a run; None where no session told it."""
+    reports, untold = _collect_reports(journal)
+    if not reports:
         return None
     agents: dict[str, float] = {}
     unknown: dict[str, None] = {}
-    for one in found:
+    for one in reports:
         for host, seconds in one["agents"].items():
             if seconds is None:
                 unknown[str(host)] = None
             else:
                 agents[str(host)] = agents.get(str(host), 0.0) + float(seconds)
-    wall, controller = (sum(float(one[name]) for one in found) for name in ("wall", "controller"))
+    wall, controller = (sum(float(one[name]) for one in reports) for name in ("wall", "controller"))
     return Overhead(wall, controller, agents, tuple(unknown), untold)
 
 
-def _told(journal: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
-    """What sittings told at their end, and how many did not; handing the run to a job is no sitting."""
-    found: list[Mapping[str, Any]] = []
+def _collect_reports(journal: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
+    """What sessions told at their end, and how many did not; handing the run to a job is no session."""
+    reports: list[Mapping[str, Any]] = []
     untold, open_ = 0, False
     for line in journal:
         kind = line.get("kind")
@@ -57,5 +57,5 @@ def _told(journal: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]]
             open_ = False
         elif kind == "run-ended":
             open_ = "overhead" not in line
-            found += [] if open_ else [line["overhead"]]
-    return found, untold + open_
+            reports += [] if open_ else [line["overhead"]]
+    return reports, untold + open_

@@ -38,7 +38,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedResult:
     """A published result in our words. `beyond` says what of it cannot be compared with a run, and why."""
 
     id: str
@@ -59,30 +59,30 @@ def published_ids() -> list[str]:
     return sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("*/*.json"))
 
 
-def published(name: str) -> Published:
+def load_published(name: str) -> PublishedResult:
     """The result of an id, with or without `published:` before it. Raises UnknownName."""
     name = name.removeprefix(PREFIX)
     known = published_ids()
     if name not in known:
         raise UnknownName("published result", name, known, hint=f"there are: {', '.join(known)}")
-    found = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    source = found["source"]
-    return Published(
-        id=found["id"],
-        shows=found["shows"],
-        measured=found["measured"],
-        found=found["found"],
+    document = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    source = document["source"]
+    return PublishedResult(
+        id=document["id"],
+        shows=document["shows"],
+        measured=document["measured"],
+        found=document["found"],
         source=f"{source['title']}, {source['publisher']}, {source['year']}, {source['place']}",
-        workload=found["workload"],
-        unit=found["unit"],
-        columns=tuple(found["numbers"]["columns"]),
-        rows=tuple(tuple(row) for row in found["numbers"]["rows"]),
-        shapes=tuple(_shape(shape) for shape in found["shapes"]),
-        beyond=tuple(found["beyond"]),
+        workload=document["workload"],
+        unit=document["unit"],
+        columns=tuple(document["numbers"]["columns"]),
+        rows=tuple(tuple(row) for row in document["numbers"]["rows"]),
+        shapes=tuple(_parse_shape(shape) for shape in document["shapes"]),
+        beyond=tuple(document["beyond"]),
     )
 
 
-def _shape(found: Mapping[str, Any]) -> Shape:
+def _parse_shape(found: Mapping[str, Any]) -> Shape:
     values = found["values"]
     by_name = values if isinstance(values, dict) else {}
     levels = {name: one for name, one in by_name.items() if isinstance(one, list)}

@@ -19,8 +19,8 @@ def quotient(cell: CellSummary, dividend: Sequence[str], divisor: Sequence[str])
     values = [value / under[trial] for trial, value in over.items() if under.get(trial)]
     if not values:
         return None
-    found = summarise(values)
-    return Estimate(found.median, found.interval, found.interval_reason)
+    summary = summarise(values)
+    return Estimate(summary.median, summary.interval, summary.interval_reason)
 
 
 def _sums(cell: CellSummary, names: Sequence[str]) -> dict[int, float]:
@@ -39,5 +39,5 @@ def _column(cell: CellSummary, name: str) -> Mapping[int, float]:
         if not isinstance(level, int | float) or isinstance(level, bool):
             return {}
         return {trial.number: float(level) for trial in cell.trials}
-    found = cell.metrics.get(name)
-    return dict(zip(found.trials, found.values, strict=True)) if found else {}
+    metric = cell.metrics.get(name)
+    return dict(zip(metric.trials, metric.values, strict=True)) if metric else {}

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.analysis.machines import HostFacts, hosts, machine_of
-from steelyard.analysis.series import Series, chosen_metric, needed_series, setters
+from steelyard.analysis.series import Series, choose_metric, find_setters, require_series
 from steelyard.analysis.setters import machine_setter
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
-from steelyard.stats.ranking import Ranked, ranking
+from steelyard.stats.ranking import RankedSample, ranking
 from steelyard.stats.summary import Summary
 from steelyard.store.reader import RunRecord
 
@@ -21,14 +21,14 @@ MOST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RankingRow:
     """One level, called `name`, with its figure and its place; `tied` are the names of those that the data
     cannot tell from it."""
 
     cell: Cell
     name: str
     figure: Summary
-    place: Ranked
+    place: RankedSample
     tied: tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ class RankingTable:
     parameter: str
     metric: Metric
     label: str
-    rows: tuple[Row, ...]
+    rows: tuple[RankingRow, ...]
     note: str
 
 
@@ -56,8 +56,8 @@ def rankings(
     One table for each combination of the other parameters. Raises UnknownName, and UsageError when there is
     nothing to rank.
     """
-    found = chosen_metric(summary, metric, lambda one: one.better != "none")
-    if found is None or found.better == "none":
+    target = choose_metric(summary, metric, lambda one: one.better != "none")
+    if target is None or target.better == "none":
         raise UsageError(f"'{metric or 'no metric'}' cannot be ranked: neither direction is better")
     known = hosts(record)
     parameter = of if of is not None and of != "machine" else machine_setter(summary, known)
@@ -66,13 +66,13 @@ def rankings(
             "no parameter of the run sets its machine alone, so machines cannot be ranked",
             hint='let one choose the host: `on: "host[${machine}]"`, or rank another: {ranking: {of: NAME}}',
         )
-    by_machine = parameter in setters(summary, lambda cell: machine_of(cell, known))
+    by_machine = parameter in find_setters(summary, lambda cell: machine_of(cell, known))
     tables = [
-        _table(one, found, known if by_machine else None, record.seed)
-        for one in needed_series(summary, parameter)
+        _table(one, target, known if by_machine else None, record.seed)
+        for one in require_series(summary, parameter)
     ]
     if not any(tables):
-        raise UsageError(f"fewer than two levels of '{parameter}' have figures of {found.name} that count")
+        raise UsageError(f"fewer than two levels of '{parameter}' have figures of {target.name} that count")
     return tuple(table for table in tables if table)
 
 
@@ -83,15 +83,15 @@ def _table(
     if len(having) < 2 or metric.better == "none":
         return None
     samples = [cell.metrics[metric.name].values for cell, _ in having]
-    found = ranking(samples, better=metric.better, seed=seed)
+    result = ranking(samples, better=metric.better, seed=seed)
     names = _names(one, [cell for cell, _ in having], known)
     rows = [
-        Row(cell.cell, name, figure, place, tuple(names[other] for other in place.tied))
-        for (cell, figure), name, place in zip(having, names, found.places, strict=True)
+        RankingRow(cell.cell, name, figure, place, tuple(names[other] for other in place.tied))
+        for (cell, figure), name, place in zip(having, names, result.places, strict=True)
     ]
     rows.sort(key=lambda row: row.place.rank)
     of = "machine" if known else one.axis.name
-    note = "" if found.enough else _too_few([len(sample) for sample in samples])
+    note = "" if result.enough else _explain_too_few([len(sample) for sample in samples])
     return RankingTable(of, one.axis.name, metric, one.label, tuple(rows), note)
 
 
@@ -107,7 +107,7 @@ def _names(one: Series, cells: list[CellSummary], known: Mapping[str, HostFacts]
     ]
 
 
-def _too_few(sizes: list[int]) -> str:
+def _explain_too_few(sizes: list[int]) -> str:
     pairs = len(sizes) * (len(sizes) - 1) // 2
     return (
         f"n={min(sizes)} cannot tell any of {len(sizes)} apart in {pairs} comparisons:"

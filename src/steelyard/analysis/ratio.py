@@ -4,40 +4,46 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.analysis.requirements import Judged, Ruling, Verdict, on_samples, opposed
+from steelyard.analysis.requirements import (
+    JudgedRequirement,
+    RequirementVerdict,
+    Ruling,
+    apply_sample_limits,
+    reconcile,
+)
 from steelyard.analysis.samples import Samples
-from steelyard.analysis.sides import Pair, in_blocks
+from steelyard.analysis.sides import Pair, is_blocked
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import StoreError
 from steelyard.model.counterpart import Counterpart, against_counterparts
 from steelyard.model.expression import ExpressionError
 from steelyard.model.requirement import Requirement
-from steelyard.stats.verdict import sizes
+from steelyard.stats.verdict import describe_sizes
 from steelyard.store.reader import RunRecord
 
 
-def judge_ratio(asked: Judged, record: RunRecord, summary: RunSummary) -> Judged:
+def judge_ratio(asked: JudgedRequirement, record: RunRecord, summary: RunSummary) -> JudgedRequirement:
     """A ruling for each cell of `where`. Its value is the ratio to its like of `against`, 1.05 for 105 %.
 
     The ratio and its interval are those of a comparison: of pairs where the trials were made side by side
-    (`stats.paired`), else of the medians. All cells must hold, so no correction for their number is needed.
+    (`stats.pairs`), else of the medians. All cells must hold, so no correction for their number is needed.
     Raises StoreError where a condition suits no cell's levels.
     """
     cells = {cell.cell.key: cell for cell in summary.cells}
     every = [cell.cell for cell in summary.cells]
     try:
-        found = list(against_counterparts(every, asked.where, asked.against))
+        counterparts = list(against_counterparts(every, asked.where, asked.against))
     except ExpressionError as error:
         message = f"run {summary.run}: the cells of a recorded requirement cannot be told: {error}"
         raise StoreError(message) from error
-    rulings = tuple(_ruling(asked.requirement, one, cells, in_blocks(record)) for one in found)
+    rulings = tuple(_ruling(asked.requirement, one, cells, is_blocked(record)) for one in counterparts)
     return replace(asked, metric=asked.metric and replace(asked.metric, unit="%"), rulings=rulings)
 
 
 def _ruling(
     requirement: Requirement, one: Counterpart, cells: dict[str, CellSummary], blocked: bool
 ) -> Ruling:
-    missing = Ruling(one.cell, Verdict.MISSING, None, None, "")
+    missing = Ruling(one.cell, RequirementVerdict.MISSING, None, None, "")
     if len(one.others) != 1:
         return replace(missing, note=f"`against` picks {len(one.others)} cells for it, and must pick one")
     cell, other = cells[one.cell.key], cells[one.others[0].key]
@@ -49,28 +55,32 @@ def _ruling(
     if side := samples.empty_side:
         empty = other if side == "a" else cell
         return replace(missing, note=f"{empty.cell.key}: {empty.metrics[requirement.metric].reason}")
-    ruling = _decided(requirement, missing, samples)
+    ruling = _decide(requirement, missing, samples)
     if samples.everything:
-        found = [each for each in (measured, other.metrics[requirement.metric]) if each.with_disturbed]
-        under = " and ".join(each.with_disturbed.under for each in found if each.with_disturbed)
-        ruling = opposed(ruling, _decided(requirement, missing, samples.everything), under)
-    return on_samples(on_samples(ruling, measured), other.metrics[requirement.metric])
+        sides = [each for each in (measured, other.metrics[requirement.metric]) if each.with_disturbed]
+        under = " and ".join(each.with_disturbed.under for each in sides if each.with_disturbed)
+        ruling = reconcile(ruling, _decide(requirement, missing, samples.everything), under)
+    return apply_sample_limits(apply_sample_limits(ruling, measured), other.metrics[requirement.metric])
 
 
-def _decided(requirement: Requirement, empty: Ruling, samples: Samples) -> Ruling:
+def _decide(requirement: Requirement, empty: Ruling, samples: Samples) -> Ruling:
     """By the interval. Failures are in none: more than on the other side leave it open at best."""
-    found = samples.compare()
-    decided = replace(empty, value=found.ratio, interval=found.ratio_interval, under=samples.under)
-    if found.median_b is None:
-        return replace(decided, verdict=Verdict.NOT_MET, note="all its trials failed")
-    interval = found.ratio_interval
+    comparison = samples.compare()
+    decided = replace(empty, value=comparison.ratio, interval=comparison.ratio_interval, under=samples.under)
+    if comparison.median_b is None:
+        return replace(decided, verdict=RequirementVerdict.NOT_MET, note="all its trials failed")
+    interval = comparison.ratio_interval
     if interval is None:
-        reason = found.ratio_reason or f"{sizes(found)}; at least 6 each are needed"
-        return replace(decided, verdict=Verdict.UNDECIDED, note=reason)
+        reason = comparison.ratio_reason or f"{describe_sizes(comparison)}; at least 6 each are needed"
+        return replace(decided, verdict=RequirementVerdict.UNDECIDED, note=reason)
     holds = requirement.holds_between(interval.low, interval.high)
-    how = f"{found.n_a} pairs" if found.paired else f"{sizes(found)}, not in pairs"
-    if holds and found.failed_b > found.failed_a:
-        return replace(decided, verdict=Verdict.UNDECIDED, note=f"{how}; failures are in no interval")
+    how = f"{comparison.n_a} pairs" if comparison.paired else f"{describe_sizes(comparison)}, not in pairs"
+    if holds and comparison.failed_b > comparison.failed_a:
+        return replace(
+            decided, verdict=RequirementVerdict.UNDECIDED, note=f"{how}; failures are in no interval"
+        )
     if holds is None:
-        return replace(decided, verdict=Verdict.UNDECIDED, note=f"{how}; the interval holds the bound")
-    return replace(decided, verdict=Verdict.MET if holds else Verdict.NOT_MET, note=how)
+        return replace(
+            decided, verdict=RequirementVerdict.UNDECIDED, note=f"{how}; the interval holds the bound"
+        )
+    return replace(decided, verdict=RequirementVerdict.MET if holds else RequirementVerdict.NOT_MET, note=how)

@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
-from steelyard.analysis.cell_metric import CellMetric, too_few
-from steelyard.analysis.damage import readable
+from steelyard.analysis.cell_metric import CellMetric, explain_too_few
+from steelyard.analysis.damage import guard_record
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import StoreError, UsageError
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Metric, OverRepetitions
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell, Result
-from steelyard.stats.holding import holding, is_too_much
+from steelyard.stats.condition import is_failure, judge_level
 from steelyard.stats.interval import Interval, mean_interval
 from steelyard.stats.outliers import screen
 from steelyard.stats.summary import Summary
 from steelyard.store.reader import RunRecord
 
 
-class Verdict(StrEnum):
+class RequirementVerdict(StrEnum):
     """The words of a requirement."""
 
     MET = "met"
@@ -42,7 +42,7 @@ class Ruling:
     """
 
     cell: Cell
-    verdict: Verdict
+    verdict: RequirementVerdict
     value: float | None
     interval: Interval | None
     note: str
@@ -51,7 +51,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRequirement:
     """A requirement and its ruling in every cell that it applies to. `metric` is None when undeclared.
 
     With `against` it is on a ratio to other cells: `metric` is then that ratio.
@@ -70,30 +70,35 @@ class Judged:
         where = f" where {self.where}" if self.where else ""
         return self.requirement.text + where + (f" against {self.against}" if self.against else "")
 
-    def having(self, *verdicts: Verdict) -> list[Ruling]:
+    def having(self, *verdicts: RequirementVerdict) -> list[Ruling]:
         """The rulings with one of these verdicts."""
         return [ruling for ruling in self.rulings if ruling.verdict in verdicts]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RequirementVerdict:
         """Over all cells, the worst first: not met, missing, undecided, met. Missing without any cell."""
-        found = {ruling.verdict for ruling in self.rulings}
-        order = (Verdict.NOT_MET, Verdict.MISSING, Verdict.UNDECIDED, Verdict.MET)
-        return next((verdict for verdict in order if verdict in found), Verdict.MISSING)
+        verdicts = {ruling.verdict for ruling in self.rulings}
+        order = (
+            RequirementVerdict.NOT_MET,
+            RequirementVerdict.MISSING,
+            RequirementVerdict.UNDECIDED,
+            RequirementVerdict.MET,
+        )
+        return next((verdict for verdict in order if verdict in verdicts), RequirementVerdict.MISSING)
 
     def failed(self, undecided: Literal["fail", "pass"] = "fail") -> bool:
         """Whether it counts as not met. Undecided and missing do, unless they are told to pass."""
         if undecided == "pass":
-            return self.verdict is Verdict.NOT_MET
-        return self.verdict is not Verdict.MET
+            return self.verdict is RequirementVerdict.NOT_MET
+        return self.verdict is not RequirementVerdict.MET
 
 
-def failed(judged: Iterable[Judged], undecided: Literal["fail", "pass"] = "fail") -> bool:
+def any_failed(judged: Iterable[JudgedRequirement], undecided: Literal["fail", "pass"] = "fail") -> bool:
     """Whether any requirement counts as not met, which is exit code 1."""
     return any(one.failed(undecided) for one in judged)
 
 
-def judge(record: RunRecord, summary: RunSummary) -> tuple[Judged, ...]:
+def judge(record: RunRecord, summary: RunSummary) -> tuple[JudgedRequirement, ...]:
     """Judge all requirements of a run, in the order of its file.
 
     What decides: for `median` the order-statistic interval, for `mean` Student's t, both of the values that
@@ -102,8 +107,8 @@ def judge(record: RunRecord, summary: RunSummary) -> tuple[Judged, ...]:
     not hide the failure that a requirement forbids. `==` and `!=` compare the statistic itself, as no
     interval can prove equality. A trial has one value per metric, merged over its copies already.
 
-    A trial that failed is worse than any figure, as in a search for a limit (`stats.holding`): the ends of an
-    order-statistic interval can be failures, and one is enough to miss any other requirement. Failures of
+    A trial that failed is worse than any figure, as in a search for a limit (`stats.condition`): the ends of
+    an order-statistic interval can be failures, and one is enough to miss any other requirement. Failures of
     host, disk, tool or store say nothing of the cell, and do not count.
 
     A verdict must not hang on disturbed trials: where it would be the opposite with them, it is undecided.
@@ -111,11 +116,11 @@ def judge(record: RunRecord, summary: RunSummary) -> tuple[Judged, ...]:
 
     Raises StoreError when the recorded requirements cannot be read.
     """
-    with readable(summary.run):
-        return tuple(_judged(entry, record, summary) for entry in record.design.get("require", ()))
+    with guard_record(summary.run):
+        return tuple(_judge_requirement(entry, record, summary) for entry in record.design.get("require", ()))
 
 
-def _judged(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) -> Judged:
+def _judge_requirement(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) -> JudgedRequirement:
     where = str(entry.get("where") or "")
     try:
         requirement = Requirement.parse(str(entry["text"]))
@@ -127,9 +132,9 @@ def _judged(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) ->
     if against := str(entry.get("against") or ""):
         from steelyard.analysis.ratio import judge_ratio  # comparing loads numpy, which few runs need
 
-        return judge_ratio(Judged(requirement, over, where, metric, (), against), record, summary)
+        return judge_ratio(JudgedRequirement(requirement, over, where, metric, (), against), record, summary)
     rulings = (_ruling(requirement, over, cell, condition) for cell in summary.cells)
-    return Judged(requirement, over, where, metric, tuple(ruling for ruling in rulings if ruling))
+    return JudgedRequirement(requirement, over, where, metric, tuple(ruling for ruling in rulings if ruling))
 
 
 def _ruling(
@@ -140,55 +145,72 @@ def _ruling(
         if condition and not condition.value(cell.cell.parameters):
             return None
     except ExpressionError as error:
-        return Ruling(cell.cell, Verdict.UNDECIDED, None, None, f"`where` cannot be decided: {error.message}")
+        return Ruling(
+            cell.cell, RequirementVerdict.UNDECIDED, None, None, f"`where` cannot be decided: {error.message}"
+        )
     measured = cell.metrics.get(requirement.metric)
     if measured is None:
-        return Ruling(cell.cell, Verdict.MISSING, None, None, f"there is no metric {requirement.metric}")
-    ruling = on_samples(_decided(replace(requirement, over_repetitions=over), cell, measured), measured)
-    return _on_bounds(ruling, requirement) if measured.bound else ruling
+        return Ruling(
+            cell.cell, RequirementVerdict.MISSING, None, None, f"there is no metric {requirement.metric}"
+        )
+    ruling = apply_sample_limits(
+        _decide(replace(requirement, over_repetitions=over), cell, measured), measured
+    )
+    return _apply_bounds(ruling, requirement) if measured.bound else ruling
 
 
-def _decided(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
+def _decide(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
     """By the trials that count and, where these are too few, by all; open where the two disagree."""
-    counted = [trial.result for trial in cell.trials if trial.result.poolable or is_too_much(trial.result)]
-    ruling, few = _side(requirement, cell, counted, measured.values, measured.summary, measured.reason)
-    if (found := measured.with_disturbed) is None:
+    counted = [trial.result for trial in cell.trials if trial.result.poolable or is_failure(trial.result)]
+    ruling, few = _judge_results(
+        requirement, cell, counted, measured.values, measured.summary, measured.reason
+    )
+    if (everything := measured.with_disturbed) is None:
         return ruling
     disturbed = [replace(trial.result, marks=()) for trial in cell.trials if trial.result.disturbed]
-    other, _ = _side(requirement, cell, counted + disturbed, found.values, found.summary, "")
+    other, _ = _judge_results(
+        requirement, cell, counted + disturbed, everything.values, everything.summary, ""
+    )
     if few:
-        note = f"all {found.summary.n_total} trials decide, {found.under}"
-        return replace(other, note="; ".join(filter(None, (note, other.note))), under=found.under)
-    return opposed(ruling, other, found.under)
+        note = f"all {everything.summary.n_total} trials decide, {everything.under}"
+        return replace(other, note="; ".join(filter(None, (note, other.note))), under=everything.under)
+    return reconcile(ruling, other, everything.under)
 
 
-def on_samples(ruling: Ruling, measured: CellMetric) -> Ruling:
+def apply_sample_limits(ruling: Ruling, measured: CellMetric) -> Ruling:
     """A quantile that some trials have too few samples for cannot be met by those that have enough."""
     if not measured.short or ruling.value is None:
         return ruling
-    verdict = Verdict.UNDECIDED if ruling.verdict is Verdict.MET else ruling.verdict
-    note = "; ".join(filter(None, (too_few(measured.metric, measured.short), ruling.note)))
+    verdict = RequirementVerdict.UNDECIDED if ruling.verdict is RequirementVerdict.MET else ruling.verdict
+    note = "; ".join(filter(None, (explain_too_few(measured.metric, measured.short), ruling.note)))
     return replace(ruling, verdict=verdict, note=note)
 
 
-def _on_bounds(ruling: Ruling, requirement: Requirement) -> Ruling:
+def _apply_bounds(ruling: Ruling, requirement: Requirement) -> Ruling:
     """What is at most so much can meet an upper limit and miss a lower one, and decides nothing else."""
-    proven = {"<": Verdict.MET, "<=": Verdict.MET, ">": Verdict.NOT_MET, ">=": Verdict.NOT_MET}
+    proven = {
+        "<": RequirementVerdict.MET,
+        "<=": RequirementVerdict.MET,
+        ">": RequirementVerdict.NOT_MET,
+        ">=": RequirementVerdict.NOT_MET,
+    }
     if ruling.value is None or ruling.verdict is proven.get(requirement.operator):
         return ruling
     note = f"{requirement.metric} is only known to be at most so much"
-    return replace(ruling, verdict=Verdict.UNDECIDED, note="; ".join(filter(None, (note, ruling.note))))
+    return replace(
+        ruling, verdict=RequirementVerdict.UNDECIDED, note="; ".join(filter(None, (note, ruling.note)))
+    )
 
 
-def opposed(ruling: Ruling, other: Ruling, under: str) -> Ruling:
+def reconcile(ruling: Ruling, other: Ruling, under: str) -> Ruling:
     """What is met by the trials that count and not met by all of them, or the other way round, is open."""
-    if {ruling.verdict, other.verdict} != {Verdict.MET, Verdict.NOT_MET}:
+    if {ruling.verdict, other.verdict} != {RequirementVerdict.MET, RequirementVerdict.NOT_MET}:
         return ruling
     note = f"depends on disturbed trials: {ruling.verdict} without them, {other.verdict} with them, {under}"
-    return replace(ruling, verdict=Verdict.UNDECIDED, note=note, depends=True)
+    return replace(ruling, verdict=RequirementVerdict.UNDECIDED, note=note, depends=True)
 
 
-def _side(
+def _judge_results(
     requirement: Requirement,
     cell: CellSummary,
     results: list[Result],
@@ -197,38 +219,44 @@ def _side(
     reason: str,
 ) -> tuple[Ruling, bool]:
     """What these results say, and whether they are none, or too few for an interval."""
-    if failed := sum(is_too_much(result) for result in results):
-        return _with_failures(requirement, cell, results, failed)
+    if failed := sum(is_failure(result) for result in results):
+        return _judge_failures(requirement, cell, results, failed)
     if summary is None:
-        return Ruling(cell.cell, Verdict.MISSING, None, None, reason), True
+        return Ruling(cell.cell, RequirementVerdict.MISSING, None, None, reason), True
     over = requirement.over_repetitions or "median"
-    value, interval = _decided_by(values, summary, over)
+    value, interval = _select_statistic(values, summary, over)
     verdict, note = _verdict(requirement, over, value, interval)
-    few = verdict is Verdict.UNDECIDED and interval is None
+    few = verdict is RequirementVerdict.UNDECIDED and interval is None
     if few and over == "median":
         note = summary.interval_reason
-    left_out = _left_out(cell, 0, len(results))
+    left_out = _describe_left_out(cell, 0, len(results))
     return Ruling(cell.cell, verdict, value, interval, "; ".join(filter(None, (note, left_out)))), few
 
 
-def _with_failures(
+def _judge_failures(
     requirement: Requirement, cell: CellSummary, results: list[Result], failed: int
 ) -> tuple[Ruling, bool]:
     """Figures that are failures are not shown. Equality is proven by no failure, and nor is its absence."""
-    found = holding(requirement, results)
+    level = judge_level(requirement, results)
     unequal = requirement.operator in ("==", "!=")
-    met = False if unequal else found.met
-    verdict = Verdict.UNDECIDED if met is None else Verdict.MET if met else Verdict.NOT_MET
-    ends = (found.interval.low, found.interval.high) if found.interval else (math.inf,)
-    value = found.value if found.value is not None and math.isfinite(found.value) else None
-    shown = found.interval if all(map(math.isfinite, ends)) else None
-    note = f"{failed} of {found.n} trials failed, which is worse than any figure"
-    left_out = _left_out(cell, failed, len(results))
+    met = False if unequal else level.met
+    verdict = (
+        RequirementVerdict.UNDECIDED
+        if met is None
+        else RequirementVerdict.MET
+        if met
+        else RequirementVerdict.NOT_MET
+    )
+    ends = (level.interval.low, level.interval.high) if level.interval else (math.inf,)
+    value = level.value if level.value is not None and math.isfinite(level.value) else None
+    shown = level.interval if all(map(math.isfinite, ends)) else None
+    note = f"{failed} of {level.n} trials failed, which is worse than any figure"
+    left_out = _describe_left_out(cell, failed, len(results))
     ruling = Ruling(cell.cell, verdict, value, shown, "; ".join(filter(None, (note, left_out))))
-    return ruling, met is None and found.interval is None
+    return ruling, met is None and level.interval is None
 
 
-def _decided_by(
+def _select_statistic(
     values: tuple[float, ...], summary: Summary, over: OverRepetitions
 ) -> tuple[float, Interval | None]:
     match over:
@@ -243,18 +271,18 @@ def _decided_by(
 
 def _verdict(
     requirement: Requirement, over: OverRepetitions, value: float, interval: Interval | None
-) -> tuple[Verdict, str]:
+) -> tuple[RequirementVerdict, str]:
     if over in ("min", "max") or requirement.operator in ("==", "!="):
-        return (Verdict.MET if requirement.holds(value) else Verdict.NOT_MET), ""
+        return (RequirementVerdict.MET if requirement.holds(value) else RequirementVerdict.NOT_MET), ""
     if interval is None:
-        return Verdict.UNDECIDED, "one trial has no interval"
-    found = requirement.holds_between(interval.low, interval.high)
-    if found is None:
-        return Verdict.UNDECIDED, "the interval holds the bound"
-    return (Verdict.MET if found else Verdict.NOT_MET), ""
+        return RequirementVerdict.UNDECIDED, "one trial has no interval"
+    holds = requirement.holds_between(interval.low, interval.high)
+    if holds is None:
+        return RequirementVerdict.UNDECIDED, "the interval holds the bound"
+    return (RequirementVerdict.MET if holds else RequirementVerdict.NOT_MET), ""
 
 
-def _left_out(cell: CellSummary, failed: int, counted: int) -> str:
+def _describe_left_out(cell: CellSummary, failed: int, counted: int) -> str:
     """A verdict over fewer trials than were made says so; so many count, of which so many `failed`."""
     failures = cell.failures - failed
     marks = len(cell.trials) - counted - failures

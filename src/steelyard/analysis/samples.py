@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.analysis.cell_metric import CellMetric
-from steelyard.analysis.disturbed import AllTrials
+from steelyard.analysis.disturbed_trials import AllTrials
 from steelyard.analysis.sides import Pair, Which
 from steelyard.analysis.summary import CellSummary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.comparison import Comparison, compare
+from steelyard.stats.condition import is_failure
 from steelyard.stats.detectable import smallest_change
-from steelyard.stats.holding import is_too_much
-from steelyard.stats.paired import compare_pairs, smallest_change_of_pairs
-from steelyard.stats.several import compare_several, smallest_change_of_runs
+from steelyard.stats.pairs import compare_pairs, smallest_change_of_pairs
+from steelyard.stats.several_runs import compare_several_runs, smallest_change_of_runs
 
 Counted = CellMetric | AllTrials
 
@@ -43,20 +43,22 @@ class Samples:
     def of(cls, metric: Metric, pair: Pair, *, failures: bool) -> Samples:
         """Of all runs of both sides; failures say nothing where no direction is worse."""
         a, b = ([cell.metrics[metric.name] for cell in side] for side in (pair.a, pair.b))
-        before, after = (sum(map(_too_much, side)) for side in (pair.a, pair.b))
+        before, after = (sum(map(_count_failures, side)) for side in (pair.a, pair.b))
         failed = (before, after) if failures and metric.better != "none" else (0, 0)
         under = [f"a {one.under}" for one in a if one.under] + [f"b {one.under}" for one in b if one.under]
         empty = cls(pair.cell, metric, [], [], failed, pair.of_several, under="; ".join(under))
-        found = empty._having(pair, [_counted(one) for one in a], [_counted(one) for one in b])
+        samples = empty._having(
+            pair, [_select_counted(one) for one in a], [_select_counted(one) for one in b]
+        )
         if not any(one.with_disturbed and not one.fallen_back_on for one in (*a, *b)):
-            return found
-        everything = empty._having(pair, [_all(one) for one in a], [_all(one) for one in b])
-        return replace(found, everything=everything)
+            return samples
+        everything = empty._having(pair, [_select_all(one) for one in a], [_select_all(one) for one in b])
+        return replace(samples, everything=everything)
 
     def _having(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
         """With the values of these, of each run that has any."""
         values = ([one.values for one in side if one.values and not _is_short(one)] for side in (a, b))
-        beside = pair.in_blocks and not any(self.failed) and take_turns(a[0].trials, b[0].trials)
+        beside = pair.in_blocks and not any(self.failed) and are_interleaved(a[0].trials, b[0].trials)
         first, second = values
         return replace(self, a=first, b=second, paired=beside)
 
@@ -71,7 +73,7 @@ class Samples:
     def compare(self) -> Comparison:
         """A test of runs where there are several, of trials else."""
         if self.of_several:
-            return compare_several(self.a, self.b, better=self.metric.better, failed=self.failed)
+            return compare_several_runs(self.a, self.b, better=self.metric.better, failed=self.failed)
         a, b = (side[0] if side else () for side in (self.a, self.b))
         if self.paired:
             return compare_pairs(a, b, better=self.metric.better)
@@ -86,7 +88,7 @@ class Samples:
         return smallest_change(self.a[0], self.b[0], found, alpha=alpha) if self.a and self.b else None
 
 
-def take_turns(a: Sequence[int], b: Sequence[int]) -> bool:
+def are_interleaved(a: Sequence[int], b: Sequence[int]) -> bool:
     """Whether enough trials, by their numbers, were made in pairs: the first of each, then the second.
 
     A pair may overlap with the one before and after it, as where a disturbed trial was made again, and with
@@ -99,7 +101,7 @@ def take_turns(a: Sequence[int], b: Sequence[int]) -> bool:
     return all(last < first for (_, last), (first, _) in zip(pairs, pairs[2:], strict=False))
 
 
-def _counted(one: CellMetric) -> Counted:
+def _select_counted(one: CellMetric) -> Counted:
     """The trials that count; all where too few do, as tables show it."""
     return one.fallen_back_on or one
 
@@ -109,10 +111,10 @@ def _is_short(one: Counted) -> bool:
     return isinstance(one, CellMetric) and bool(one.short)
 
 
-def _all(one: CellMetric) -> Counted:
+def _select_all(one: CellMetric) -> Counted:
     return one.with_disturbed or one
 
 
-def _too_much(cell: CellSummary) -> int:
+def _count_failures(cell: CellSummary) -> int:
     """How many trials of a cell failed in a way that speaks against it."""
-    return sum(is_too_much(trial.result) for trial in cell.trials)
+    return sum(is_failure(trial.result) for trial in cell.trials)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from steelyard.analysis.machines import copies_of
-from steelyard.analysis.series import Series, chosen_metric, needed_series
-from steelyard.analysis.setters import By, fills_its_cores, host_count
+from steelyard.analysis.machines import count_copies
+from steelyard.analysis.series import Series, choose_metric, require_series
+from steelyard.analysis.setters import By, count_hosts, has_copy_per_core
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
@@ -20,7 +20,7 @@ Question = Literal["loss", "speedup"]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ScalingPoint:
     """A cell of a curve. `amount` is what it is scaled by: its copies, its hosts, or the level itself.
 
     `total` is the figure of all copies together and `each` that of one of them, in the metric's unit. The
@@ -49,7 +49,7 @@ class Curve:
     """Cells that differ in the parameter alone, by ascending amount; `label` tells it from other curves."""
 
     label: str
-    points: tuple[Point, ...]
+    points: tuple[ScalingPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +84,20 @@ def scaling(
     and `total` are both its value. Ratios are those of medians over all poolable trials with their bootstrap
     intervals, which exist from six trials in both cells on.
     """
-    found = chosen_metric(summary, metric, lambda one: scalable(one, by))
-    if found is None or not scalable(found, by):
-        raise UsageError(_unfit(metric, by))
-    curves = [_curve(one, found, by) for one in needed_series(summary, over)]
+    target = choose_metric(summary, metric, lambda one: is_scalable(one, by))
+    if target is None or not is_scalable(target, by):
+        raise UsageError(_explain_unfit(metric, by))
+    curves = [_curve(one, target, by) for one in require_series(summary, over)]
     usable = tuple(curve for curve in curves if len({point.amount for point in curve.points}) > 1)
     if not usable:
         raise UsageError(f"no two measured cells that differ in '{over}' alone differ in their {_NOUN[by]}")
-    return Scaling(question, over, found, by, _per(record, summary, over, by), usable)
+    return Scaling(question, over, target, by, _name_unit(record, summary, over, by), usable)
 
 
 _NOUN = {"copies": "copies", "hosts": "hosts", "level": "level as a number"}
 
 
-def scalable(metric: Metric, by: By) -> bool:
+def is_scalable(metric: Metric, by: By) -> bool:
     """Whether a metric can be shared out: a rate or score with a direction, not a quantile or an extreme."""
     if metric.quantile is not None or metric.unit == "%":
         return False
@@ -106,16 +106,16 @@ def scalable(metric: Metric, by: By) -> bool:
     return metric.better == "higher" and metric.over_copies in ("sum", "mean", "median")
 
 
-def _unfit(metric: str | None, by: By) -> str:
+def _explain_unfit(metric: str | None, by: By) -> str:
     rule = "a rate or score of which higher is better" + ("" if by == "copies" else ", or a time")
     if metric is None:
         return f"the run has no metric that could be shared out: that takes {rule}"
     return f"the metric '{metric}' cannot be shared out over {_NOUN[by]}; that takes {rule}"
 
 
-def _per(record: RunRecord, summary: RunSummary, over: str, by: By) -> str:
+def _name_unit(record: RunRecord, summary: RunSummary, over: str, by: By) -> str:
     if by == "copies":
-        return "core" if fills_its_cores(record, summary) else "copy"
+        return "core" if has_copy_per_core(record, summary) else "copy"
     return "host" if by == "hosts" else over
 
 
@@ -128,24 +128,24 @@ def _curve(one: Series, metric: Metric, by: By) -> Curve:
 
 def _amount(one: Series, cell: CellSummary, by: By) -> float | None:
     if by == "copies":
-        return copies_of(cell)
+        return count_copies(cell)
     if by == "hosts":
-        return host_count(cell)
+        return count_hosts(cell)
     place = one.axis.place(one.level(cell))
     return place if isinstance(place, float | int) and place > 0 else None
 
 
-def _point(one: Series, cell: CellSummary, first: CellSummary | None, metric: Metric, by: By) -> Point:
+def _point(one: Series, cell: CellSummary, first: CellSummary | None, metric: Metric, by: By) -> ScalingPoint:
     amount = _amount(one, cell, by) or 1
     total = _totals(cell, metric)
     parts = total if metric.better == "lower" else [value / amount for value in total]
     speedup = _speedup(first, cell, metric) if first is not None and cell is not first else None
     base = (_amount(one, first, by) if first else None) or 1
-    return Point(
+    return ScalingPoint(
         cell=cell.cell,
         level=one.level(cell),
-        copies=copies_of(cell) or 1,
-        hosts=host_count(cell) or 1,
+        copies=count_copies(cell) or 1,
+        hosts=count_hosts(cell) or 1,
         amount=amount,
         total=summarise(total),
         each=summarise(parts),
@@ -159,7 +159,7 @@ def _totals(cell: CellSummary, metric: Metric) -> list[float]:
     values = list(cell.metrics[metric.name].values)
     if metric.better == "lower" or metric.over_copies == "sum":
         return values
-    return [value * (copies_of(cell) or 1) for value in values]
+    return [value * (count_copies(cell) or 1) for value in values]
 
 
 def _speedup(first: CellSummary, cell: CellSummary, metric: Metric) -> Estimate | None:

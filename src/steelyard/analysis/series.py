@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.analysis.axes import Axis, axes
+from steelyard.analysis.axes import ParameterAxis, axes
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UnknownName, UsageError
 from steelyard.model.metric import Metric
@@ -18,7 +18,7 @@ MOST_SERIES = 200
 class Series:
     """Measured cells that differ in `axis` alone, in its order; `rest` are the levels of others that vary."""
 
-    axis: Axis
+    axis: ParameterAxis
     rest: Mapping[str, Scalar]
     cells: tuple[CellSummary, ...]
 
@@ -32,7 +32,7 @@ class Series:
         return show_level(cell.cell.parameters[self.axis.name])
 
 
-def parameter_axis(summary: RunSummary, parameter: str) -> Axis:
+def parameter_axis(summary: RunSummary, parameter: str) -> ParameterAxis:
     """The axis of a parameter. Raises UnknownName."""
     known = axes(summary)
     if parameter not in known:
@@ -44,20 +44,22 @@ def series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     """All series over a parameter with at least two measured cells. Raises UnknownName."""
     axis = parameter_axis(summary, parameter)
     others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
-    found: dict[Hashable, list[CellSummary]] = {}
+    cells_by_others: dict[Hashable, list[CellSummary]] = {}
     for cell in summary.cells:
         if cell.n and parameter in cell.cell.parameters:
-            found.setdefault(_others(cell, parameter), []).append(cell)
+            cells_by_others.setdefault(_other_levels(cell, parameter), []).append(cell)
     groups = [
-        sorted(cells, key=lambda cell: _place(axis, cell)) for cells in found.values() if len(cells) > 1
+        sorted(cells, key=lambda cell: _place(axis, cell))
+        for cells in cells_by_others.values()
+        if len(cells) > 1
     ]
     return tuple(Series(axis, _levels(group[0], others), tuple(group)) for group in groups[:MOST_SERIES])
 
 
-def needed_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
+def require_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     """All series over a parameter. Raises UnknownName, and UsageError with the reason where there is none."""
-    if found := series(summary, parameter):
-        return found
+    if all_series := series(summary, parameter):
+        return all_series
     measured = [cell for cell in summary.cells if cell.n and parameter in cell.cell.parameters]
     levels = {show_level(cell.cell.parameters[parameter]) for cell in measured}
     if len(levels) < 2:
@@ -71,7 +73,7 @@ def needed_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     )
 
 
-def setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -> list[str]:
+def find_setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -> list[str]:
     """The parameters that decide a fact of cells: cells that differ in one of them alone differ in it.
 
     What is not known, None, differs from nothing.
@@ -84,7 +86,7 @@ def setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -> lis
     ]
 
 
-def chosen_metric(summary: RunSummary, name: str | None, fits: Callable[[Metric], bool]) -> Metric | None:
+def choose_metric(summary: RunSummary, name: str | None, fits: Callable[[Metric], bool]) -> Metric | None:
     """The metric of a name, else the most important one that fits. Raises UnknownName."""
     if name is None:
         return next((metric for metric in summary.metrics if fits(metric)), None)
@@ -94,7 +96,7 @@ def chosen_metric(summary: RunSummary, name: str | None, fits: Callable[[Metric]
     return known[name]
 
 
-def _others(cell: CellSummary, parameter: str) -> Hashable:
+def _other_levels(cell: CellSummary, parameter: str) -> Hashable:
     return frozenset(
         (name, show_level(level)) for name, level in cell.cell.parameters.items() if name != parameter
     )
@@ -104,5 +106,5 @@ def _levels(cell: CellSummary, names: Sequence[str]) -> dict[str, Scalar]:
     return {name: level for name, level in cell.cell.parameters.items() if name in names}
 
 
-def _place(axis: Axis, cell: CellSummary) -> int:
+def _place(axis: ParameterAxis, cell: CellSummary) -> int:
     return axis.levels.index(show_level(cell.cell.parameters[axis.name]))

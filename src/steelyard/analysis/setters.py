@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from steelyard.analysis.machines import HostFacts, copies_of, cores_of, hosts, hosts_of, machine_of
-from steelyard.analysis.series import setters
+from steelyard.analysis.machines import HostFacts, count_copies, count_cores, hosts, hosts_of, machine_of
+from steelyard.analysis.series import find_setters
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.store.reader import RunRecord
 
@@ -16,33 +16,33 @@ FAILURE_RATE = "failure_rate"
 
 def copies_setter(summary: RunSummary) -> str | None:
     """The parameter that sets the copies and not the hosts; else one that sets both; None without any."""
-    found, moving = setters(summary, copies_of), setters(summary, hosts_of)
-    return next((name for name in found if name not in moving), found[0] if found else None)
+    names, moving = find_setters(summary, count_copies), find_setters(summary, hosts_of)
+    return next((name for name in names if name not in moving), names[0] if names else None)
 
 
 def hosts_setter(summary: RunSummary) -> str | None:
     """The parameter that sets how many hosts there are."""
-    return next(iter(setters(summary, host_count)), None)
+    return next(iter(find_setters(summary, count_hosts)), None)
 
 
 def machine_setter(summary: RunSummary, known: Mapping[str, HostFacts]) -> str | None:
     """The parameter that sets which machine a cell runs on, where that is always one kind of machine."""
-    found = setters(summary, lambda cell: machine_of(cell, known))
+    names = find_setters(summary, lambda cell: machine_of(cell, known))
     mixed = any(" + " in (machine_of(cell, known) or "") for cell in summary.cells)
-    return found[0] if found and not mixed else None
+    return names[0] if names and not mixed else None
 
 
 def basis(summary: RunSummary, parameter: str) -> By:
     """What a parameter counts: hosts, else copies, else its levels."""
-    if parameter in setters(summary, host_count):
+    if parameter in find_setters(summary, count_hosts):
         return "hosts"
-    return "copies" if parameter in setters(summary, copies_of) else "level"
+    return "copies" if parameter in find_setters(summary, count_copies) else "level"
 
 
-def fills_its_cores(record: RunRecord, summary: RunSummary) -> bool:
+def has_copy_per_core(record: RunRecord, summary: RunSummary) -> bool:
     """Whether some cell runs one copy on each core of its hosts, and none runs more."""
     known = hosts(record)
-    pairs = [(copies_of(cell), cores_of(cell, known)) for cell in summary.cells if cell.n]
+    pairs = [(count_copies(cell), count_cores(cell, known)) for cell in summary.cells if cell.n]
     counts = [(copies, cores) for copies, cores in pairs if copies and cores]
     full = any(copies == cores for copies, cores in counts)
     return full and all(copies <= cores for copies, cores in counts)
@@ -53,7 +53,7 @@ def is_failure_rate(name: str) -> bool:
     return name == FAILURE_RATE or name.endswith(f"_{FAILURE_RATE}")
 
 
-def host_count(cell: CellSummary) -> int | None:
+def count_hosts(cell: CellSummary) -> int | None:
     """How many hosts a cell ran on; None when that is not known."""
     names = hosts_of(cell)
     return len(names) if names else None

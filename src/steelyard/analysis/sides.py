@@ -44,14 +44,14 @@ class Gap:
     whole: bool
 
 
-def in_blocks(record: RunRecord) -> bool:
+def is_blocked(record: RunRecord) -> bool:
     """Whether a run measures each cell once before it measures any again."""
     return record.design.get("order") == "blocked"
 
 
-def match(a: Sequence[RunSummary], b: Sequence[RunSummary]) -> tuple[list[Pair], list[Gap]]:
+def match_cells(a: Sequence[RunSummary], b: Sequence[RunSummary]) -> tuple[list[Pair], list[Gap]]:
     """Pair the cells by their levels, whatever their order in the file; those of b first, as b names them."""
-    before, after = _by_levels(a), _by_levels(b)
+    before, after = _group_by_levels(a), _group_by_levels(b)
     pairs: list[Pair] = []
     gaps: list[Gap] = []
     for levels in {**after, **before}:
@@ -96,12 +96,12 @@ def _disagreements(runs: Sequence[RunSummary], metric: Metric) -> Iterator[str]:
             )
 
 
-def _by_levels(runs: Sequence[RunSummary]) -> dict[_Levels, dict[str, CellSummary]]:
-    found: dict[_Levels, dict[str, CellSummary]] = {}
+def _group_by_levels(runs: Sequence[RunSummary]) -> dict[_Levels, dict[str, CellSummary]]:
+    groups: dict[_Levels, dict[str, CellSummary]] = {}
     for run in runs:
         for cell in run.cells:
-            found.setdefault(_levels(cell.cell), {})[run.run] = cell
-    return found
+            groups.setdefault(_levels(cell.cell), {})[run.run] = cell
+    return groups
 
 
 def _levels(cell: Cell) -> _Levels:

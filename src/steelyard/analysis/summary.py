@@ -7,10 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from steelyard.analysis.cell_metric import CellMetric, cell_metric
-from steelyard.analysis.damage import readable
-from steelyard.analysis.early import stopped_early
-from steelyard.analysis.importance import by_importance, leading, matching, named, primary
-from steelyard.analysis.overhead import Overhead, overhead
+from steelyard.analysis.damage import guard_record
+from steelyard.analysis.early import has_stopped_early
+from steelyard.analysis.importance import (
+    list_requested,
+    select_leading,
+    select_metrics,
+    select_primary,
+    sort_by_importance,
+)
+from steelyard.analysis.overhead import Overhead, sum_overhead
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.stats.outliers import Policy, screen
@@ -79,8 +85,8 @@ class RunSummary:
         """The same with the metrics of these names alone, if there are any. Raises UnknownName."""
         if not patterns:
             return self
-        found = tuple(matching(self.metrics, patterns))
-        return replace(self, metrics=found, primary=found, leading=found, chosen=True)
+        metrics = tuple(select_metrics(self.metrics, patterns))
+        return replace(self, metrics=metrics, primary=metrics, leading=metrics, chosen=True)
 
     def unmentioned(self, mentioned: Collection[Metric]) -> list[str]:
         """The names of all other metrics that have a figure in some cell."""
@@ -100,47 +106,50 @@ def summarise_run(record: RunRecord, *, outliers: Policy | None = None) -> RunSu
     """
     if outliers:
         screen((0.0,), outliers)
-    with readable(record.id):
-        return _summary(record, outliers)
+    with guard_record(record.id):
+        return _summarise(record, outliers)
 
 
-def _summary(record: RunRecord, outliers: Policy | None) -> RunSummary:
+def _summarise(record: RunRecord, outliers: Policy | None) -> RunSummary:
     design = record.design
     policy: Policy = outliers or design.get("outliers", "none")
     screen((0.0,), policy)
-    asked = named(design)
-    metrics = tuple(by_importance(record.metrics.values(), asked))
-    found: dict[str, list[TrialRecord]] = {}
+    asked = list_requested(design)
+    metrics = tuple(sort_by_importance(record.metrics.values(), asked))
+    trials_by_cell: dict[str, list[TrialRecord]] = {}
     for trial in record.trials:
-        found.setdefault(trial.result.trial.cell.key, []).append(trial)
+        trials_by_cell.setdefault(trial.result.trial.cell.key, []).append(trial)
     return RunSummary(
         run=record.id,
         title=str(design.get("experiment", "")),
         outliers=policy,
         metrics=metrics,
-        primary=tuple(primary(record.metrics.values(), asked)),
+        primary=tuple(select_primary(record.metrics.values(), asked)),
         cells=tuple(
-            _with_stop(_cell(cell, found.get(cell.key, []), metrics, policy), design) for cell in record.cells
+            _mark_stopped(_summarise_cell(cell, trials_by_cell.get(cell.key, []), metrics, policy), design)
+            for cell in record.cells
         ),
-        sequential=_sequential(design.get("repeat") or {}),
-        overhead=overhead(record.journal),
-        leading=tuple(leading(record.metrics.values(), asked)),
+        sequential=_describe_stop_rule(design.get("repeat") or {}),
+        overhead=sum_overhead(record.journal),
+        leading=tuple(select_leading(record.metrics.values(), asked)),
     )
 
 
-def _cell(cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], policy: Policy) -> CellSummary:
+def _summarise_cell(
+    cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], policy: Policy
+) -> CellSummary:
     pooled = [trial for trial in trials if trial.result.poolable]
     return CellSummary(
         cell=cell,
         n=len(pooled),
         trials=tuple(trials),
         metrics={metric.name: cell_metric(metric, trials, pooled, policy) for metric in metrics},
-        failed=_tallies(
+        failed=_count_fates(
             (trial.result.category or "unknown", trial.message, "", trial.number)
             for trial in trials
             if trial.result.status == "failed"
         ),
-        marked=_tallies(
+        marked=_count_fates(
             (f"{mark.kind}, counted" if mark.counted else mark.kind, mark.reason, mark.gist, trial.number)
             for trial in trials
             for mark in trial.marks
@@ -149,17 +158,17 @@ def _cell(cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], po
     )
 
 
-def _with_stop(cell: CellSummary, design: Mapping[str, Any]) -> CellSummary:
+def _mark_stopped(cell: CellSummary, design: Mapping[str, Any]) -> CellSummary:
     """Trials that were made again are none of those that the rule bounds."""
     repeat, again = design.get("repeat") or {}, design.get("disturbed") == "replace"
     bounded = sum(not (again and trial.result.disturbed) for trial in cell.trials)
     one = cell.metrics.get((repeat.get("until") or {}).get("metric", ""))
-    if one is None or not stopped_early(repeat, bounded, one.values):
+    if one is None or not has_stopped_early(repeat, bounded, one.values):
         return cell
     return replace(cell, stopped_early=True)
 
 
-def _tallies(found: Iterable[tuple[str, str, str, int]]) -> tuple[Tally, ...]:
+def _count_fates(found: Iterable[tuple[str, str, str, int]]) -> tuple[Tally, ...]:
     """From fate, reason, its gist, and the trial's number."""
     by_fate: dict[str, tuple[dict[str, None], dict[int, None], dict[str, None]]] = {}
     for what, reason, gist, number in found:
@@ -171,7 +180,7 @@ def _tallies(found: Iterable[tuple[str, str, str, int]]) -> tuple[Tally, ...]:
     )
 
 
-def _sequential(repeat: Mapping[str, object]) -> str:
+def _describe_stop_rule(repeat: Mapping[str, object]) -> str:
     until = repeat.get("until")
     if not isinstance(until, dict):
         return ""

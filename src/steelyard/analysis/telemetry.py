@@ -36,16 +36,16 @@ class HostSamples:
         return replace(self, seconds=seconds, began=zero, wall=self.wall + later)
 
 
-def shown_trials(summary: RunSummary, *, most: int) -> list[TrialRecord]:
+def select_trials(summary: RunSummary, *, most: int) -> list[TrialRecord]:
     """The trials whose telemetry stands for the run: of each cell, in order, the one nearest its median.
 
     Nearest in the most important metric that the cell has. When there are more than `most` cells, those
     shown are spread evenly over them, the first one included.
     """
     metrics = summary.primary
-    found = [trial for cell in summary.cells if (trial := median_trial(cell, metrics))]
-    step = len(found) / most
-    return found if step <= 1 else [found[int(index * step)] for index in range(most)]
+    trials = [trial for cell in summary.cells if (trial := median_trial(cell, metrics))]
+    step = len(trials) / most
+    return trials if step <= 1 else [trials[int(index * step)] for index in range(most)]
 
 
 def median_trial(cell: CellSummary, metrics: Iterable[Metric]) -> TrialRecord | None:
@@ -64,22 +64,22 @@ def median_trial(cell: CellSummary, metrics: Iterable[Metric]) -> TrialRecord | 
     return next((trial for trial in well if trial.result.poolable), well[0] if well else None)
 
 
-def samples(record: RunRecord, number: int, names: Sequence[str]) -> list[HostSamples]:
+def load_samples(record: RunRecord, number: int, names: Sequence[str]) -> list[HostSamples]:
     """What the hosts of a trial showed in the columns `names`, at most 240 points each.
 
     Raises StoreError when a file cannot be read.
     """
-    found = []
+    hosts = []
     for host, path in record.telemetry(number).items():
         table = read_parquet(path)
         moments = table.get("m") or []
         if moments and all(_is_figure(moment) for moment in moments):
             columns = {name: table[name] for name in names if name in table}
-            found.append(_host(host, moments, columns, (table.get("t") or [0.0])[0] or 0.0))
-    return found
+            hosts.append(_thin_host(host, moments, columns, (table.get("t") or [0.0])[0] or 0.0))
+    return hosts
 
 
-def _host(host: str, moments: list[float], columns: Mapping[str, Column], wall: float) -> HostSamples:
+def _thin_host(host: str, moments: list[float], columns: Mapping[str, Column], wall: float) -> HostSamples:
     size = math.ceil(len(moments) / MOST_POINTS)
     seconds = [moment - moments[0] for moment in moments]
     groups = range(0, len(seconds), size)

@@ -53,8 +53,8 @@ class LazyGroup(click.Group):
             return None
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
         module = importlib.import_module(f"steelyard.cli.{name}")
-        found: click.Command = module.command
-        return found
+        command: click.Command = module.command
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

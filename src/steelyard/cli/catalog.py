@@ -29,20 +29,20 @@ def command(name: str | None, covers: str | None, as_json: bool) -> int:
     steelyard catalog ska1
     steelyard catalog --covers SKA4
     """
-    entries = [entry for entry in _entries(name) if covers is None or covers in entry["covers"]]
+    entries = [entry for entry in _list_entries(name) if covers is None or covers in entry["covers"]]
     if as_json:
         print_json(entries)
     elif name:
-        pages = ("\n".join(_page(entry)) for entry in entries)
+        pages = ("\n".join(_format_entry(entry)) for entry in entries)
         echo("\n\n".join(pages) if entries else f"{name} does not cover {covers}")
     else:
         for kind, heading in HEADINGS.items():
-            _list([entry for entry in entries if entry["kind"] == kind], heading)
+            _print_entries([entry for entry in entries if entry["kind"] == kind], heading)
         echo("\n`steelyard catalog NAME` shows options and metrics", err=True)
     return 0
 
 
-def _list(entries: list[dict[str, Any]], heading: str) -> None:
+def _print_entries(entries: list[dict[str, Any]], heading: str) -> None:
     if heading and entries:
         echo(f"\n{heading}:")
     for entry in entries:
@@ -50,39 +50,43 @@ def _list(entries: list[dict[str, Any]], heading: str) -> None:
         echo(f"{entry['name']:15}  {entry['about'].partition(chr(10))[0]}{ids}")
 
 
-def _entries(name: str | None) -> list[dict[str, Any]]:
+def _list_entries(name: str | None) -> list[dict[str, Any]]:
     """Those of a name, or all. Raises UnknownName when nothing is called so."""
     from steelyard.errors import UnknownName
     from steelyard.plugins import names
 
     workloads, services, events = (
-        [found for found in sorted(names(kind)) if name in (None, found)]
+        [entry for entry in sorted(names(kind)) if name in (None, entry)]
         for kind in ("workloads", "services", "events")
     )
     if name and not (workloads or services or events):
         everything = {each for kind in ("workloads", "services", "events") for each in names(kind)}
         raise UnknownName("entry", name, sorted(everything), hint="`steelyard catalog` lists all of them")
-    return [*map(_entry, workloads), *map(_service, services), *map(_event, events)]
+    return [
+        *map(_describe_workload, workloads),
+        *map(_describe_service, services),
+        *map(_describe_event, events),
+    ]
 
 
-def _service(name: str) -> dict[str, Any]:
+def _describe_service(name: str) -> dict[str, Any]:
     from steelyard.spec.bind import service_class
 
     kind = service_class(name)
-    return _without_metrics("service", name, kind, [tool.name for tool in kind.needs])
+    return _describe_plugin("service", name, kind, [tool.name for tool in kind.needs])
 
 
-def _event(name: str) -> dict[str, Any]:
+def _describe_event(name: str) -> dict[str, Any]:
     from steelyard.spec.bind import event_class
 
     kind = event_class(name)
     needs = [] if kind.capability is None else [f"a service that is {kind.capability.__name__.lower()}"]
-    return _without_metrics(
+    return _describe_plugin(
         "event", name, kind, [*needs, *(f"a site that can {can}" for can in kind.site_must)]
     )
 
 
-def _without_metrics(of: str, name: str, kind: type[Any], needs: list[str]) -> dict[str, Any]:
+def _describe_plugin(of: str, name: str, kind: type[Any], needs: list[str]) -> dict[str, Any]:
     schema = kind.options.model_json_schema()
     return {
         "kind": of,
@@ -90,13 +94,15 @@ def _without_metrics(of: str, name: str, kind: type[Any], needs: list[str]) -> d
         "about": inspect.cleandoc(kind.__doc__ or ""),
         "covers": [],
         "needs": needs,
-        "options": {key: _option(key, entry, schema) for key, entry in schema.get("properties", {}).items()},
+        "options": {
+            key: _describe_option(key, entry, schema) for key, entry in schema.get("properties", {}).items()
+        },
         "metrics": [],
         "examples": list(kind.examples),
     }
 
 
-def _entry(name: str) -> dict[str, Any]:
+def _describe_workload(name: str) -> dict[str, Any]:
     from steelyard.spec.bind import workload_class
 
     kind = workload_class(name)
@@ -109,13 +115,13 @@ def _entry(name: str) -> dict[str, Any]:
         "about": inspect.cleandoc(kind.__doc__ or ""),
         "covers": list(kind.covers),
         "needs": [tool.name for tool in kind.needs],
-        "options": {key: _option(key, entry, schema) for key, entry in schema["properties"].items()},
+        "options": {key: _describe_option(key, entry, schema) for key, entry in schema["properties"].items()},
         "metrics": [{"name": m.name, "unit": m.unit, "better": m.better, "about": m.about} for m in metrics],
         "examples": list(kind.examples),
     }
 
 
-def _option(key: str, entry: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _describe_option(key: str, entry: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     required = key in schema.get("required", ())
     return {
         "about": entry.get("description", ""),
@@ -123,7 +129,7 @@ def _option(key: str, entry: dict[str, Any], schema: dict[str, Any]) -> dict[str
     }
 
 
-def _page(entry: dict[str, Any]) -> list[str]:
+def _format_entry(entry: dict[str, Any]) -> list[str]:
     lines = [f"{entry['name']} ({entry['kind']})", "", entry["about"], "", "options:"]
     for key, option in entry["options"].items():
         lines.append(f"  {key:18} {option['about']}  [{option['default']}]")

@@ -16,14 +16,14 @@ def command(store: str | None) -> int:
     Safe at any time: runs that live are not touched, and records are kept.
     """
     from steelyard.controller.clean import clean
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
-    found = clean(chosen_store(store))
-    for path in found.removed:
+    report = clean(choose_store(store))
+    for path in report.removed:
         echo(f"removed {path}")
-    for text in found.rented:
+    for text in report.rented:
         echo(f"ended the rented machine {text}")
-    for text in found.kept:
+    for text in report.kept:
         echo(f"kept {text}", err=True)
-    echo(f"{found.ended} processes ended, {len(found.removed)} scratch directories removed")
-    return 3 if found.kept else 0
+    echo(f"{report.ended} processes ended, {len(report.removed)} scratch directories removed")
+    return 3 if report.kept else 0

@@ -30,8 +30,8 @@ class Actions(click.Group):
         name = cmd_name.lower()
         if name not in ACTIONS:
             return None
-        found: click.Command = importlib.import_module(f"steelyard.cli.clusters.{name}").command
-        return found
+        action: click.Command = importlib.import_module(f"steelyard.cli.clusters.{name}").command
+        return action
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of actions, without importing any."""

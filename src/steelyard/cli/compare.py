@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from steelyard.analysis.gate import Gate, Gated
+from steelyard.analysis.gate import Gate, GatedComparison
 from steelyard.cli.options import (
     disturbed_option,
-    found_run,
+    find_run,
     json_option,
     metric_option,
     print_json,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ENDINGS = {"html": "html", "markdown": "md", "junit": "xml", "json": "json"}
 
 
-class _Choices(NamedTuple):
+class _CompareOptions(NamedTuple):
     """What is compared, and what must hold. `gate` is None without --fail-on."""
 
     metrics: tuple[str, ...]
@@ -121,48 +121,56 @@ def command(
     if other is not None:
         what = {"--by": by, "--baseline": baseline, "--metric": metrics, "--across": across, "--as": form}
         gate = {"--fail-on": fail_on, "--allow": allow, "--margin": margin, "--disturbed": disturbed}
-        _only_one(after, {**what, **gate})
-        return _beside(store, before, other, as_json=as_json)
+        _check_single_run(after, {**what, **gate})
+        return _compare_published(store, before, other, as_json=as_json)
     for given, name in ((allow, "--allow"), (margin, "--margin")):
         if given and not fail_on:
             raise UsageError(f"{name} says what --fail-on lets pass; give --fail-on worse, too")
     if output and not form:
         raise UsageError("-o says where to write; add --as html, markdown, junit or json")
-    asked = Gate(allow, None if margin is None else _share(margin)) if fail_on else None
-    choices = _Choices(metrics, across, by, baseline, disturbed, asked)
-    found = _within(store, before, choices) if after is None else _between(store, (before, after), choices)
-    return _say(*found, form, output, as_json=as_json)
+    asked = Gate(allow, None if margin is None else _parse_share(margin)) if fail_on else None
+    choices = _CompareOptions(metrics, across, by, baseline, disturbed, asked)
+    comparison = (
+        _compare_levels(store, before, choices)
+        if after is None
+        else _compare_sides(store, (before, after), choices)
+    )
+    return _print_comparison(*comparison, form, output, as_json=as_json)
 
 
-def _share(margin: str) -> float:
+def _parse_share(margin: str) -> float:
     share = Share.parse(margin)
     if not 0 < share < 1:
         raise UsageError(f"--margin {margin} must lie between 0% and 100%", hint="for example --margin 5%")
     return share
 
 
-def _between(store: str | None, sides: tuple[str, str], choices: _Choices) -> tuple[Gated, list[RunRecord]]:
+def _compare_sides(
+    store: str | None, sides: tuple[str, str], choices: _CompareOptions
+) -> tuple[GatedComparison, list[RunRecord]]:
     """Compare the runs of two sides; all runs with it, the newest last."""
     from steelyard.analysis.compare import compare_runs
 
     for given, name in ((choices.by, "--by"), (choices.baseline, "--baseline")):
         if given:
             raise UsageError(f"{name} compares levels within one run; AFTER has no place beside it")
-    a, b = (_records(store, side, choices.disturbed) for side in sides)
+    a, b = (_load_records(store, side, choices.disturbed) for side in sides)
     counted = not choices.gate or "failed" not in choices.gate.allowed
-    found = compare_runs(a, b, metrics=choices.metrics, across=choices.across, failures=counted)
-    return Gated(found, choices.gate), [*a, *b]
+    comparison = compare_runs(a, b, metrics=choices.metrics, across=choices.across, failures=counted)
+    return GatedComparison(comparison, choices.gate), [*a, *b]
 
 
-def _within(store: str | None, name: str, choices: _Choices) -> tuple[Gated, list[RunRecord]]:
+def _compare_levels(
+    store: str | None, name: str, choices: _CompareOptions
+) -> tuple[GatedComparison, list[RunRecord]]:
     """Compare the levels of a parameter in one run: the one that is named, or that of its file."""
+    from steelyard.analysis.compare_levels import compare_levels, load_gate
     from steelyard.analysis.summary import summarise_run
-    from steelyard.analysis.within import compare_levels, own_gate
     from steelyard.store.reader import RunRecord
 
     if choices.across:
         raise UsageError("--across is for several runs; one run has one machine")
-    record = RunRecord(found_run(store, name), disturbed=choices.disturbed)
+    record = RunRecord(find_run(store, name), disturbed=choices.disturbed)
     summary = summarise_run(record)
     asked = record.design.get("compare") or {}
     parameter = choices.by or asked.get("parameter")
@@ -170,8 +178,8 @@ def _within(store: str | None, name: str, choices: _Choices) -> tuple[Gated, lis
         hint = "steelyard compare BEFORE AFTER, steelyard compare RUN --by PARAMETER, or --with published:ID"
         raise UsageError("a second run is missing, or what to compare within this one", hint=hint)
     own = parameter == asked.get("parameter")
-    gate = choices.gate or (own_gate(record) if own else None)
-    found = compare_levels(
+    gate = choices.gate or (load_gate(record) if own else None)
+    comparison = compare_levels(
         record,
         summary,
         parameter=parameter,
@@ -179,11 +187,11 @@ def _within(store: str | None, name: str, choices: _Choices) -> tuple[Gated, lis
         metrics=choices.metrics or (asked["metrics"] if own else ()),
         failures=not gate or "failed" not in gate.allowed,
     )
-    return Gated(found, gate), [record]
+    return GatedComparison(comparison, gate), [record]
 
 
-def _say(
-    gated: Gated, records: list[RunRecord], form: str | None, output: str | None, *, as_json: bool
+def _print_comparison(
+    gated: GatedComparison, records: list[RunRecord], form: str | None, output: str | None, *, as_json: bool
 ) -> int:
     """Print the comparison, write its file, and say what does not pass; the exit code."""
     from steelyard.report.comparison import comparison_lines, gate_lines
@@ -205,11 +213,11 @@ def _say(
     return 1 if gated.objections else 2
 
 
-def _records(store: str | None, side: str, disturbed: Disturbed | None) -> list[RunRecord]:
+def _load_records(store: str | None, side: str, disturbed: Disturbed | None) -> list[RunRecord]:
     """The runs of a side, as they are parted by commas."""
     from steelyard.store.reader import RunRecord
 
-    records = [RunRecord(found_run(store, name.strip()), disturbed=disturbed) for name in side.split(",")]
+    records = [RunRecord(find_run(store, name.strip()), disturbed=disturbed) for name in side.split(",")]
     ids = [record.id for record in records]
     if twice := [name for name in dict.fromkeys(ids) if ids.count(name) > 1]:
         hint = "name each run of a side once; more trials of one run are no further run"
@@ -217,30 +225,30 @@ def _records(store: str | None, side: str, disturbed: Disturbed | None) -> list[
     return records
 
 
-def _only_one(after: str | None, options: Mapping[str, object]) -> None:
+def _check_single_run(after: str | None, options: Mapping[str, object]) -> None:
     """A published result takes the place of the second run, and of what is asked about that."""
     for what, given in (("a second run", after), *options.items()):
         if given:
             raise UsageError(f"--with compares one run with a published result; {what} has no place there")
 
 
-def _beside(store: str | None, name: str, other: str, *, as_json: bool) -> int:
+def _compare_published(store: str | None, name: str, other: str, *, as_json: bool) -> int:
     """Set a run beside a published result; the exit code."""
-    from steelyard.analysis.beside import set_beside
-    from steelyard.analysis.published import PREFIX, published
+    from steelyard.analysis.compare_published import compare_published
+    from steelyard.analysis.published import PREFIX, load_published
     from steelyard.analysis.summary import summarise_run
-    from steelyard.report.beside import beside_lines
-    from steelyard.report.plain import plain_beside
+    from steelyard.report.plain import plain_published
+    from steelyard.report.published_comparison import published_lines
     from steelyard.store.reader import RunRecord
 
     if not other.startswith(PREFIX):
         hint = f"for example --with {PREFIX}fermilab-2015/table-1; two runs need no --with"
         raise UsageError(f"--with {other}: it begins with '{PREFIX}'", hint=hint)
-    theirs = published(other)
-    record = RunRecord(found_run(store, name))
-    found = set_beside(record, summarise_run(record), theirs)
+    theirs = load_published(other)
+    record = RunRecord(find_run(store, name))
+    comparison = compare_published(record, summarise_run(record), theirs)
     if as_json:
-        print_json(plain_beside(found))
+        print_json(plain_published(comparison))
     else:
-        echo("\n".join(beside_lines(found)))
+        echo("\n".join(published_lines(comparison)))
     return 0

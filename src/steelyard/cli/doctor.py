@@ -29,23 +29,23 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     """
     import asyncio
 
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
-    chosen = scratch or os.environ.get("STEELYARD_SCRATCH") or chosen_store(store).scratch
+    chosen = scratch or os.environ.get("STEELYARD_SCRATCH") or choose_store(store).scratch
     where = PurePosixPath(Path(chosen).absolute())
-    found = asyncio.run(_found(where))
+    environment = asyncio.run(_inspect_machine(where))
     if as_json:
-        print_json(found)
+        print_json(environment)
         return 0
-    echo(f"scratch {where}: {_described(found['scratch'])}")
-    for note in found["advice"]:
-        _print(note)
-    if not any(note["severity"] != "info" for note in found["advice"]):
+    echo(f"scratch {where}: {_describe_scratch(environment['scratch'])}")
+    for note in environment["advice"]:
+        _print_note(note)
+    if not any(note["severity"] != "info" for note in environment["advice"]):
         echo("nothing here would mislead you")
     return 0
 
 
-def _print(note: dict[str, Any]) -> None:
+def _print_note(note: dict[str, Any]) -> None:
     echo(f"{note['severity']:8}", colour=_COLOURS[note["severity"]], nl=False)
     echo(note["what"])
     echo(f"         {note['why']}")
@@ -53,14 +53,14 @@ def _print(note: dict[str, Any]) -> None:
         echo(f"         → {note['what_to_do']}")
 
 
-def _described(system: dict[str, Any]) -> str:
+def _describe_scratch(system: dict[str, Any]) -> str:
     from steelyard.units import show
 
     free = f"{show(system['free'], 'B')} free"
     return f"{system['type']} on {system['device']}, {free}" if "type" in system else free
 
 
-async def _found(where: PurePosixPath) -> dict[str, Any]:
+async def _inspect_machine(where: PurePosixPath) -> dict[str, Any]:
     from steelyard.controller.environment import gather
     from steelyard.plugins import names
     from steelyard.remote.local import LocalHost

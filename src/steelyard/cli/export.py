@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import disturbed_option, found_run, run_argument, store_option
+from steelyard.cli.options import disturbed_option, find_run, run_argument, store_option
 from steelyard.cli.terminal import echo
 from steelyard.model.trial import Disturbed
 
@@ -31,7 +31,7 @@ def command(run: str, form: str, output: str | None, disturbed: Disturbed | None
     from steelyard.report import export
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run), disturbed=disturbed)
+    record = RunRecord(find_run(store, run), disturbed=disturbed)
     path = Path(output) if output else record.folder.derived_file(f"{record.id}.{_ENDINGS[form]}")
     writers = {
         "csv": export.write_csv,

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import (
-    found_run,
+    find_run,
     json_option,
     level_option,
-    named_levels,
+    parse_levels,
     run_argument,
     site_option,
     store_option,
@@ -51,20 +51,20 @@ def command(
     far apart in time; the journal says when each trial was made.
     """
     from steelyard.cli.finish import finish
-    from steelyard.cli.progress import observer
-    from steelyard.controller.choices import Choices
+    from steelyard.cli.progress import make_observer
+    from steelyard.controller.choices import RunChoices
     from steelyard.controller.run import extend
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
     if not levels and repeat is None:
         raise UsageError("what shall be added?", hint="for example: -p outstanding=128, or --repeat 12")
-    folder = found_run(store, run)
+    folder = find_run(store, run)
     extend(
         folder,
-        chosen_store(store),
-        levels=named_levels(levels),
+        choose_store(store),
+        levels=parse_levels(levels),
         repeat=repeat,
-        choices=Choices(site, Path(scratch) if scratch else None, beside),
-        observer=observer(quiet=quiet or as_json),
+        choices=RunChoices(site, Path(scratch) if scratch else None, beside),
+        observer=make_observer(quiet=quiet or as_json),
     )
     return finish(folder, as_json=as_json, undecided="fail")

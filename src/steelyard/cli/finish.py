@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from steelyard.analysis.derived import derive
-from steelyard.analysis.requirements import Judged, failed, judge
+from steelyard.analysis.requirements import JudgedRequirement, any_failed, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.cli.options import print_json
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
-from steelyard.printable import one_line
+from steelyard.printable import make_one_line
 from steelyard.report.findings import finding_lines, sections
-from steelyard.report.heading import place
+from steelyard.report.heading import describe_site
 from steelyard.report.plain import plain_derived, plain_run
 from steelyard.report.sections.outcome import outcome
 from steelyard.report.table import result_lines
@@ -23,7 +23,7 @@ from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
-    from steelyard.analysis.gate import Gated
+    from steelyard.analysis.gate import GatedComparison
     from steelyard.report.sections.finding import Section
 
 MOST_CELLS = 60
@@ -36,12 +36,14 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     judged = judge(record, summary)
     compared = compare_levels(record, summary)
     print_results(record, summary, judged, compared, as_json=as_json)
-    report = _report(record)
+    report = _write_report(record)
     if report and not as_json:
         echo(report)
     if record.trials and all(trial.result.status == "failed" for trial in record.trials):
         return 3  # not one trial gave a figure: the run was not carried out
-    if failed(judged, cast(Literal["fail", "pass"], undecided)) or not (compared is None or compared.passes):
+    if any_failed(judged, cast(Literal["fail", "pass"], undecided)) or not (
+        compared is None or compared.passes
+    ):
         return 1
     if record.trials and not any(trial.result.poolable for trial in record.trials):
         echo("the exit code is 3, as no trial counts; the marks say why", err=True)
@@ -52,8 +54,8 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
 def print_results(
     record: RunRecord,
     summary: RunSummary,
-    judged: tuple[Judged, ...],
-    compared: Gated | None,
+    judged: tuple[JudgedRequirement, ...],
+    compared: GatedComparison | None,
     *,
     as_json: bool,
     both: bool = False,
@@ -70,39 +72,46 @@ def print_results(
         everything = plain_run(shown, judged, compared) | {"derived": plain_derived(derived)}
         print_json({**everything, "site": record.site})
         return
-    if where := place(record):
+    if where := describe_site(record):
         echo(where)
     columns, most = (shutil.get_terminal_size().columns, MOST_CELLS) if sys.stdout.isatty() else (None, None)
     lines = result_lines(shown, judged, columns=columns, most=most, both=both)
-    found = sections(derived)
-    lines += finding_lines(found, derived.notes)
-    lines += ["", *(_comparison(compared) if compared else _answer(record, shown, judged, found))]
+    derived_sections = sections(derived)
+    lines += finding_lines(derived_sections, derived.notes)
+    lines += [
+        "",
+        *(
+            _format_comparison(compared)
+            if compared
+            else _format_answer(record, shown, judged, derived_sections)
+        ),
+    ]
     echo("\n".join(lines))
 
 
-def compare_levels(record: RunRecord, summary: RunSummary) -> Gated | None:
+def compare_levels(record: RunRecord, summary: RunSummary) -> GatedComparison | None:
     """What the experiment's own `compare` says; None where it has none."""
     if not record.design.get("compare"):
         return None
-    from steelyard.analysis.within import own_comparison
+    from steelyard.analysis.compare_levels import compare_within
 
-    return own_comparison(record, summary)
+    return compare_within(record, summary)
 
 
-def _comparison(compared: Gated) -> list[str]:
+def _format_comparison(compared: GatedComparison) -> list[str]:
     from steelyard.report.comparison import comparison_lines, gate_lines
 
     return [*comparison_lines(compared.comparison), *gate_lines(compared)]
 
 
-def _answer(
-    record: RunRecord, summary: RunSummary, judged: tuple[Judged, ...], found: Sequence[Section]
+def _format_answer(
+    record: RunRecord, summary: RunSummary, judged: tuple[JudgedRequirement, ...], found: Sequence[Section]
 ) -> list[str]:
     short = outcome(record, summary, judged, found)
-    return [one_line(text) for text in (short.answer, *short.failures)]
+    return [make_one_line(text) for text in (short.answer, *short.failures)]
 
 
-def _report(record: RunRecord) -> Any:
+def _write_report(record: RunRecord) -> Any:
     """Write the report; that it cannot be written does not spoil the results."""
     from steelyard.report import html
 

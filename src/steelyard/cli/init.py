@@ -50,7 +50,7 @@ def command(words: tuple[str, ...], output: str | None, force: bool) -> int:
     steelyard init > mine.yaml
     steelyard init -o solver.yaml -- ./solver --threads '{1,2,4}'
     """
-    text = template(words or ("sleep", "{0.1,0.2}"), output or "FILE")
+    text = fill_template(words or ("sleep", "{0.1,0.2}"), output or "FILE")
     if output is None:
         echo(text, nl=False)
         return 0
@@ -61,20 +61,20 @@ def command(words: tuple[str, ...], output: str | None, force: bool) -> int:
     return 0
 
 
-def template(words: tuple[str, ...], file: str) -> str:
+def fill_template(words: tuple[str, ...], file: str) -> str:
     """The text of a first experiment that runs the words."""
-    from steelyard.cli.bare import experiment_of
-    from steelyard.spec.change import dump, from_tree
+    from steelyard.cli.bare_command import build_experiment
+    from steelyard.spec.change import dump, load_tree
 
-    tree = experiment_of(words)
+    tree = build_experiment(words)
     parameters = dump(tree["parameters"]) if "parameters" in tree else ""
-    lines = [f"  {line}" for line in _flat(parameters)] or ["#  threads: [1, 2, 4]"]
+    lines = [f"  {line}" for line in _flatten(parameters)] or ["#  threads: [1, 2, 4]"]
     head = "parameters:" if parameters else "# parameters:"
-    run = ", ".join(_quoted(word) for word in tree["workload"]["run"])
+    run = ", ".join(_quote(word) for word in tree["workload"]["run"])
     text = TEMPLATE.format(
         file=file, title=tree["experiment"], parameters="\n".join(lines), run=f"[{run}]"
     ).replace("parameters:", head, 1)
-    from_tree(_read_back(text))
+    load_tree(_read_back(text))
     return text
 
 
@@ -82,21 +82,21 @@ def _read_back(text: str) -> dict[str, object]:
     """What we wrote, read as a stranger's file: a template that cannot be run would be a poor start."""
     from steelyard.spec.source import read
 
-    found: dict[str, object] = read(text, "the template").value
-    return found
+    tree: dict[str, object] = read(text, "the template").value
+    return tree
 
 
-def _flat(block: str) -> list[str]:
+def _flatten(block: str) -> list[str]:
     """`name:` and its `- level` lines as `name: [level, level]`."""
-    found: list[str] = []
+    lines: list[str] = []
     for line in block.splitlines():
         if line.startswith("- "):
-            found[-1] = found[-1].removesuffix("]") + (", " if "[" in found[-1] else " [") + line[2:] + "]"
+            lines[-1] = lines[-1].removesuffix("]") + (", " if "[" in lines[-1] else " [") + line[2:] + "]"
         else:
-            found.append(line)
-    return found
+            lines.append(line)
+    return lines
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

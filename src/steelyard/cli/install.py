@@ -16,7 +16,7 @@ from steelyard.cli.options import ToolName, site_option
 from steelyard.cli.terminal import confirm, echo
 from steelyard.errors import SteelyardError
 from steelyard.model.tool import Tool
-from steelyard.tools.certificates import advice, passed_on
+from steelyard.tools.certificates import advice, certificate_variables
 
 MOST_SAID = 20_000
 
@@ -41,15 +41,15 @@ def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) 
     They come from apt or dnf, PyPI, cargo or Maven. What is not a package needs no root: it goes to
     ~/.cache/steelyard, and is compared with the hash that Steelyard knows before anything of it runs.
     """
-    from steelyard.spec.needs import all_tools, tools_named
+    from steelyard.spec.tool_needs import all_tools, find_tools
 
-    tools = [tool for name in names for tool in tools_named(name)] if names else all_tools()
+    tools = [tool for name in names for tool in find_tools(name)] if names else all_tools()
     if names and (lost := dict.fromkeys(tool.name for tool in tools if not tool.obtainable)):
         hint = "it is in no registry; its maker's manual tells how to get it, then it is found on PATH"
         raise SteelyardError(f"nothing here brings {', '.join(lost)}", hint=hint)
     wanted = [tool for tool in dict.fromkeys(tools) if tool.obtainable]
-    if site and (named := _elsewhere(site)):
-        from steelyard.controller.installing import install_on_hosts
+    if site and (named := _find_remote_site(site)):
+        from steelyard.controller.installation import install_on_hosts
         from steelyard.controller.loop import complete
 
         complete(install_on_hosts(named, wanted, echo, dry_run=dry_run))
@@ -58,7 +58,7 @@ def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) 
     return 0
 
 
-def _elsewhere(site: str) -> NamedSite | None:
+def _find_remote_site(site: str) -> NamedSite | None:
     """The site, unless its hosts are this machine."""
     from steelyard.spec.sites import resolve
 
@@ -67,31 +67,31 @@ def _elsewhere(site: str) -> NamedSite | None:
 
 
 def _install_here(tools: Sequence[Tool], *, ask: bool, dry_run: bool) -> None:
-    from steelyard.tools.find import environment, environment_commands, install_command, missing
+    from steelyard.tools.find import find_missing, install_command, install_directory, local_commands
     from steelyard.tools.maven import BUILDERS
 
-    wanted = missing(tools)
+    wanted = find_missing(tools)
     if not wanted:
         echo("everything is there")
         return
-    builders = missing(BUILDERS) if any(tool.maven for tool in wanted) else []
+    builders = find_missing(BUILDERS) if any(tool.maven for tool in wanted) else []
     packaged = builders + [tool for tool in wanted if not tool.in_place_of_its_own]
     argv = install_command(packaged)
     if packaged and argv is None:
         listed = ", ".join(tool.name for tool in packaged)
         raise SteelyardError(f"no package manager here that knows {listed}", hint="install it by hand")
     if argv:
-        _carry_out(_as_root(argv), ask=ask, dry_run=dry_run)
+        _carry_out(_add_sudo(argv), ask=ask, dry_run=dry_run)
     if not dry_run:
         for tool in wanted:
             if tool.in_place_of_its_own:
-                _check_place(environment(tool))
+                _check_place(install_directory(tool))
     for tool in wanted:
-        for step in environment_commands(tool) if tool.in_place_of_its_own else ():
+        for step in local_commands(tool) if tool.in_place_of_its_own else ():
             _carry_out(step, ask=False, dry_run=dry_run)
 
 
-def _as_root(argv: tuple[str, ...]) -> tuple[str, ...]:
+def _add_sudo(argv: tuple[str, ...]) -> tuple[str, ...]:
     return ("sudo", *argv) if os.geteuid() != 0 and shutil.which("sudo") else argv
 
 
@@ -111,7 +111,7 @@ def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
 
 def _run(argv: tuple[str, ...]) -> tuple[int, str]:
     """Run a program, and pass on what it says; its code, and the end of what it said to standard error."""
-    environment, said = {**os.environ, **passed_on(os.environ)}, ""
+    environment, said = {**os.environ, **certificate_variables(os.environ)}, ""
     with subprocess.Popen(
         argv, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as program:

@@ -23,10 +23,10 @@ def command(newest: int, every: bool, store: str | None, as_json: bool) -> int:
     steelyard list
     steelyard list --all --json
     """
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
     from steelyard.store.reader import glance
 
-    where = chosen_store(store)
+    where = choose_store(store)
     folders = where.all()
     shown = [glance(folder) for folder in (folders if every else folders[-newest:])]
     if as_json:

@@ -12,8 +12,8 @@ from click.shell_completion import CompletionItem
 
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.printable import one_line
-from steelyard.spec.stores import chosen_store
+from steelyard.printable import make_one_line
+from steelyard.spec.stores import choose_store
 from steelyard.store.layout import RunFolder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,9 +30,11 @@ class AfterDashes(click.Command):
         return super().parse_args(ctx, args)
 
 
-def completing(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+def complete_name(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
     """The names that begin so. One that no shell may print is left out: shown otherwise, it is no name."""
-    return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
+    return [
+        CompletionItem(name) for name in names if name.startswith(incomplete) and make_one_line(name) == name
+    ]
 
 
 class RunName(click.ParamType[str]):
@@ -46,8 +48,8 @@ class RunName(click.ParamType[str]):
         """The ids that begin so, newest first, and `last`."""
         ids: list[str] = []
         with suppress(SteelyardError):  # there is nobody to tell it to
-            ids = [run.id for run in reversed(chosen_store(ctx.params.get("store")).all())]
-        return completing(incomplete, ("last", *ids))
+            ids = [run.id for run in reversed(choose_store(ctx.params.get("store")).all())]
+        return complete_name(incomplete, ("last", *ids))
 
 
 class MetricName(click.ParamType[str]):
@@ -62,11 +64,11 @@ class MetricName(click.ParamType[str]):
         from steelyard.store.reader import RunRecord
 
         run = ctx.params.get("run") or ctx.params.get("after") or ctx.params.get("before") or "last"
-        found: list[str] = []
+        scalars: list[str] = []
         with suppress(SteelyardError):
-            metrics = RunRecord(chosen_store(ctx.params.get("store")).find(run)).metrics
-            found = [name for name, metric in metrics.items() if metric.kind == "scalar"]
-        return completing(incomplete, found)
+            metrics = RunRecord(choose_store(ctx.params.get("store")).find(run)).metrics
+            scalars = [name for name, metric in metrics.items() if metric.kind == "scalar"]
+        return complete_name(incomplete, scalars)
 
 
 class EntryName(click.ParamType[str]):
@@ -80,8 +82,8 @@ class EntryName(click.ParamType[str]):
         """The names that begin so."""
         from steelyard.plugins import names
 
-        found = sorted({name for kind in ("workloads", "services", "events") for name in names(kind)})
-        return completing(incomplete, found)
+        entries = sorted({name for kind in ("workloads", "services", "events") for name in names(kind)})
+        return complete_name(incomplete, entries)
 
 
 class SiteName(click.ParamType[str]):
@@ -98,7 +100,7 @@ class SiteName(click.ParamType[str]):
         names: list[str] = []
         with suppress(SteelyardError):
             names = site_names()
-        return completing(incomplete, names)
+        return complete_name(incomplete, names)
 
 
 class ToolName(click.ParamType[str]):
@@ -110,10 +112,10 @@ class ToolName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The names that begin so; without any, files."""
-        from steelyard.spec.needs import installable_names
+        from steelyard.spec.tool_needs import installable_names
 
-        found = completing(incomplete, installable_names())
-        return found or [CompletionItem(incomplete, type="file")]
+        matches = complete_name(incomplete, installable_names())
+        return matches or [CompletionItem(incomplete, type="file")]
 
 
 def site_option(text: str) -> Callable[[Function], Function]:
@@ -143,24 +145,24 @@ def job_options(function: Function) -> Function:
 
 
 def level_option(text: str) -> Callable[[Function], Function]:
-    """`-p NAME=A,B`, again and again; see `named_levels`."""
+    """`-p NAME=A,B`, again and again; see `parse_levels`."""
     return click.option(
         "-p", "--level", "levels", multiple=True, metavar="NAME=A,B", help=f"{text}; may be repeated"
     )
 
 
-def named_levels(texts: Iterable[str]) -> dict[str, list[int | float | str]]:
+def parse_levels(texts: Iterable[str]) -> dict[str, list[int | float | str]]:
     """`outstanding=128,256`, again and again, as levels by name. Raises UsageError."""
-    return dict(map(_levels, texts))
+    return dict(map(_parse_level_option, texts))
 
 
-def _levels(text: str) -> tuple[str, list[int | float | str]]:
-    from steelyard.cli.bare import number_or_text
+def _parse_level_option(text: str) -> tuple[str, list[int | float | str]]:
+    from steelyard.cli.bare_command import parse_level
 
     name, equals, values = text.partition("=")
     if not (name and equals and values):
         raise UsageError(f"'{text}' is not NAME=LEVEL,LEVEL", hint="for example: -p outstanding=128,256")
-    return name, [number_or_text(value) for value in values.split(",")]
+    return name, [parse_level(value) for value in values.split(",")]
 
 
 def disturbed_option(function: Function) -> Function:
@@ -186,9 +188,9 @@ def run_argument(name: str = "run", **more: Any) -> Callable[[Function], Functio
     return click.argument(name, type=RunName(), **more)
 
 
-def found_run(store: str | None, name: str) -> RunFolder:
+def find_run(store: str | None, name: str) -> RunFolder:
     """The run of a name; `last` is printed resolved. Raises UnknownName."""
-    folder = chosen_store(store).find(name)
+    folder = choose_store(store).find(name)
     if name == "last":
         echo(f"last is {folder.id}", err=True)
     return folder

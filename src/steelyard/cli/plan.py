@@ -16,7 +16,7 @@ import click
 from steelyard.cli.options import (
     json_option,
     level_option,
-    named_levels,
+    parse_levels,
     print_json,
     site_option,
     store_option,
@@ -26,7 +26,7 @@ from steelyard.model.trial import show_level
 from steelyard.units import show, show_span
 
 if TYPE_CHECKING:
-    from steelyard.controller.pace import Pace
+    from steelyard.controller.pace import TrialPace
     from steelyard.controller.preview import Preview
     from steelyard.model.experiment import Experiment
     from steelyard.store.layout import Store
@@ -57,37 +57,37 @@ def command(
 
     Nothing is run. All problems of the file are listed at once.
     """
-    from steelyard.controller.choices import Choices, chosen_site
-    from steelyard.controller.courtesy import courtesy
+    from steelyard.controller.choices import RunChoices, choose_site
+    from steelyard.controller.low_priority import lower_priority
     from steelyard.controller.scratch import scratch_warning
     from steelyard.spec.change import load_changed
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
-    with courtesy() as run:
+    with lower_priority() as run:
         if run:
             echo(f"{run}; planning slowly, to leave that run undisturbed", err=True)
-        experiment, _ = load_changed(Path(file), {}, named_levels(levels))
-        named, kept = chosen_site(Choices(site), experiment), chosen_store(store)
+        experiment, _ = load_changed(Path(file), {}, parse_levels(levels))
+        named, kept = choose_site(RunChoices(site), experiment), choose_store(store)
         where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
         here = named.site.installs == "here"
-        found = _preview(experiment, where, kept, here=here)
+        plan = _make_preview(experiment, where, kept, here=here)
         if as_json:
-            print_json(_document(found))
+            print_json(_document(plan))
         else:
             texts = [*named.notes, *([scratch_warning(where)] if scratch and here else [])]
             notes = [f"warning: {text}" for text in texts if text]
-            echo("\n".join([*_lines(experiment, found, where, named.name), *notes]))
+            echo("\n".join([*_lines(experiment, plan, where, named.name), *notes]))
     return 0
 
 
-def _preview(experiment: Experiment, scratch: Path, store: Store, *, here: bool) -> Preview:
-    from steelyard.controller.pace import pace_of
+def _make_preview(experiment: Experiment, scratch: Path, store: Store, *, here: bool) -> Preview:
+    from steelyard.controller.pace import find_pace
     from steelyard.controller.preview import preview
 
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    earlier = partial(pace_of, store, experiment.experiment)
+    earlier = partial(find_pace, store, experiment.experiment)
     return preview(experiment, seed, scratch, cores, memory, here=here, earlier=earlier)
 
 
@@ -101,17 +101,21 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
         f"{_size(found)} x {each} repetitions = {count} trials, {found.order} order, {seed}",
         *([f"order    restricted to {found.restricted}"] if found.restricted else []),
-        *([f"noise    disturbed trials are made again, at most {_again(found)}"] if found.replaces else []),
+        *(
+            [f"noise    disturbed trials are made again, at most {_format_limit(found)}"]
+            if found.replaces
+            else []
+        ),
         f"site     {_site(found, site)}",
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
         *_compare_lines(experiment),
-        *_beside_lines(experiment),
+        *_service_lines(experiment),
         *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
         "commands of one trial:",
-        *(f"  {name:12} {shown(command_)}" for name, command_ in found.commands),
+        *(f"  {name:12} {format_command(command_)}" for name, command_ in found.commands),
         *(f"warning: {text}" for text in found.warnings),
-        *_lacks(found),
+        *_missing_lines(found),
     ]
 
 
@@ -135,7 +139,7 @@ def _size(found: Preview) -> str:
     return f"{count} search{'es' if count > 1 else ''} of {least} to {most} levels"
 
 
-def _again(found: Preview) -> str:
+def _format_limit(found: Preview) -> str:
     return "twice the trials of a level" if found.searches else f"twice the trials: {found.trials[1]}"
 
 
@@ -167,10 +171,10 @@ def _time(found: Preview) -> str:
         return "unknown; after one run, `plan` estimates it from that run"
     low, high = found.seconds
     span = show_span(low) if low == high else f"{show_span(low)} to {show_span(high)}"
-    return f"about {span}{_guessed(found.pace)}"
+    return f"about {span}{_format_pace(found.pace)}"
 
 
-def _guessed(pace: Pace | None) -> str:
+def _format_pace(pace: TrialPace | None) -> str:
     if pace is None:
         return ""
     trials = f"{pace.trials} trials" if pace.trials > 1 else "a trial"
@@ -181,28 +185,31 @@ def _disk(found: Preview, scratch: Path) -> str:
     return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "next to nothing"
 
 
-def _beside_lines(experiment: Any) -> list[str]:
+def _service_lines(experiment: Any) -> list[str]:
     """The services, and the events of the timeline, a line each."""
     services = [
-        f"  {name}: {use.use} on {use.on}, kept for the {use.keep} {_all_words(use)}".rstrip()
+        f"  {name}: {use.use} on {use.on}, kept for the {use.keep} {_format_service(use)}".rstrip()
         for name, use in experiment.services.items()
     ]
-    events = [f"  {entry.do} {_words(entry.options)}: {_when(entry)}" for entry in experiment.timeline]
+    events = [
+        f"  {entry.do} {_format_options(entry.options)}: {_format_timing(entry)}"
+        for entry in experiment.timeline
+    ]
     return [*(["services:", *services] if services else []), *(["timeline:", *events] if events else [])]
 
 
-def _all_words(use: Any) -> str:
+def _format_service(use: Any) -> str:
     """The options of a service, and what it is put under."""
-    return _words({**use.options, **({"wrap": use.wrap.asked()} if use.wrap else {})})
+    return _format_options({**use.options, **({"wrap": use.wrap.asked()} if use.wrap else {})})
 
 
-def _when(entry: Any) -> str:
+def _format_timing(entry: Any) -> str:
     own = entry.as_file()
     timing = {key: own[key] for key in ("during", "at", "every", "when", "for", "within") if key in own}
-    return _words(timing) or "as the phase begins"
+    return _format_options(timing) or "as the phase begins"
 
 
-def _words(found: Mapping[str, Any]) -> str:
+def _format_options(found: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in found.items())
 
 
@@ -212,21 +219,21 @@ def _cell_lines(found: Preview) -> list[str]:
     return ["cells:", *shown_cells, *([f"  … and {more} more (--json lists all)"] if more > 0 else [])]
 
 
-def shown(command_: Any) -> str:
+def format_command(command_: Any) -> str:
     """A command as one would type it."""
     env = " ".join(f"{name}={shlex.quote(value)}" for name, value in command_.env.items())
-    line = " ".join(filter(None, (env, shlex.join(map(_folded, command_.argv)))))
+    line = " ".join(filter(None, (env, shlex.join(map(_fold_script, command_.argv)))))
     return line + (f"  <<< {len(command_.stdin)} characters of input" if command_.stdin else "")
 
 
-def _folded(word: str) -> str:
+def _fold_script(word: str) -> str:
     """A script of many lines by its first ones; --json has it whole."""
     lines = word.splitlines()
     more = len(lines) - MOST_LINES
     return word if more <= 1 else "\n".join([*lines[:MOST_LINES], f"… {more} more lines"])
 
 
-def _lacks(found: Preview) -> list[str]:
+def _missing_lines(found: Preview) -> list[str]:
     brought = list(dict.fromkeys(tool.name for tool in found.lacks if tool.obtainable))
     others = list(dict.fromkeys(tool.name for tool in found.lacks if not tool.obtainable))
     lines = []

@@ -9,7 +9,7 @@ from steelyard.cli.terminal import echo
 from steelyard.controller.observer import Observer
 from steelyard.controller.observer import Progress as State
 from steelyard.model.trial import Result, Trial
-from steelyard.report.heading import place
+from steelyard.report.heading import describe_site
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
-def observer(*, quiet: bool) -> Observer:
+def make_observer(*, quiet: bool) -> Observer:
     """The observer that suits where standard error goes."""
     if quiet:
         return Quiet()
@@ -47,10 +47,10 @@ class Lines(Quiet):
     def trial_ended(self, result: Result, message: str, progress: State) -> None:
         """How a trial ended, and what is left."""
         left = f", {show_span(progress.left)} left" if progress.left else ""
-        how = _how(result, message)
+        how = _format_outcome(result, message)
         more = " or more" if progress.most > progress.least else ""
         count = f"{progress.done} of {progress.least}{more}{left}"
-        echo(f"{named(result.trial)}  {how}  ({count})", err=True)
+        echo(f"{format_trial(result.trial)}  {how}  ({count})", err=True)
 
     def ended(self, folder: RunFolder, state: str, reason: str) -> None:
         """Anything but a complete run is told."""
@@ -87,13 +87,13 @@ class Bar(Lines):
 
     def trial_started(self, trial: Trial, number: int, progress: State) -> None:
         """Which trial is running."""
-        self._move(progress, named(trial))
+        self._move(progress, format_trial(trial))
 
     def trial_ended(self, result: Result, message: str, progress: State) -> None:
         """The bar moves; what went wrong stays above it."""
         if not result.poolable:
-            self._screen.print(f"{named(result.trial)}  {_how(result, message)}")
-        self._move(progress, named(result.trial))
+            self._screen.print(f"{format_trial(result.trial)}  {_format_outcome(result, message)}")
+        self._move(progress, format_trial(result.trial))
 
     def waiting(self, text: str) -> None:
         """Above the bar."""
@@ -120,25 +120,25 @@ def headline(folder: RunFolder, progress: State, seed: int) -> str:
     """Which run, how many trials, which seed; and on which hosts."""
     already = f", {progress.done} of them done before" if progress.done else ""
     record = RunRecord(folder)
-    where = place(record)
+    where = describe_site(record)
     again = " · disturbed trials are made again" if record.design.get("disturbed") == "replace" else ""
-    told = f"run {folder.id} · {_amount(progress)} trials{already}{again} · seed {seed}"
+    told = f"run {folder.id} · {_format_amount(progress)} trials{already}{again} · seed {seed}"
     return f"{told}\n{where}" if where else told
 
 
-def named(trial: Trial) -> str:
+def format_trial(trial: Trial) -> str:
     """A trial as people call it: `outstanding=64 files=1   repetition 7`."""
     cell = "" if trial.cell.key == "-" else f"{trial.cell.key}   "
     return f"{cell}repetition {trial.repetition}"
 
 
-def _amount(progress: State) -> str:
+def _format_amount(progress: State) -> str:
     if progress.most == progress.least:
         return str(progress.least)
     return f"{progress.least} to {progress.most}"
 
 
-def _how(result: Result, message: str) -> str:
+def _format_outcome(result: Result, message: str) -> str:
     if result.status == "failed":
         return f"FAILED ({result.category}): {message}"
     if not result.poolable:

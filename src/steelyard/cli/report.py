@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import disturbed_option, found_run, metric_option, run_argument, store_option
+from steelyard.cli.options import disturbed_option, find_run, metric_option, run_argument, store_option
 from steelyard.cli.terminal import echo
 from steelyard.model.trial import Disturbed
 
@@ -44,7 +44,7 @@ def command(
     from steelyard.report import html, markdown
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run), disturbed=disturbed)
+    record = RunRecord(find_run(store, run), disturbed=disturbed)
     name = "report.html" if form == "html" else "report.md"
     path = Path(output) if output else record.folder.derived_file(name)
     writer = html if form == "html" else markdown

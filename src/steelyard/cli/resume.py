@@ -8,7 +8,7 @@ import click
 
 from steelyard.cli.options import (
     AfterDashes,
-    found_run,
+    find_run,
     job_options,
     json_option,
     run_argument,
@@ -47,17 +47,17 @@ def command(
     \b
     steelyard resume last
 
-    Finished trials are kept; one that was cut off is made again. The order is that of the first sitting.
+    Finished trials are kept; one that was cut off is made again. The order is that of the first session.
     """
-    from steelyard.cli.progress import observer
-    from steelyard.controller.choices import Choices, JobChoices
+    from steelyard.cli.progress import make_observer
+    from steelyard.controller.choices import JobChoices, RunChoices
     from steelyard.controller.run import resume
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
-    folder = found_run(store, run)
+    folder = find_run(store, run)
     jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
-    choices = Choices(site, Path(scratch) if scratch else None, beside, jobs)
-    resume(folder, chosen_store(store), choices=choices, observer=observer(quiet=quiet or as_json))
+    choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
+    resume(folder, choose_store(store), choices=choices, observer=make_observer(quiet=quiet or as_json))
     if detach:
         return 0
     # Loaded only now: what prints results is not to hold up the trials, least of all in a job that costs.

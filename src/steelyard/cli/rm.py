@@ -22,10 +22,10 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> int:
     steelyard rm last
     steelyard rm --yes 20261120-184512-ska1-7f3a
     """
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
     from steelyard.store.writer import is_live
 
-    folders = [chosen_store(store).find(name) for name in dict.fromkeys(runs)]
+    folders = [choose_store(store).find(name) for name in dict.fromkeys(runs)]
     for folder in folders:
         if is_live(folder):
             raise RunBusy(f"run {folder.id} is still going on", hint="end it first: Ctrl-C where it runs")

@@ -12,7 +12,7 @@ from steelyard.cli.options import (
     job_options,
     json_option,
     level_option,
-    named_levels,
+    parse_levels,
     site_option,
     store_option,
 )
@@ -81,23 +81,28 @@ def command(
     follows `--` goes to the batch scheduler's submit command.
     """
     from steelyard.cli.finish import finish
-    from steelyard.cli.progress import observer
-    from steelyard.controller.choices import Choices, JobChoices
+    from steelyard.cli.progress import make_observer
+    from steelyard.controller.choices import JobChoices, RunChoices
     from steelyard.controller.run import start
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
     words: tuple[str, ...] = ctx.meta.get("words", ())
     if words and not any("{" in word for word in words) and len(words) > 1:
         echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
     options, words = (words, ()) if file else ((), words)
-    experiment, text, origin = _experiment(
+    experiment, text, origin = _load_experiment(
         file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}, levels
     )
-    where = chosen_store(store)
+    where = choose_store(store)
     jobs = JobChoices(detach, chain, split, options)
-    choices = Choices(site, Path(scratch) if scratch else None, beside, jobs)
+    choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
     folder = start(
-        experiment, text, where, choices=choices, observer=observer(quiet=quiet or as_json), origin=origin
+        experiment,
+        text,
+        where,
+        choices=choices,
+        observer=make_observer(quiet=quiet or as_json),
+        origin=origin,
     )
     if detach:
         echo(folder.id)
@@ -105,12 +110,12 @@ def command(
     return finish(folder, as_json=as_json, undecided=undecided)
 
 
-def _experiment(
+def _load_experiment(
     file: str | None, words: tuple[str, ...], changes: dict[str, Any], levels: tuple[str, ...]
 ) -> tuple[Any, str, Path | None]:
     """The experiment, the text to keep of it, and the file that it comes from."""
-    from steelyard.cli.bare import experiment_of
-    from steelyard.spec.change import from_tree, load_changed
+    from steelyard.cli.bare_command import build_experiment
+    from steelyard.spec.change import load_changed, load_tree
 
     if file is None and not words:
         raise UsageError("what shall run?", hint="steelyard run FILE, or steelyard run -- COMMAND …")
@@ -118,6 +123,6 @@ def _experiment(
     if file is None and levels:
         raise UsageError("-p sets levels of a FILE's parameters; a command has its own in braces")
     if file is None:
-        return (*from_tree({**experiment_of(words), **wanted}), None)
+        return (*load_tree({**build_experiment(words), **wanted}), None)
     path = Path(file)
-    return (*load_changed(path, wanted, named_levels(levels)), path.absolute())
+    return (*load_changed(path, wanted, parse_levels(levels)), path.absolute())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from steelyard.cli.options import completing, json_option, print_json
+from steelyard.cli.options import complete_name, json_option, print_json
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
 
@@ -30,13 +30,13 @@ class KeyName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The keys that begin so."""
-        from steelyard.spec.keys import key_names, key_of
+        from steelyard.spec.keys import explain_key, key_names
 
         above, dot, _ = incomplete.rpartition(".")
-        found: list[str] = []
+        names: list[str] = []
         with suppress(SteelyardError):  # there is nobody to tell it to
-            found = [f"{above}.{name}" for name in key_of(above).inside] if dot else key_names()
-        return completing(incomplete, found)
+            names = [f"{above}.{name}" for name in explain_key(above).inside] if dot else key_names()
+        return complete_name(incomplete, names)
 
 
 @click.command()
@@ -58,13 +58,13 @@ def command(key: str | None, as_json: bool) -> int:
 
         print_json(schema())
         return 0
-    from steelyard.spec.keys import key_of
+    from steelyard.spec.keys import explain_key
 
-    found = key_of(key)
+    entry = explain_key(key)
     if as_json:
-        print_json(dataclasses.asdict(found))
+        print_json(dataclasses.asdict(entry))
     else:
-        echo("\n".join(_lines(found)))
+        echo("\n".join(_lines(entry)))
     return 0
 
 

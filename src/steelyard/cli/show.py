@@ -6,7 +6,7 @@ import click
 
 from steelyard.cli.options import (
     disturbed_option,
-    found_run,
+    find_run,
     json_option,
     metric_option,
     run_argument,
@@ -56,7 +56,7 @@ def command(
     from steelyard.cli.options import print_json
     from steelyard.store.reader import RunRecord
 
-    record = RunRecord(found_run(store, run), disturbed=disturbed)
+    record = RunRecord(find_run(store, run), disturbed=disturbed)
     if trial is not None:
         print_json(record.trial_page(trial))
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from steelyard.cli.options import found_run, json_option, print_json, run_argument, store_option
+from steelyard.cli.options import find_run, json_option, print_json, run_argument, store_option
 from steelyard.cli.terminal import echo
 
 
@@ -20,9 +20,9 @@ def command(run: str, store: str | None, as_json: bool) -> int:
     """
     from steelyard.controller.steer import status
 
-    found = status(found_run(store, run))
+    report = status(find_run(store, run))
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        echo("\n".join(str(found[key]) for key in ("run", "job", "last") if found.get(key)))
+        echo("\n".join(str(report[key]) for key in ("run", "job", "last") if report.get(key)))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from steelyard.cli.options import found_run, run_argument, store_option
+from steelyard.cli.options import find_run, run_argument, store_option
 from steelyard.cli.terminal import echo
 
 
@@ -21,5 +21,5 @@ def command(run: str, store: str | None) -> int:
     """
     from steelyard.controller.steer import steer
 
-    echo(steer(found_run(store, run), "suspend"))
+    echo(steer(find_run(store, run), "suspend"))
     return 0

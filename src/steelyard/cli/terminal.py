@@ -1,7 +1,8 @@
 """The way to standard output and standard error: no other module prints, which `make check` holds.
 
-Whatever is printed may quote a stranger, so all of it passes `printable`. The one exception is an application
-that a user runs on a cluster: its output is what he asked to see, byte by byte (`cli.clusters.show`).
+Whatever is printed may quote a stranger, so all of it passes `make_printable`. The one exception is an
+application that a user runs on a cluster: its output is what he asked to see, byte by byte
+(`cli.clusters.show`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any
 
 import click
 
-from steelyard.printable import printable
+from steelyard.printable import make_printable
 
 
 def echo(what: object = "", *, err: bool = False, nl: bool = True, colour: str | None = None) -> None:
     """Print a text as it reads; `err`: to standard error; `nl`: with a line feed."""
-    text = printable(str(what))
+    text = make_printable(str(what))
     click.echo(click.style(text, fg=colour) if colour else text, err=err, nl=nl)
 
 
@@ -45,4 +46,4 @@ class _Unread(io.FileIO):
 
 def confirm(question: str) -> None:
     """Go on only if whoever sits there says yes. Raises click.Abort."""
-    click.confirm(printable(question), abort=True)
+    click.confirm(make_printable(question), abort=True)

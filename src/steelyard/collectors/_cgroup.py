@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.collectors._raw import Raw, count, known, number, word
+from steelyard.collectors._raw import Raw, drop_empty, parse_number, read_number, read_word
 
 _ROOT = "/sys/fs/cgroup"
 LIMIT_FILES = (
@@ -31,12 +31,14 @@ def folders(self_cgroup: str, controller: str = "cpu") -> tuple[str, ...]:
 def limits(raw: Raw) -> dict[str, float]:
     """`cpu`: cores that the quota allows, `memory`: bytes; each left out when there is no limit."""
     ours = folders(raw.get("/proc/self/cgroup", "")) or (_ROOT,)
-    cores = [_cores(word(raw, f"{folder}/cpu.max")) for folder in ours]
+    cores = [_cores(read_word(raw, f"{folder}/cpu.max")) for folder in ours]
     cores.append(
-        _cores(f"{raw.get(f'{_ROOT}/cpu/cpu.cfs_quota_us')} {count(raw, f'{_ROOT}/cpu/cpu.cfs_period_us')}")
+        _cores(
+            f"{raw.get(f'{_ROOT}/cpu/cpu.cfs_quota_us')} {read_number(raw, f'{_ROOT}/cpu/cpu.cfs_period_us')}"
+        )
     )
-    memory = [count(raw, f"{folder}/memory.max") for folder in ours]
-    return known(
+    memory = [read_number(raw, f"{folder}/memory.max") for folder in ours]
+    return drop_empty(
         cpu=min((value for value in cores if value), default=None),
         memory=min((value for value in memory if value), default=None),
     )
@@ -44,7 +46,7 @@ def limits(raw: Raw) -> dict[str, float]:
 
 def _cores(text: str | None) -> float | None:
     """`200000 100000` (microseconds of CPU in each period) as 2.0; `max` and `-1` are no limit."""
-    fields = [number(field) for field in (text or "").split()]
+    fields = [parse_number(field) for field in (text or "").split()]
     if len(fields) != 2 or not fields[0] or not fields[1] or fields[0] < 0:
         return None
     return fields[0] / fields[1]

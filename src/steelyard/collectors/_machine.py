@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from steelyard.collectors._raw import Raw, chosen, count, each, known, number, pairs, word
+from steelyard.collectors._raw import (
+    Raw,
+    drop_empty,
+    match_files,
+    parse_number,
+    parse_pairs,
+    parse_selection,
+    read_number,
+    read_word,
+)
 
 _CPU = "/sys/devices/system/cpu"
 _THP = "/sys/kernel/mm/transparent_hugepage"
@@ -40,31 +49,38 @@ MACHINE_FILES = (
 def cpu(raw: Raw) -> dict[str, Any]:
     """Model, counts, flags, caches (bytes). `allowed`: the cores that our process may use, as a list."""
     text = raw.get("/proc/cpuinfo", "")
-    first = pairs(text.partition("\n\n")[0], ":")
-    packages, cores = (each(raw, f"{_CPU}/cpu*/topology/{n}") for n in ("physical_package_id", "core_id"))
-    return known(
-        model=first.get("model name") or first.get("cpu model") or _part(first),
+    first = parse_pairs(text.partition("\n\n")[0], ":")
+    packages, cores = (
+        match_files(raw, f"{_CPU}/cpu*/topology/{n}") for n in ("physical_package_id", "core_id")
+    )
+    return drop_empty(
+        model=first.get("model name") or first.get("cpu model") or _arm_model(first),
         vendor=first.get("vendor_id"),
         microcode=first.get("microcode"),
         sockets=len(set(packages.values())) or None,
         cores=len({(packages.get(name), core) for name, core in cores.items()}) or None,
         threads=len(cores) or text.count("processor\t") or None,
-        allowed=pairs(raw.get("/proc/self/status", ""), ":").get("Cpus_allowed_list"),
-        simultaneous_threads=_flag(count(raw, f"{_CPU}/smt/active")),
+        allowed=parse_pairs(raw.get("/proc/self/status", ""), ":").get("Cpus_allowed_list"),
+        simultaneous_threads=_flag(read_number(raw, f"{_CPU}/smt/active")),
         flags=(first.get("flags") or first.get("Features") or "").split(),
         caches=_caches(raw),
-        mitigations=each(raw, f"{_CPU}/vulnerabilities/*"),
-        nodes=each(raw, "/sys/devices/system/node/node*/cpulist"),
+        mitigations=match_files(raw, f"{_CPU}/vulnerabilities/*"),
+        nodes=match_files(raw, "/sys/devices/system/node/node*/cpulist"),
     )
 
 
 def frequency(raw: Raw) -> dict[str, Any]:
     """Driver, how many policies have which governor, limits in Hz, whether turbo is on."""
-    policies = {n: each(raw, f"{_CPU}/cpufreq/policy*/scaling_{n}") for n in ("driver", "governor")}
-    limits = {n: each(raw, f"{_CPU}/cpufreq/policy*/scaling_{n}_freq").values() for n in ("min", "max")}
-    slowest, fastest = ([hz * 1000 for hz in map(number, limits[n]) if hz] for n in ("min", "max"))
-    no_turbo, boost = count(raw, f"{_CPU}/intel_pstate/no_turbo"), count(raw, f"{_CPU}/cpufreq/boost")
-    return known(
+    policies = {n: match_files(raw, f"{_CPU}/cpufreq/policy*/scaling_{n}") for n in ("driver", "governor")}
+    limits = {
+        n: match_files(raw, f"{_CPU}/cpufreq/policy*/scaling_{n}_freq").values() for n in ("min", "max")
+    }
+    slowest, fastest = ([hz * 1000 for hz in map(parse_number, limits[n]) if hz] for n in ("min", "max"))
+    no_turbo, boost = (
+        read_number(raw, f"{_CPU}/intel_pstate/no_turbo"),
+        read_number(raw, f"{_CPU}/cpufreq/boost"),
+    )
+    return drop_empty(
         driver=next(iter(policies["driver"].values()), None),
         governors=dict(Counter(policies["governor"].values())),
         minimum=min(slowest, default=None),
@@ -75,40 +91,41 @@ def frequency(raw: Raw) -> dict[str, Any]:
 
 def memory(raw: Raw) -> dict[str, Any]:
     """Sizes in bytes, huge pages as counts, the page cache's limits in per cent of memory."""
-    found = pairs(raw.get("/proc/meminfo", ""), ":")
-    total, free = _bytes(found.get("SwapTotal")), _bytes(found.get("SwapFree"))
-    return known(
-        total=_bytes(found.get("MemTotal")),
-        available=_bytes(found.get("MemAvailable")),
+    meminfo = parse_pairs(raw.get("/proc/meminfo", ""), ":")
+    total, free = _bytes(meminfo.get("SwapTotal")), _bytes(meminfo.get("SwapFree"))
+    return drop_empty(
+        total=_bytes(meminfo.get("MemTotal")),
+        available=_bytes(meminfo.get("MemAvailable")),
         swap_total=total,
         swap_used=None if total is None or free is None else total - free,
         swaps=[line.split()[0] for line in raw.get("/proc/swaps", "").splitlines()[1:] if line.split()],
-        swappiness=count(raw, "/proc/sys/vm/swappiness"),
-        huge_pages=number(found.get("HugePages_Total")),
-        huge_page_size=_bytes(found.get("Hugepagesize")),
-        transparent_huge_pages=chosen(word(raw, f"{_THP}/enabled")),
-        transparent_huge_pages_defrag=chosen(word(raw, f"{_THP}/defrag")),
-        dirty_ratio=count(raw, "/proc/sys/vm/dirty_ratio"),
-        dirty_background_ratio=count(raw, "/proc/sys/vm/dirty_background_ratio"),
+        swappiness=read_number(raw, "/proc/sys/vm/swappiness"),
+        huge_pages=parse_number(meminfo.get("HugePages_Total")),
+        huge_page_size=_bytes(meminfo.get("Hugepagesize")),
+        transparent_huge_pages=parse_selection(read_word(raw, f"{_THP}/enabled")),
+        transparent_huge_pages_defrag=parse_selection(read_word(raw, f"{_THP}/defrag")),
+        dirty_ratio=read_number(raw, "/proc/sys/vm/dirty_ratio"),
+        dirty_background_ratio=read_number(raw, "/proc/sys/vm/dirty_background_ratio"),
     )
 
 
 def power(raw: Raw) -> dict[str, dict[str, str]]:
     """Batteries and mains by name: `type`, `status`, `online`."""
-    found: dict[str, dict[str, str]] = {}
+    supplies: dict[str, dict[str, str]] = {}
     for field in ("type", "status", "online"):
-        for name, text in each(raw, f"/sys/class/power_supply/*/{field}").items():
-            found.setdefault(name, {})[field] = text
-    return found
+        for name, text in match_files(raw, f"/sys/class/power_supply/*/{field}").items():
+            supplies.setdefault(name, {})[field] = text
+    return supplies
 
 
 def _caches(raw: Raw) -> list[dict[str, Any]]:
     fields = {
-        n: each(raw, f"{_CPU}/cpu0/cache/index*/{n}") for n in ("level", "type", "size", "shared_cpu_list")
+        n: match_files(raw, f"{_CPU}/cpu0/cache/index*/{n}")
+        for n in ("level", "type", "size", "shared_cpu_list")
     }
     return [
-        known(
-            level=number(fields["level"].get(index)),
+        drop_empty(
+            level=parse_number(fields["level"].get(index)),
             type=fields["type"].get(index),
             bytes=_bytes(fields["size"].get(index)),
             shared_by=fields["shared_cpu_list"].get(index),
@@ -117,7 +134,7 @@ def _caches(raw: Raw) -> list[dict[str, Any]]:
     ]
 
 
-def _part(first: dict[str, str]) -> str | None:
+def _arm_model(first: dict[str, str]) -> str | None:
     """ARM names no model: `implementer 0x41 part 0xd0c` at least tells two apart."""
     maker, part = first.get("CPU implementer"), first.get("CPU part")
     return f"implementer {maker} part {part}" if maker and part else None
@@ -125,7 +142,7 @@ def _part(first: dict[str, str]) -> str | None:
 
 def _bytes(text: str | None) -> int | None:
     """`32768K` of sysfs and `24684092 kB` of meminfo."""
-    kib = number((text or "").rstrip("kKB").strip())
+    kib = parse_number((text or "").rstrip("kKB").strip())
     return None if kib is None else kib * 1024
 
 

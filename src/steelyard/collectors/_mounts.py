@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from steelyard.collectors._raw import Raw, chosen, count, each, known, word
-from steelyard.collectors._secrets import scrubbed_options, without_login, without_value
+from steelyard.collectors._raw import Raw, drop_empty, match_files, parse_selection, read_number, read_word
+from steelyard.collectors._secrets import redact_login, redact_options, redact_value
 
 BLOCK_FILES = tuple(
     f"/sys/block/*/{name}"
@@ -59,7 +59,7 @@ def file_system_under(path: str | PurePosixPath, mountinfo: str) -> FileSystem |
     `mountinfo` is the content of /proc/self/mountinfo. The kernel's own walk is followed: from the root to
     the mount on the way that comes first, again from there, so that what a later mount hides stays hidden.
     """
-    mounts = list(_mounts(mountinfo))
+    mounts = list(_parse_mounts(mountinfo))
     ids = {mount.id for mount in mounts}
     on_the_way = [mount for mount in mounts if PurePosixPath(path).is_relative_to(mount.system.mount)]
     tops = [mount for mount in on_the_way if mount.parent not in ids or mount.parent == mount.id]
@@ -74,15 +74,18 @@ def file_system_under(path: str | PurePosixPath, mountinfo: str) -> FileSystem |
 
 def mounts(mountinfo: str) -> list[dict[str, Any]]:
     """All mounts that hold files of people, not of the kernel, in the order they were made."""
-    systems = (mount.system for mount in _mounts(mountinfo))
+    systems = (mount.system for mount in _parse_mounts(mountinfo))
     return [asdict(system) for system in systems if not _KERNEL_ONLY.fullmatch(system.type)]
 
 
 def block_devices(raw: Raw) -> dict[str, dict[str, Any]]:
     """Disks and stacked devices by name: sizes in bytes, `partitions` by name, `below`: what it stands on."""
-    names = [name for name in each(raw, "/sys/block/*/dev") if not name.startswith(_NOT_A_DISK)]
-    inside = {"partitions": each(raw, "/sys/block/*/*/dev"), "below": each(raw, "/sys/block/*/slaves/*/dev")}
-    return {name: {**_block_device(raw, name), **_belonging(name, inside)} for name in names}
+    names = [name for name in match_files(raw, "/sys/block/*/dev") if not name.startswith(_NOT_A_DISK)]
+    inside = {
+        "partitions": match_files(raw, "/sys/block/*/*/dev"),
+        "below": match_files(raw, "/sys/block/*/slaves/*/dev"),
+    }
+    return {name: {**_block_device(raw, name), **_related_devices(name, inside)} for name in names}
 
 
 def disk_of(number: str, devices: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -108,34 +111,34 @@ def is_encrypted(name: str, devices: Mapping[str, Mapping[str, Any]]) -> bool:
 
 def _block_device(raw: Raw, name: str) -> dict[str, Any]:
     queue, device = f"/sys/block/{name}/queue", f"/sys/block/{name}/device"
-    sectors, ahead = count(raw, f"/sys/block/{name}/size"), count(raw, f"{queue}/read_ahead_kb")
-    turning = count(raw, f"{queue}/rotational")
-    return known(
-        number=word(raw, f"/sys/block/{name}/dev"),
+    sectors, ahead = read_number(raw, f"/sys/block/{name}/size"), read_number(raw, f"{queue}/read_ahead_kb")
+    turning = read_number(raw, f"{queue}/rotational")
+    return drop_empty(
+        number=read_word(raw, f"/sys/block/{name}/dev"),
         bytes=None if sectors is None else sectors * 512,
-        model=word(raw, f"{device}/model"),
+        model=read_word(raw, f"{device}/model"),
         rotational=None if turning is None else bool(turning),
-        scheduler=chosen(word(raw, f"{queue}/scheduler")),
-        requests=count(raw, f"{queue}/nr_requests"),
-        queue_depth=count(raw, f"{device}/queue_depth"),
+        scheduler=parse_selection(read_word(raw, f"{queue}/scheduler")),
+        requests=read_number(raw, f"{queue}/nr_requests"),
+        queue_depth=read_number(raw, f"{device}/queue_depth"),
         read_ahead=None if ahead is None else ahead * 1024,
-        write_cache=word(raw, f"{queue}/write_cache"),
-        block_size=count(raw, f"{queue}/logical_block_size"),
+        write_cache=read_word(raw, f"{queue}/write_cache"),
+        block_size=read_number(raw, f"{queue}/logical_block_size"),
         encrypted=True if raw.get(f"/sys/block/{name}/dm/uuid", "").startswith("CRYPT-") else None,
     )
 
 
-def _belonging(name: str, inside: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _related_devices(name: str, inside: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     start = f"{name}/"
-    return known(
+    return drop_empty(
         **{
-            kind: {path.removeprefix(start): text for path, text in found.items() if path.startswith(start)}
-            for kind, found in inside.items()
+            kind: {path.removeprefix(start): text for path, text in numbers.items() if path.startswith(start)}
+            for kind, numbers in inside.items()
         }
     )
 
 
-def _mounts(mountinfo: str) -> Iterator[_Mount]:
+def _parse_mounts(mountinfo: str) -> Iterator[_Mount]:
     for line in mountinfo.splitlines():
         fields = line.split(" ")
         try:
@@ -143,17 +146,17 @@ def _mounts(mountinfo: str) -> Iterator[_Mount]:
             kind, device, more = fields[end + 1 : end + 4]
         except ValueError:
             continue
-        options = dict.fromkeys((*scrubbed_options(_plain(fields[5])), *scrubbed_options(_plain(more))))
+        options = dict.fromkeys((*redact_options(_unescape(fields[5])), *redact_options(_unescape(more))))
         system = FileSystem(
-            mount=_plain(fields[4]),
+            mount=_unescape(fields[4]),
             type=kind,
-            device=without_value(without_login(_plain(device))),
+            device=redact_value(redact_login(_unescape(device))),
             options=tuple(options),
             number=fields[2],
         )
         yield _Mount(fields[0], fields[1], system)
 
 
-def _plain(field: str) -> str:
+def _unescape(field: str) -> str:
     r"""Blanks and backslashes are written as octal numbers in mountinfo: `\040`."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -10,7 +10,7 @@ _TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 _SIGN = re.compile("[=:]")
 
 
-def scrubbed(text: str) -> str:
+def redact(text: str) -> str:
     """A line (kernel command line, version of a tool) without the values of what looks like a secret.
 
     That is `name=value` and `name:value` where the name holds a word such as password, token or key,
@@ -20,19 +20,19 @@ def scrubbed(text: str) -> str:
     hide_next = False
     for token in _TOKEN.findall(text):
         hidden = hide_next and not token.startswith("-")
-        words.append(HIDDEN if hidden else without_value(without_login(token)))
+        words.append(HIDDEN if hidden else redact_value(redact_login(token)))
         hide_next = token.startswith("-") and bool(_WORD.search(token)) and not _SIGN.search(token)
     return " ".join(words)
 
 
-def without_value(token: str) -> str:
+def redact_value(token: str) -> str:
     """`password=x` as `password=***`; everything after the sign is taken for the value."""
     word = _WORD.search(token)
     sign = _SIGN.search(token, word.end()) if word else None
     return token[: sign.end()] + HIDDEN if sign else token
 
 
-def without_login(text: str) -> str:
+def redact_login(text: str) -> str:
     """`//user:password@host/x` as `//***@host/x`, `user:password@host` as `***@host`."""
     before, at, after = text.rpartition("@")
     start, slashes, _ = before.partition("//")
@@ -42,11 +42,11 @@ def without_login(text: str) -> str:
     return f"{HIDDEN}@{after}" if at and colon and "/" not in user else text
 
 
-def scrubbed_options(text: str) -> tuple[str, ...]:
+def redact_options(text: str) -> tuple[str, ...]:
     """Mount options without secrets. A password may hold commas, so nothing is kept after one."""
     kept: list[str] = []
     for option in text.split(","):
-        shown = without_value(without_login(option))
+        shown = redact_value(redact_login(option))
         kept.append(shown[:200])
         if shown.endswith(HIDDEN):
             break

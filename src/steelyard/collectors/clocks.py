@@ -26,10 +26,10 @@ def judge_clocks(before: Clocks | None, after: Clocks | None) -> tuple[Mark, ...
     """How the clocks of a host disturbed what lay between two readings; nothing where it does not tell."""
     if before is None or after is None:
         return ()
-    return (*_steps(before, after), *_suspends(before, after))
+    return (*_find_steps(before, after), *_find_suspends(before, after))
 
 
-def _steps(before: Clocks, after: Clocks) -> Iterator[Mark]:
+def _find_steps(before: Clocks, after: Clocks) -> Iterator[Mark]:
     lasted = after.boot - before.boot
     step = after.wall - before.wall - lasted
     if abs(step) > _doubt(before, after) + SLEW * max(lasted, 0.0):
@@ -37,7 +37,7 @@ def _steps(before: Clocks, after: Clocks) -> Iterator[Mark]:
         yield Mark("disturbed", reason, "a step of the clock", abs(step), "s")
 
 
-def _suspends(before: Clocks, after: Clocks) -> Iterator[Mark]:
+def _find_suspends(before: Clocks, after: Clocks) -> Iterator[Mark]:
     """How long is known where both clocks can be read, that it happened where the kernel counts it."""
     if before.awake is not None and after.awake is not None:
         asleep = after.boot - before.boot - (after.awake - before.awake)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from steelyard.collectors._cgroup import folders
 from steelyard.collectors.base import Collector
 from steelyard.model.metric import Mark
-from steelyard.printable import one_line
+from steelyard.printable import make_one_line
 
 QUICK = ("/proc/stat", "/proc/vmstat")
 THOROUGH = (
@@ -77,7 +77,7 @@ class Allowance:
     hot: float = 0.02
 
 
-class Process(NamedTuple):
+class ProcessUsage(NamedTuple):
     """A process: start time in ticks since boot (with its id, its identity), parent, name, CPU seconds.
 
     `user` is the part of `cpu` in user mode.
@@ -92,7 +92,7 @@ class Process(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class HostCounters:
     """Counters of a host since boot; None where the host does not tell.
 
     `user`, `wanted` (all time in which a CPU had work, steal included) and `steal` in seconds, `swapped` in
@@ -106,7 +106,7 @@ class Snapshot:
     swapped: int | None = None
     hot: Mapping[str, float] | None = None
     capped: float | None = None
-    processes: Mapping[int, Process] | None = None
+    processes: Mapping[int, ProcessUsage] | None = None
 
 
 class Disturbance(Collector):
@@ -116,21 +116,21 @@ class Disturbance(Collector):
 
     def parse(self, raw: Mapping[str, str]) -> dict[str, Any]:
         """The figures of a snapshot, without the processes and without what the host does not tell."""
-        figures = asdict(snapshot(raw))
+        figures = asdict(parse_counters(raw))
         return {name: value for name, value in figures.items() if name != "processes" and value is not None}
 
 
-def snapshot(raw: Mapping[str, str]) -> Snapshot:
+def parse_counters(raw: Mapping[str, str]) -> HostCounters:
     """Read a snapshot from the files of `QUICK` or `THOROUGH` and of `quota_files`. Odd content is None."""
-    user, wanted, steal = _cpu(raw.get("/proc/stat", ""))
-    return Snapshot(
+    user, wanted, steal = _parse_cpu(raw.get("/proc/stat", ""))
+    return HostCounters(
         user=user,
         wanted=wanted,
         steal=steal,
         swapped=_total(_PAGES.findall(raw.get("/proc/vmstat", ""))),
-        hot=_hot(raw),
-        capped=_held_up([text for path, text in raw.items() if path.endswith("/cpu.stat")]),
-        processes=_processes(raw),
+        hot=_parse_slowdowns(raw),
+        capped=_sum_quota_waits([text for path, text in raw.items() if path.endswith("/cpu.stat")]),
+        processes=_parse_processes(raw),
     )
 
 
@@ -140,8 +140,8 @@ def quota_files(self_cgroup: str) -> tuple[str, ...]:
 
 
 def judge(
-    before: Snapshot,
-    after: Snapshot,
+    before: HostCounters,
+    after: HostCounters,
     *,
     wall: float,
     ours: float,
@@ -155,16 +155,29 @@ def judge(
     they and all below them are not foreign in the table of processes, and what lives below them (services)
     needs not be in `ours`.
     """
-    foreign = _foreign(before, after, wall, ours, own, allowance) if wall >= allowance.shortest else ()
-    return (*foreign, *_stolen(before, after, allowance), *_throttled(before, after, wall, allowance))
+    foreign = (
+        _find_foreign_load(before, after, wall, ours, own, allowance) if wall >= allowance.shortest else ()
+    )
+    return (
+        *foreign,
+        *_find_steal(before, after, allowance),
+        *_find_throttling(before, after, wall, allowance),
+    )
 
 
-def _foreign(
-    before: Snapshot, after: Snapshot, wall: float, ours: float, own: Collection[int], allowance: Allowance
+def _find_foreign_load(
+    before: HostCounters,
+    after: HostCounters,
+    wall: float,
+    ours: float,
+    own: Collection[int],
+    allowance: Allowance,
 ) -> Iterator[Mark]:
-    by_name = _foreign_processes(before.processes, after.processes, own)
+    by_name = _sum_foreign_cpu(before.processes, after.processes, own)
     seen = sum(by_name.values())
-    user = _grown(before.user, after.user) - ours - _of_services(before.processes, after.processes, own)
+    user = (
+        _increase(before.user, after.user) - ours - _sum_service_time(before.processes, after.processes, own)
+    )
     least = max(allowance.least, allowance.share * wall)
     # Ticks sample: of n ticks that hit our processes about the square root of n may be charged amiss.
     unsure = max(least, 2 * math.sqrt(_SAMPLING * max(ours, 0.0)))
@@ -176,39 +189,41 @@ def _foreign(
         yield Mark("disturbed", reason, "foreign CPU load", load / wall, "cores")
 
 
-def _stolen(before: Snapshot, after: Snapshot, allowance: Allowance) -> Iterator[Mark]:
-    steal, wanted = _grown(before.steal, after.steal), _grown(before.wanted, after.wanted)
+def _find_steal(before: HostCounters, after: HostCounters, allowance: Allowance) -> Iterator[Mark]:
+    steal, wanted = _increase(before.steal, after.steal), _increase(before.wanted, after.wanted)
     if steal - allowance.grain > allowance.steal * wanted and wanted > 0:
         reason = f"steal: the hypervisor took {100 * steal / wanted:.1f} % of the CPU time"
         yield Mark("disturbed", reason, "steal", steal / wanted, "%")
 
 
-def _throttled(before: Snapshot, after: Snapshot, wall: float, allowance: Allowance) -> Iterator[Mark]:
-    pages = _grown(before.swapped, after.swapped) / wall
+def _find_throttling(
+    before: HostCounters, after: HostCounters, wall: float, allowance: Allowance
+) -> Iterator[Mark]:
+    pages = _increase(before.swapped, after.swapped) / wall
     if pages > allowance.swapped:
         yield Mark("disturbed", f"swapping: {pages:.0f} pages a second", "swapping", pages, "pages/s")
-    hot = _hottest(before.hot, after.hot) / wall
+    hot = _longest_slowdown(before.hot, after.hot) / wall
     if hot > allowance.hot:
         reason = f"throttling: a CPU was slowed down for its heat for {100 * hot:.1f} % of the time"
         yield Mark("disturbed", reason, "heat", hot, "%")
-    capped = _grown(before.capped, after.capped) / wall
+    capped = _increase(before.capped, after.capped) / wall
     if capped > allowance.capped:
         reason = f"throttling: the CPU quota of the control group held it up {100 * capped:.1f} % of the time"
         yield Mark("disturbed", reason, "CPU quota", capped, "%")
 
 
-def _hottest(before: Mapping[str, float] | None, after: Mapping[str, float] | None) -> float:
+def _longest_slowdown(before: Mapping[str, float] | None, after: Mapping[str, float] | None) -> float:
     """Seconds of the CPU that was slowed for the longest."""
     before, after = before or {}, after or {}
     return max((now - before[path] for path, now in after.items() if path in before), default=0.0)
 
 
-def _grown(before: float | None, after: float | None) -> float:
+def _increase(before: float | None, after: float | None) -> float:
     return 0.0 if before is None or after is None else after - before
 
 
-def _foreign_processes(
-    before: Mapping[int, Process] | None, after: Mapping[int, Process] | None, own: Collection[int]
+def _sum_foreign_cpu(
+    before: Mapping[int, ProcessUsage] | None, after: Mapping[int, ProcessUsage] | None, own: Collection[int]
 ) -> dict[str, float]:
     """CPU seconds between two tables by name, of what lives at the end and is not ours."""
     seconds: dict[str, float] = {}
@@ -223,8 +238,8 @@ def _foreign_processes(
     return seconds
 
 
-def _of_services(
-    before: Mapping[int, Process] | None, after: Mapping[int, Process] | None, own: Collection[int]
+def _sum_service_time(
+    before: Mapping[int, ProcessUsage] | None, after: Mapping[int, ProcessUsage] | None, own: Collection[int]
 ) -> float:
     """Seconds of user time of what lives below our own processes: services that the workload talks to."""
     if before is None or after is None:
@@ -234,21 +249,21 @@ def _of_services(
     return sum(now.user - (then.user if then and then.started == now.started else 0.0) for then, now in lived)
 
 
-def _descendants(table: Mapping[int, Process], roots: Collection[int]) -> set[int]:
+def _descendants(table: Mapping[int, ProcessUsage], roots: Collection[int]) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid, process in table.items():
         children.setdefault(process.parent, []).append(pid)
-    found: set[int] = set()
+    members: set[int] = set()
     waiting = list(roots)
     while waiting:
         pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in members:
+            members.add(pid)
             waiting += children.get(pid, [])
-    return found
+    return members
 
 
-def _cpu(text: str) -> tuple[float | None, float | None, float | None]:
+def _parse_cpu(text: str) -> tuple[float | None, float | None, float | None]:
     try:
         name, *ticks = text[: text.index("\n")].split()[:9]
         user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, ticks)
@@ -267,28 +282,30 @@ def _total(texts: Collection[str]) -> int | None:
         return None
 
 
-def _hot(raw: Mapping[str, str]) -> dict[str, float] | None:
+def _parse_slowdowns(raw: Mapping[str, str]) -> dict[str, float] | None:
     try:
         return {path: int(raw[path]) / 1e3 for path in raw if path.endswith("_total_time_ms")} or None
     except ValueError:
         return None
 
 
-def _held_up(texts: Collection[str]) -> float | None:
+def _sum_quota_waits(texts: Collection[str]) -> float | None:
     try:
-        found = [int(figure) / _PER_SECOND[unit] for text in texts for unit, figure in _HELD_UP.findall(text)]
+        seconds = [
+            int(figure) / _PER_SECOND[unit] for text in texts for unit, figure in _HELD_UP.findall(text)
+        ]
     except ValueError:
         return None
-    return math.fsum(found) if found else None
+    return math.fsum(seconds) if seconds else None
 
 
-def _processes(raw: Mapping[str, str]) -> dict[int, Process] | None:
+def _parse_processes(raw: Mapping[str, str]) -> dict[int, ProcessUsage] | None:
     matches = ((_PROCESS.fullmatch(path), text) for path, text in raw.items())
-    table = {int(match[1]): _process(text) for match, text in matches if match}
+    table = {int(match[1]): _parse_process(text) for match, text in matches if match}
     return {pid: process for pid, process in table.items() if process} or None
 
 
-def _process(text: str) -> Process | None:
+def _parse_process(text: str) -> ProcessUsage | None:
     """A line of /proc/[pid]/stat. The name stands in brackets and may itself hold any character."""
     start, end = text.find("("), text.rfind(")")
     fields = text[end + 2 :].split()
@@ -296,6 +313,8 @@ def _process(text: str) -> Process | None:
         user = int(fields[11]) * _TICK
         cpu = user + int(fields[12]) * _TICK
         kernel = bool(int(fields[6]) & _KERNEL_THREAD)
-        return Process(int(fields[19]), int(fields[1]), one_line(text[start + 1 : end]), cpu, kernel, user)
+        return ProcessUsage(
+            int(fields[19]), int(fields[1]), make_one_line(text[start + 1 : end]), cpu, kernel, user
+        )
     except (ValueError, IndexError):
         return None

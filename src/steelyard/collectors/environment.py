@@ -16,8 +16,8 @@ from typing import Any
 from steelyard.collectors._cgroup import LIMIT_FILES, limits
 from steelyard.collectors._machine import MACHINE_FILES, cpu, frequency, memory, power
 from steelyard.collectors._mounts import BLOCK_FILES, FileSystem, block_devices, file_system_under, mounts
-from steelyard.collectors._raw import Raw, each, known, pairs, word
-from steelyard.collectors._secrets import scrubbed
+from steelyard.collectors._raw import Raw, drop_empty, match_files, parse_pairs, read_word
+from steelyard.collectors._secrets import redact
 from steelyard.collectors.base import Collector
 from steelyard.model.tool import Tool
 
@@ -62,14 +62,14 @@ class Environment(Collector):
 
     def parse(self, raw: Mapping[str, str]) -> dict[str, Any]:
         """What is known of the host, by section; also of the commands of `commands`, where they were run."""
-        found: dict[str, Any] = {}
+        sections: dict[str, Any] = {}
         unreadable = []
         for name, section in _SECTIONS.items():
             try:
-                found[name] = section(raw)
+                sections[name] = section(raw)
             except (ValueError, LookupError, ArithmeticError):
                 unreadable.append(name)
-        return known(**found, unreadable=unreadable)
+        return drop_empty(**sections, unreadable=unreadable)
 
 
 def commands(tools: Iterable[Tool], folder: PurePosixPath | str | None = None) -> dict[str, tuple[str, ...]]:
@@ -77,12 +77,12 @@ def commands(tools: Iterable[Tool], folder: PurePosixPath | str | None = None) -
 
     Git is kept from running anything that the folder's own configuration names, and from writing to it.
     """
-    found = {f"version of {tool.name}": tool.argv(*tool.version) for tool in tools}
+    queries = {f"version of {tool.name}": tool.argv(*tool.version) for tool in tools}
     if folder is not None:
         git = ("git", "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(folder))
-        found["git commit"] = (*git, "rev-parse", "HEAD")
-        found["git status"] = (*git, "status", "--porcelain", "--untracked-files=no")
-    return found
+        queries["git commit"] = (*git, "rev-parse", "HEAD")
+        queries["git status"] = (*git, "status", "--porcelain", "--untracked-files=no")
+    return queries
 
 
 def variables(environ: Mapping[str, str]) -> list[str]:
@@ -91,57 +91,59 @@ def variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def _kernel(raw: Raw) -> dict[str, Any]:
-    return known(
-        release=word(raw, "/proc/sys/kernel/osrelease"),
-        version=word(raw, "/proc/sys/kernel/version"),
-        command_line=scrubbed(raw.get("/proc/cmdline", "")),
-        clock_source=word(raw, f"{_CLOCK}/current_clocksource"),
+    return drop_empty(
+        release=read_word(raw, "/proc/sys/kernel/osrelease"),
+        version=read_word(raw, "/proc/sys/kernel/version"),
+        command_line=redact(raw.get("/proc/cmdline", "")),
+        clock_source=read_word(raw, f"{_CLOCK}/current_clocksource"),
         clock_sources=raw.get(f"{_CLOCK}/available_clocksource", "").split(),
     )
 
 
 def _system(raw: Raw) -> dict[str, Any]:
-    release = pairs(raw.get("/etc/os-release", ""), "=")
+    release = parse_pairs(raw.get("/etc/os-release", ""), "=")
     named = {name: release.get(field, "").strip("\"'") for name, field in _RELEASE.items()}
-    hardware = {name: word(raw, f"{_DMI}/{name}") for name in ("sys_vendor", "product_name", "board_name")}
-    return known(**named, **hardware)
+    hardware = {
+        name: read_word(raw, f"{_DMI}/{name}") for name in ("sys_vendor", "product_name", "board_name")
+    }
+    return drop_empty(**named, **hardware)
 
 
-def _virtual(raw: Raw) -> dict[str, str]:
+def _virtualization(raw: Raw) -> dict[str, str]:
     """`machine` when this is a virtual machine, `container` when it is a container."""
-    flags = pairs(raw.get("/proc/cpuinfo", "").partition("\n\n")[0], ":").get("flags", "").split()
-    product = word(raw, f"{_DMI}/product_name") or ""
-    machine = word(raw, "/sys/hypervisor/type") or (product if _VIRTUAL.search(product) else None)
+    flags = parse_pairs(raw.get("/proc/cpuinfo", "").partition("\n\n")[0], ":").get("flags", "").split()
+    product = read_word(raw, f"{_DMI}/product_name") or ""
+    machine = read_word(raw, "/sys/hypervisor/type") or (product if _VIRTUAL.search(product) else None)
     if machine is None and "hypervisor" in flags:
         machine = product or "unnamed hypervisor"
-    return known(machine=machine, container=_container(raw))
+    return drop_empty(machine=machine, container=_container(raw))
 
 
 def _container(raw: Raw) -> str | None:
-    if named := word(raw, "/run/systemd/container"):
+    if named := read_word(raw, "/run/systemd/container"):
         return named
     if "/run/.containerenv" in raw:
         return "podman"
     if "/.dockerenv" in raw:
         return "docker"
-    found = _CONTAINER.search(raw.get("/proc/self/cgroup", ""))
-    return found[0] if found else None
+    match = _CONTAINER.search(raw.get("/proc/self/cgroup", ""))
+    return match[0] if match else None
 
 
-def _load(raw: Raw) -> dict[str, Any]:
+def _load_averages(raw: Raw) -> dict[str, Any]:
     """Load averages over 1, 5, 15 minutes; uptime in seconds."""
     averages = [float(field) for field in raw.get("/proc/loadavg", "").split()[:3]]
     uptime = [float(field) for field in raw.get("/proc/uptime", "").split()[:1]]
     if not all(map(math.isfinite, averages + uptime)):
         raise ValueError("a load that is not a number")
-    return known(averages=averages, uptime=next(iter(uptime), None))
+    return drop_empty(averages=averages, uptime=next(iter(uptime), None))
 
 
 def _tools(raw: Raw) -> dict[str, str]:
     """The first line that each tool prints of its version."""
-    said = each(raw, "version of *")
+    said = match_files(raw, "version of *")
     return {
-        name: scrubbed(text.split("\n")[0])[:200] for name, found in said.items() if (text := found.strip())
+        name: redact(text.split("\n")[0])[:200] for name, output in said.items() if (text := output.strip())
     }
 
 
@@ -150,7 +152,7 @@ def _experiment(raw: Raw) -> dict[str, Any]:
     commit = _COMMIT.search(raw.get("git commit", ""))
     status = raw.get("git status")
     dirty = None if commit is None or status is None else bool(_CHANGED.search(status))
-    return known(commit=commit[1] if commit else None, dirty=dirty)
+    return drop_empty(commit=commit[1] if commit else None, dirty=dirty)
 
 
 _RELEASE = {"name": "NAME", "version": "VERSION", "id": "ID", "pretty_name": "PRETTY_NAME"}
@@ -161,9 +163,9 @@ _SECTIONS: Mapping[str, Callable[[Raw], Any]] = {
     "power": power,
     "kernel": _kernel,
     "system": _system,
-    "virtual": _virtual,
+    "virtual": _virtualization,
     "limits": limits,
-    "load": _load,
+    "load": _load_averages,
     "mounts": lambda raw: mounts(raw.get("/proc/self/mountinfo", "")),
     "block_devices": block_devices,
     "tools": _tools,

@@ -1,6 +1,6 @@
 """Host telemetry from /proc: CPU, memory, disks, network, pressure.
 
-While a trial runs the sampler keeps raw text (`reduced`); `rows` parses it after the trial, so that the
+While a trial runs the sampler keeps raw text (`reduce_sample`); `rows` parses it after the trial, so that the
 measured program shares the machine with as little of us as possible. A column that exists once per device
 is named `family:device` (`disk_read:vda`); `steelyard.model.telemetry.COLUMNS` describes them all.
 
@@ -62,7 +62,7 @@ _OVER_DEVICES: Mapping[str, Callable[[Iterable[float]], float]] = {
 }
 
 
-class Telemetry(Collector):
+class TelemetryCollector(Collector):
     """CPU, memory, disks, network and pressure of a host."""
 
     files = (
@@ -87,14 +87,14 @@ class Telemetry(Collector):
         return {**figures, "unreadable": unreadable} if unreadable else figures
 
 
-def reduced(raw: Mapping[str, str]) -> dict[str, str]:
+def reduce_sample(raw: Mapping[str, str]) -> dict[str, str]:
     """What is worth keeping of a sample: without the interrupt counters, which fill most of /proc/stat."""
     return {path: _REDUCERS[path](text) if path in _REDUCERS else text for path, text in raw.items()}
 
 
 def rows(samples: Iterable[tuple[float, float, Mapping[str, str]]]) -> Iterator[dict[str, float]]:
     """A row for every interval between two samples (wall clock, monotonic clock, raw text)."""
-    collector = Telemetry()
+    collector = TelemetryCollector()
     before: tuple[float, Mapping[str, Any]] | None = None
     for wall, mono, raw in samples:
         figures = collector.parse(raw)
@@ -113,9 +113,9 @@ def rates(previous: Mapping[str, Any], current: Mapping[str, Any], seconds: floa
         return {}
     row = {name: current[name] for name in _GAUGES if name in current}
     row |= _cpu_shares(previous, current)
-    row |= _used(current)
-    row |= _counted(previous, current, seconds)
-    return row | _over_devices(row)
+    row |= _memory_use(current)
+    row |= _counter_rates(previous, current, seconds)
+    return row | _aggregate_devices(row)
 
 
 def _cpu_shares(previous: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, float]:
@@ -130,7 +130,7 @@ def _cpu_shares(previous: Mapping[str, Any], current: Mapping[str, Any]) -> dict
     return {"cpu_busy": shares["cpu_user"] + shares["cpu_system"], **shares}
 
 
-def _used(current: Mapping[str, Any]) -> dict[str, float]:
+def _memory_use(current: Mapping[str, Any]) -> dict[str, float]:
     used = {}
     if "memory_total" in current and "memory_available" in current:
         used["memory_used"] = current["memory_total"] - current["memory_available"]
@@ -139,7 +139,9 @@ def _used(current: Mapping[str, Any]) -> dict[str, float]:
     return used
 
 
-def _counted(previous: Mapping[str, Any], current: Mapping[str, Any], seconds: float) -> dict[str, float]:
+def _counter_rates(
+    previous: Mapping[str, Any], current: Mapping[str, Any], seconds: float
+) -> dict[str, float]:
     row = {}
     for name, value in current.items():
         if not name.startswith(_COUNTERS) or value < previous.get(name, float("inf")):
@@ -149,7 +151,7 @@ def _counted(previous: Mapping[str, Any], current: Mapping[str, Any], seconds: f
     return row
 
 
-def _over_devices(row: Mapping[str, float]) -> dict[str, float]:
+def _aggregate_devices(row: Mapping[str, float]) -> dict[str, float]:
     devices: dict[str, list[float]] = {}
     for name, value in row.items():
         family, _, device = name.partition(":")
@@ -213,23 +215,23 @@ def _network(text: str) -> dict[str, float]:
     return figures
 
 
-def _pressure(resource: str) -> Callable[[str], dict[str, float]]:
+def _pressure_reader(resource: str) -> Callable[[str], dict[str, float]]:
     def read(text: str) -> dict[str, float]:
-        found = re.findall(r"^(some|full) .*\btotal=(\d+)$", text, re.MULTILINE)
-        figures = {f"pressure_{resource}_{kind}": int(total) / 1e6 for kind, total in found}
+        matches = re.findall(r"^(some|full) .*\btotal=(\d+)$", text, re.MULTILINE)
+        figures = {f"pressure_{resource}_{kind}": int(total) / 1e6 for kind, total in matches}
         return {name: value for name, value in figures.items() if name in COLUMNS}
 
     return read
 
 
-def _short_stat(text: str) -> str:
+def _shorten_stat(text: str) -> str:
     # Cut, not parsed: the line of interrupt counters alone may have tens of thousands of characters.
     end, tail = text.find("\n") + 1, text.rfind("\nprocs_running")
     rest = text[tail + 1 :].partition("softirq")[0] if tail >= 0 else ""
     return text[:end] + rest
 
 
-def _lines(keep: Callable[[str], bool]) -> Callable[[str], str]:
+def _line_filter(keep: Callable[[str], bool]) -> Callable[[str], str]:
     return lambda text: "".join(filter(keep, text.splitlines(keepends=True)))
 
 
@@ -239,10 +241,10 @@ _READERS: Mapping[str, Callable[[str], dict[str, float]]] = {
     "/proc/meminfo": _meminfo,
     "/proc/diskstats": _diskstats,
     "/proc/net/dev": _network,
-    **{f"/proc/pressure/{name}": _pressure(name) for name in ("cpu", "memory", "io")},
+    **{f"/proc/pressure/{name}": _pressure_reader(name) for name in ("cpu", "memory", "io")},
 }
 _REDUCERS: Mapping[str, Callable[[str], str]] = {
-    "/proc/stat": _short_stat,
-    "/proc/meminfo": _lines(lambda line: line.startswith(_MEMORY_LINES)),
-    "/proc/diskstats": _lines(lambda line: " loop" not in line and " ram" not in line),
+    "/proc/stat": _shorten_stat,
+    "/proc/meminfo": _line_filter(lambda line: line.startswith(_MEMORY_LINES)),
+    "/proc/diskstats": _line_filter(lambda line: " loop" not in line and " ram" not in line),
 }

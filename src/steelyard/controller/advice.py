@@ -63,43 +63,45 @@ class Advice:
         return f"{self.what}: {self.why} {self.what_to_do}"
 
 
-def advice(environment: Found, scratch: FileSystem | None, *, free: int | None = None) -> list[Advice]:
+def assess_environment(
+    environment: Found, scratch: FileSystem | None, *, free: int | None = None
+) -> list[Advice]:
     """All findings, the worst first.
 
     `environment`: what `Environment().parse` returned. `scratch`: the file system under the scratch
     directory, `free` the bytes free on it; None where unknown, then nothing is said of it.
     """
-    found = [*_scratch(environment, scratch), *_space(free)]
+    notes = [*_check_scratch(environment, scratch), *_check_space(free)]
     for judge in _JUDGES:
-        found += judge(environment)
-    return sorted(found, key=lambda item: _SEVERITIES.index(item.severity))
+        notes += judge(environment)
+    return sorted(notes, key=lambda item: _SEVERITIES.index(item.severity))
 
 
-def _scratch(environment: Found, scratch: FileSystem | None) -> Iterator[Advice]:
+def _check_scratch(environment: Found, scratch: FileSystem | None) -> Iterator[Advice]:
     if scratch is None:
         return
     for types, severity, why, do in _PLACES:
         if re.fullmatch(types, scratch.type):
             yield Advice(severity, f"the scratch directory is on {scratch.type}", why, do)
             break
-    if _encrypted(environment, scratch):
+    if _is_scratch_encrypted(environment, scratch):
         yield Advice("warning", "the scratch directory is on an encrypted device", _ENCRYPTION, _ELSEWHERE)
 
 
-def _encrypted(environment: Found, scratch: FileSystem) -> bool:
+def _is_scratch_encrypted(environment: Found, scratch: FileSystem) -> bool:
     devices = environment.get("block_devices", {})
     disk = disk_of(scratch.number, devices)
     return disk is not None and is_encrypted(disk, devices)
 
 
-def _space(free: int | None) -> Iterator[Advice]:
+def _check_space(free: int | None) -> Iterator[Advice]:
     if free is not None and free < _FEW_BYTES:
         why = "A nearly full file system scatters new files and ends a trial when it is full."
         do = "Remove something, or name a larger place with --scratch DIR."
         yield Advice("warning", f"only {show(free, 'B')} are free for the scratch directory", why, do)
 
 
-def _power(environment: Found) -> Iterator[Advice]:
+def _check_power(environment: Found) -> Iterator[Advice]:
     batteries = [s for s in environment.get("power", {}).values() if s.get("type") == "Battery"]
     if any(supply.get("status") == "Discharging" for supply in batteries):
         why = "On battery the firmware lowers clock rates, the more the emptier it is."
@@ -111,7 +113,7 @@ def _power(environment: Found) -> Iterator[Advice]:
         )
 
 
-def _frequency(environment: Found) -> Iterator[Advice]:
+def _check_frequency(environment: Found) -> Iterator[Advice]:
     frequency = environment.get("frequency", {})
     slow = sorted(name for name in frequency.get("governors", {}) if name != "performance")
     if slow:
@@ -125,7 +127,7 @@ def _frequency(environment: Found) -> Iterator[Advice]:
         yield Advice("info", "turbo is on", why, do)
 
 
-def _memory(environment: Found) -> Iterator[Advice]:
+def _check_memory(environment: Found) -> Iterator[Advice]:
     memory = environment.get("memory", {})
     if used := memory.get("swap_used"):
         why = "Pages that come back from swap stop the program and keep a disk busy."
@@ -141,7 +143,7 @@ def _memory(environment: Found) -> Iterator[Advice]:
         yield Advice("info", "transparent huge pages are always on", why, do)
 
 
-def _load(environment: Found) -> Iterator[Advice]:
+def _check_load(environment: Found) -> Iterator[Advice]:
     threads = environment.get("cpu", {}).get("threads", 1)
     recent = next(iter(environment.get("load", {}).get("averages", [])), 0.0)
     if recent > max(0.5, 0.05 * threads):
@@ -150,7 +152,7 @@ def _load(environment: Found) -> Iterator[Advice]:
         yield Advice("warning", f"the load average of the last minute is {recent:g}", why, do)
 
 
-def _virtual(environment: Found) -> Iterator[Advice]:
+def _check_virtual(environment: Found) -> Iterator[Advice]:
     virtual = environment.get("virtual", {})
     if machine := virtual.get("machine"):
         why = (
@@ -168,7 +170,7 @@ def _virtual(environment: Found) -> Iterator[Advice]:
         )
 
 
-def _limits(environment: Found) -> Iterator[Advice]:
+def _check_limits(environment: Found) -> Iterator[Advice]:
     quota = environment.get("limits", {}).get("cpu")
     if quota is not None:
         why = (
@@ -181,7 +183,7 @@ def _limits(environment: Found) -> Iterator[Advice]:
         yield Advice("warning", "there is only one CPU", why, "Use a machine with at least two.")
 
 
-def _kernel(environment: Found) -> Iterator[Advice]:
+def _check_kernel(environment: Found) -> Iterator[Advice]:
     clock = environment.get("kernel", {}).get("clock_source")
     if clock and not _STEADY_CLOCKS.fullmatch(clock):
         why = "Reading the time then costs a microsecond or more, which tools such as fio pay for every I/O."
@@ -197,11 +199,11 @@ def _kernel(environment: Found) -> Iterator[Advice]:
 
 
 _JUDGES: tuple[Callable[[Found], Iterator[Advice]], ...] = (
-    _power,
-    _frequency,
-    _load,
-    _limits,
-    _memory,
-    _kernel,
-    _virtual,
+    _check_power,
+    _check_frequency,
+    _check_load,
+    _check_limits,
+    _check_memory,
+    _check_kernel,
+    _check_virtual,
 )

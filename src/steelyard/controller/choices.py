@@ -1,4 +1,4 @@
-"""What the caller may decide about a sitting of a run."""
+"""What the caller may decide about a session of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import assigned, least
+from steelyard.model.roles import assign_hosts, count_least_hosts
 from steelyard.sites.base import Site
 from steelyard.spec.bind import event_class
 from steelyard.spec.sites import NamedSite, resolve
@@ -36,7 +36,7 @@ class JobChoices:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class RunChoices:
     """What the command line may decide.
 
     `scratch`: the directory for test data, by default in the store. `beside`: do not wait for another run
@@ -51,7 +51,7 @@ class Choices:
     seconds: float | None = None
 
 
-def chosen_site(choices: Choices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
+def choose_site(choices: RunChoices | None, experiment: Experiment, before: str | None = None) -> NamedSite:
     """Where to run: the caller's word wins over `before`, where the run began, and that over the file's.
 
     Where none is named, this machine plays as many hosts as the roles need.
@@ -59,56 +59,57 @@ def chosen_site(choices: Choices | None, experiment: Experiment, before: str | N
     Raises UnknownName, and UsageError when it cannot fill the roles: before anything is started or paid for.
     """
     chosen = (choices.site if choices else None) or before or experiment.site
-    named = _named(chosen) if chosen else _stand_ins(experiment)
+    named = _resolve_site(chosen) if chosen else _default_site(experiment)
     there = named.site.size()
-    if there is not None and not splits(choices, named):
-        assigned(experiment.claims, range(there))
+    if there is not None and not is_split(choices, named):
+        assign_hosts(experiment.claims, range(there))
     if choices and not named.site.by_job:
-        _no_jobs(choices.jobs, named.name)
-    _allows_events(named, experiment)
+        _check_no_jobs(choices.jobs, named.name)
+    _check_events(named, experiment)
     return named
 
 
-def _named(chosen: str | Site[Any] | NamedSite) -> NamedSite:
+def _resolve_site(chosen: str | Site[Any] | NamedSite) -> NamedSite:
     if isinstance(chosen, NamedSite):
         return chosen
     return NamedSite(type(chosen).__name__, chosen) if isinstance(chosen, Site) else resolve(chosen)
 
 
-def _stand_ins(experiment: Experiment) -> NamedSite:
-    count = least(experiment.claims)
+def _default_site(experiment: Experiment) -> NamedSite:
+    count = count_least_hosts(experiment.claims)
     if count == 1:
         return resolve("local")
     note = f"no site was named: this machine plays the {count} hosts, which share its cores, memory and disk"
     return replace(resolve(f"local:{count}"), notes=(note,))
 
 
-def _allows_events(named: NamedSite, experiment: Experiment) -> None:
+def _check_events(named: NamedSite, experiment: Experiment) -> None:
     for number, entry in enumerate(experiment.timeline, 1):
         if lacks := event_class(entry.do).site_must - named.site.capabilities():
             raise UsageError(
-                f"timeline, entry {number} ({entry.do}): site {named.name} cannot {_verbs(lacks)}",
+                f"timeline, entry {number} ({entry.do}): site {named.name} cannot"
+                f" {_format_capabilities(lacks)}",
                 hint="hosts on this machine that can: `lab: {use: netns, hosts: 4, via: nsenter}` in "
                 "sites.yaml, and `--site lab`",
             )
 
 
-def _verbs(capabilities: Iterable[str]) -> str:
+def _format_capabilities(capabilities: Iterable[str]) -> str:
     return ", ".join(sorted(name.replace("-", " the ") for name in capabilities))
 
 
-def splits(choices: Choices | None, named: NamedSite) -> bool:
+def is_split(choices: RunChoices | None, named: NamedSite) -> bool:
     """Whether there is one job for each number of hosts: as the caller says, or the site's options."""
     return bool(choices and choices.jobs.split) or getattr(named.site.chosen, "split", None) == "by-hosts"
 
 
-def _no_jobs(jobs: JobChoices, name: str) -> None:
+def _check_no_jobs(jobs: JobChoices, name: str) -> None:
     asked = [word for word in ("detach", "chain", "split") if getattr(jobs, word)]
     if asked or jobs.options:
         what = f"--{asked[0]}" if asked else f"'{jobs.options[0]}' after --"
         raise UsageError(f"{what} is for batch schedulers, and site {name} is none", hint=_NO_JOBS_HINT)
 
 
-def waits_for_job(named: NamedSite) -> bool:
+def needs_job(named: NamedSite) -> bool:
     """Whether its hosts are only had in a job that is still to be submitted."""
     return named.site.by_job and named.site.inside() is None

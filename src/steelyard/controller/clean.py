@@ -8,16 +8,16 @@ from typing import Any
 
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.remote.ec2.clean import clean_leases
-from steelyard.remote.mark import digest
 from steelyard.remote.minder.scratch import remove_scratch
+from steelyard.remote.scratch_marker import digest
 from steelyard.remote.sweep import sweep
-from steelyard.store.journal import lines
+from steelyard.store.journal import read_journal
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.writer import is_live
 
 
 @dataclass
-class Cleaned:
+class CleanupReport:
     """What was done; `kept` says what could not be, and why."""
 
     ended: int = 0
@@ -26,22 +26,22 @@ class Cleaned:
     kept: list[str] = field(default_factory=list)
 
 
-def clean(store: Store) -> Cleaned:
+def clean(store: Store) -> CleanupReport:
     """Clean up after every dead run. Live ones are not touched. What fails is reported, never raised."""
-    found = Cleaned()
+    report = CleanupReport()
     try:
-        found.ended = sweep()
+        report.ended = sweep()
     except SteelyardError as error:
-        found.kept.append(error.message)
-    _clean_rented(found)
+        report.kept.append(error.message)
+    _end_rentals(report)
     for folder in store.all():
         if not is_live(folder):
-            for path, mark in _scratch_of(folder).items():
-                _remove(path, mark, found)
-    return found
+            for path, mark in _list_scratch(folder).items():
+                _remove(path, mark, report)
+    return report
 
 
-def _clean_rented(found: Cleaned) -> None:
+def _end_rentals(found: CleanupReport) -> None:
     """End machines that dead runs rented, of whichever store: the lease files are the user's."""
     ended = clean_leases(lambda rental: not is_live(RunFolder(Path(rental.folder))))
     for run, machines in ended.ended.items():
@@ -49,33 +49,33 @@ def _clean_rented(found: Cleaned) -> None:
     found.kept += ended.kept
 
 
-def remove_scratch_of(folder: RunFolder) -> None:
+def remove_run_scratch(folder: RunFolder) -> None:
     """Remove the scratch of one dead run, as far as possible; `clean` reports what is left."""
-    for path, mark in _scratch_of(folder).items():
-        _remove(path, mark, Cleaned())
+    for path, mark in _list_scratch(folder).items():
+        _remove(path, mark, CleanupReport())
 
 
-def _scratch_of(folder: RunFolder) -> dict[Path, str]:
+def _list_scratch(folder: RunFolder) -> dict[Path, str]:
     """The directories that a run made for scratch, whether or not they are still there; their marks' digests.
 
     Hosts far away clean up by themselves. A run of somebody else is no reason to remove anything.
     """
     if not folder.is_ours():
         return {}
-    near = [line for line in _history(folder) if line["kind"] == "scratch" and "host" not in line]
+    near = [line for line in _read_history(folder) if line["kind"] == "scratch" and "host" not in line]
     named = {Path(str(line.get("path"))): str(line.get("mark")) for line in near}
     return {path: mark for path, mark in named.items() if folder.id in path.name}
 
 
-def _history(folder: RunFolder) -> list[dict[str, Any]]:
+def _read_history(folder: RunFolder) -> list[dict[str, Any]]:
     """The journal, as far as it can be read: a run may have died before there was one."""
     try:
-        return list(lines(folder.journal))
+        return list(read_journal(folder.journal))
     except StoreError:
         return []
 
 
-def _remove(path: Path, mark: str, found: Cleaned) -> None:
+def _remove(path: Path, mark: str, found: CleanupReport) -> None:
     try:
         if not remove_scratch(bytes(path), lambda text: digest(text) == mark):
             path.rmdir()  # it was cut off just before or after its marker was there; others are not empty

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from steelyard.controller.doing import Doing, doing, sentence
+from steelyard.controller.activity import Activity, describe_line, find_activity
 from steelyard.controller.follow import Follower
-from steelyard.controller.jobs import JobOfRun
+from steelyard.controller.jobs import RunJob
 from steelyard.controller.loop import complete
 from steelyard.errors import HostError, SteelyardError, UsageError, did_you_mean
 from steelyard.model.cluster import TAG
@@ -23,7 +23,7 @@ NOT_FOUND = 127
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LiveCluster:
     """A cluster that lives, or whose job is still to begin. `state`: `running` or `submitted`."""
 
     folder: RunFolder
@@ -31,20 +31,20 @@ class Found:
     state: str
 
     @property
-    def doing(self) -> Doing:
+    def doing(self) -> Activity:
         """What its journal says."""
-        recovers = "recover" in _service(_tree(self.folder))
-        return doing(RunRecord(self.folder).journal, recovers=recovers)
+        recovers = "recover" in _first_service(_read_tree(self.folder))
+        return find_activity(RunRecord(self.folder).journal, recovers=recovers)
 
 
-def living(store: Store) -> list[Found]:
+def list_clusters(store: Store) -> list[LiveCluster]:
     """All clusters of a store that are not over, oldest first."""
-    found = []
+    clusters = []
     for folder in store.all():
         state = glance(folder).state
         if state in ("running", "submitted") and (name := cluster_name(folder)):
-            found.append(Found(folder, name, state))
-    return [one for one in found if one.state == "running" or not job_of(one.folder).over]
+            clusters.append(LiveCluster(folder, name, state))
+    return [one for one in clusters if one.state == "running" or not query_job(one.folder).over]
 
 
 def cluster_name(folder: RunFolder) -> str:
@@ -52,57 +52,59 @@ def cluster_name(folder: RunFolder) -> str:
 
     An experiment of one's own that says `hold: true` is one, too, by its name.
     """
-    tree = _tree(folder)
+    tree = _read_tree(folder)
     tags = tree.get("tags")
     tagged = str(tags.get(TAG, "")) if isinstance(tags, Mapping) else ""
     return tagged or (str(tree.get("experiment", "")) if tree.get("hold") is True else "")
 
 
-def named(store: Store, name: str | None) -> Found:
+def find_cluster(store: Store, name: str | None) -> LiveCluster:
     """The cluster of that name, or of that run; without a name the only one that lives. Raises UsageError."""
-    every = living(store)
+    every = list_clusters(store)
     if name is None:
-        return _only(every, store)
-    found = [one for one in every if name in (one.name, one.folder.id)]
-    found = found or [one for one in every if one.folder.id.startswith(name) or one.folder.id.endswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"'{name}' may be any of several clusters", hint=listed(found))
-    raise _unknown(name, every, store)
+        return _take_only(every, store)
+    matches = [one for one in every if name in (one.name, one.folder.id)]
+    matches = matches or [
+        one for one in every if one.folder.id.startswith(name) or one.folder.id.endswith(name)
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UsageError(f"'{name}' may be any of several clusters", hint=format_clusters(matches))
+    raise _unknown_error(name, every, store)
 
 
-def _only(every: list[Found], store: Store) -> Found:
+def _take_only(every: list[LiveCluster], store: Store) -> LiveCluster:
     if len(every) == 1:
         return every[0]
     if every:
-        raise UsageError(f"{len(every)} clusters live; name one of them", hint=listed(every))
-    raise _none(store)
+        raise UsageError(f"{len(every)} clusters live; name one of them", hint=format_clusters(every))
+    raise _empty_error(store)
 
 
-def _unknown(name: str, every: list[Found], store: Store) -> UsageError:
+def _unknown_error(name: str, every: list[LiveCluster], store: Store) -> UsageError:
     with suppress(SteelyardError):
         folder = store.find(name)
         over = RunRecord(folder).glance().state
         return UsageError(f"cluster '{name}' does not live: run {folder.id} is {over}")
     if not every:
-        return _none(store)
+        return _empty_error(store)
     hint = did_you_mean(name, [one.name for one in every])
-    return UsageError(f"no cluster '{name}' lives{hint}", hint=listed(every))
+    return UsageError(f"no cluster '{name}' lives{hint}", hint=format_clusters(every))
 
 
-def _none(store: Store) -> UsageError:
+def _empty_error(store: Store) -> UsageError:
     hint = "`steelyard cluster run` starts one; --store names another store"
     return UsageError(f"no cluster of the store {store.root} lives", hint=hint)
 
 
-def listed(every: list[Found]) -> str:
+def format_clusters(every: list[LiveCluster]) -> str:
     """A line for each."""
     width = max(len(one.name) for one in every)
     return "\n".join(f"{one.name:{width}}  {one.folder.id}  {one.doing.what}" for one in every)
 
 
-def outcome(folder: RunFolder) -> int:
+def application_exit(folder: RunFolder) -> int:
     """The exit code of a run's application, as a shell would have it; 125 where it could not be run."""
     record = RunRecord(folder)
     if not record.trials:
@@ -113,7 +115,7 @@ def outcome(folder: RunFolder) -> int:
     if trial.result.category == "tool-missing":
         return NOT_FOUND
     exits = [phase.get("exit", {}) for phase in record.trial_document(trial.number).get("phases", ())]
-    codes = [exit_code(found) for found in exits]
+    codes = [exit_code(facts) for facts in exits]
     return next((code for code in codes if code), OUR_FAILURE)
 
 
@@ -128,33 +130,33 @@ class ClusterFollower(Follower):
 
     def _tell(self, line: dict[str, Any]) -> None:
         super()._tell(line)
-        if text := sentence(line):
+        if text := describe_line(line):
             self.observer.waiting(text)
         if line["kind"] == "run-held":
             self._ended, self._state, self._reason = True, "complete", "held"
 
 
-class JobSaid(NamedTuple):
+class JobStatus(NamedTuple):
     """What the scheduler says of a job; nothing where the run is in none, or nobody answers."""
 
     sentence: str = ""
     over: bool = False
 
 
-def job_of(folder: RunFolder) -> JobSaid:
+def query_job(folder: RunFolder) -> JobStatus:
     """How the job of a run stands. One that was cancelled in the queue leaves no word in the journal."""
 
-    async def ask() -> JobSaid:
-        job = await JobOfRun(RunRecord(folder)).look()
-        return JobSaid(job.sentence, job.state.over)
+    async def ask() -> JobStatus:
+        job = await RunJob(RunRecord(folder)).look()
+        return JobStatus(job.sentence, job.state.over)
 
     try:
         return complete(ask())
     except (UsageError, HostError):
-        return JobSaid()
+        return JobStatus()
 
 
-def _tree(folder: RunFolder) -> Mapping[str, Any]:
+def _read_tree(folder: RunFolder) -> Mapping[str, Any]:
     """The experiment, as far as it can be read: names must be found beside runs that are damaged."""
     try:
         tree = read(RunRecord(folder).experiment_text, str(folder.experiment)).value
@@ -163,7 +165,7 @@ def _tree(folder: RunFolder) -> Mapping[str, Any]:
     return tree if isinstance(tree, Mapping) else {}
 
 
-def _service(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def _first_service(tree: Mapping[str, Any]) -> Mapping[str, Any]:
     services = tree.get("services")
     first: Any = next(iter(services.values()), {}) if isinstance(services, Mapping) else {}
     return first if isinstance(first, Mapping) else {}

@@ -11,24 +11,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.controller.crew import Crew
-from steelyard.controller.deployed import Deployed, Kept, Note
-from steelyard.controller.keeper import Keeper, Origin, failing_the_trial
+from steelyard.controller.other_users import find_shared_hosts
+from steelyard.controller.placement import Placement
+from steelyard.controller.ready_services import LastingService, Note, ReadyServices
 from steelyard.controller.scratch import Scratches
-from steelyard.controller.strangers import shared_hosts
+from steelyard.controller.snapshots import SnapshotOrigin, Snapshots, fail_trial
 from steelyard.errors import HostError
 from steelyard.model.experiment import Experiment
-from steelyard.model.lifetimes import deployment, recovered
-from steelyard.model.reference import in_order, referred
+from steelyard.model.lifetimes import deployment_key, resolve_recover
+from steelyard.model.reference import find_services, order_services
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
 from steelyard.model.wrap import Conditions
 from steelyard.remote.base import Host
-from steelyard.services.base import Mirrored, Service, ServiceContext, Share
-from steelyard.spec.bind import bound_service, service_class
-from steelyard.spec.kinds import service_use
-from steelyard.spec.placing import placing, service_hosts
+from steelyard.services.base import HasMirror, HostShare, Service, ServiceContext
+from steelyard.spec.bind import bind_service, service_class
+from steelyard.spec.placement import resolve_placement, service_hosts
+from steelyard.spec.service_kinds import resolve_service
 from steelyard.store.layout import RunFolder
 
 
@@ -38,16 +38,16 @@ class Deployment:
     def __init__(
         self,
         experiment: Experiment,
-        crew: Crew,
+        placement: Placement,
         scratches: Scratches,
         folder: RunFolder,
         note: Note,
-        origin: Origin | None = None,
+        origin: SnapshotOrigin | None = None,
     ) -> None:
-        self._experiment, self._crew, self._scratches = experiment, crew, scratches
+        self._experiment, self._placement, self._scratches = experiment, placement, scratches
         self._folder, self._note = folder, note
-        self.keeper = Keeper(folder, scratches, note, origin or Origin())
-        self._kept: dict[str, Kept] = {}
+        self.snapshots = Snapshots(folder, scratches, note, origin or SnapshotOrigin())
+        self._kept: dict[str, LastingService] = {}
         self._sound = True
 
     @property
@@ -64,7 +64,7 @@ class Deployment:
         """Tear down what outlives a trial, the last first."""
         for name in reversed(list(self._kept)):
             await self._kept.pop(name).scope.aclose()
-        await self.keeper.close()
+        await self.snapshots.close()
 
     async def snapshot(self, name: str, place: str | None = None) -> Snapshot:
         """Keep the data of a service that outlives its trial now, where its `save` says unless told.
@@ -74,13 +74,13 @@ class Deployment:
         save = self._experiment.services[name].save
         if name not in self._kept:
             raise HostError(f"service {name} does not live any more, so it has no data to keep")
-        return await self.keeper.keep(self._kept[name].service, place or (save.into if save else None))
+        return await self.snapshots.keep(self._kept[name].service, place or (save.into if save else None))
 
     async def prove(self) -> None:
         """Have services that mirror their data prove that the mirror has everything. Raises HostError."""
         for name, service in self.living.items():
-            if isinstance(service, Mirrored) and (found := await service.proven()):
-                self._note("mirror-proven", service=name, **found)
+            if isinstance(service, HasMirror) and (facts := await service.proven()):
+                self._note("mirror-proven", service=name, **facts)
 
     async def finish(self, success: bool = True) -> list[Snapshot]:
         """Take the snapshots that `save` plans: of all services, or of those that want it after a failure,
@@ -91,20 +91,20 @@ class Deployment:
         return [await self.snapshot(name) for name, save in plans.items() if sound or save.when == "always"]
 
     @asynccontextmanager
-    async def for_trial(self, cell: Cell, number: int) -> AsyncIterator[Deployed]:
+    async def for_trial(self, cell: Cell, number: int) -> AsyncIterator[ReadyServices]:
         """All services, ready, for as long as the block lasts. Raises TrialFailure, HostLost.
 
         One that outlives its trial is deployed again when one of its servers has died.
         """
-        found = Deployed(self._crew.known(self._experiment))
+        ready = ReadyServices(self._placement.known(self._experiment))
         try:
             async with AsyncExitStack() as scope:
                 await self._end_stale(cell)
-                for name in in_order(self._experiment.services):
-                    use = service_use(self._experiment.services[name], cell.parameters)
-                    service = await self._service(name, use, cell, number, scope, found)
-                    found.add(service, fresh=use.keep == "trial")
-                yield found
+                for name in order_services(self._experiment.services):
+                    use = resolve_service(self._experiment.services[name], cell.parameters)
+                    service = await self._service(name, use, cell, number, scope, ready)
+                    ready.add(service, fresh=use.keep == "trial")
+                yield ready
         except BaseException:
             self._sound = False
             raise
@@ -123,15 +123,15 @@ class Deployment:
         """With those that were told the port or address of one that goes."""
         services = self._experiment.services
         stale: set[str] = set()
-        for name in in_order(services):
+        for name in order_services(services):
             kept = self._kept.get(name)
-            fits = kept is not None and kept.serves(deployment(services[name], cell))
-            if not fits or referred(services[name].options, services) & stale:
+            fits = kept is not None and kept.serves(deployment_key(services[name], cell))
+            if not fits or find_services(services[name].options, services) & stale:
                 stale.add(name)
         return stale
 
     async def _service(
-        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, there: Deployed
+        self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, there: ReadyServices
     ) -> Service[Any]:
         if name in self._kept:
             return self._kept[name].service
@@ -144,14 +144,14 @@ class Deployment:
         except BaseException:
             await own.aclose()
             raise
-        self._kept[name] = Kept(deployment(self._experiment.services[name], cell), service, own)
+        self._kept[name] = LastingService(deployment_key(self._experiment.services[name], cell), service, own)
         return service
 
     async def _deploy(
-        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack, there: Deployed
+        self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack, there: ReadyServices
     ) -> Service[Any]:
         began = time.monotonic()
-        with failing_the_trial():
+        with fail_trial():
             context = replace(
                 await self._context(name, use, cell, logs, scope),
                 levels=dict(cell.parameters),
@@ -159,8 +159,8 @@ class Deployment:
                 named=there.named(use.options, self._experiment.services),
                 wrap=Conditions.of(use.wrap, cell.parameters),
             )
-            service = bound_service(use, cell, context, there.known)
-            shared = await shared_hosts(service, use)
+            service = bind_service(use, cell, context, there.known)
+            shared = await find_shared_hosts(service, use)
             scope.callback(self._tell_end, service)
             endpoint = await scope.enter_async_context(service.deployed())
             under = await service.conditions()
@@ -184,54 +184,56 @@ class Deployment:
 
     async def _recover(self, service: Service[Any], use: ServiceUse, cell: Cell) -> None:
         """Give a service that has just begun the data with which it is to begin."""
-        snapshot, wanted = service.context.recovering, recovered(use, cell)
+        snapshot, wanted = service.context.recovering, resolve_recover(use, cell)
         if snapshot and wanted:
-            with failing_the_trial():
-                await self.keeper.bring(service, snapshot, wanted.place)
+            with fail_trial():
+                await self.snapshots.bring(service, snapshot, wanted.place)
 
     async def _context(
         self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
     ) -> ServiceContext:
         on, spare = service_hosts(use, cell.parameters)
-        hosts = tuple(seat.host for seat in self._crew.seats(on))
-        more = tuple(seat.host for seat in self._crew.seats(spare)) if spare else ()
+        hosts = tuple(slot.host for slot in self._placement.seats(on))
+        more = tuple(slot.host for slot in self._placement.seats(spare)) if spare else ()
         scratch = {
             host.name: await scope.enter_async_context(self._scratches.of(host).directory(f"service-{name}"))
             for host in (*hosts, *more)
         }
-        wanted = recovered(use, cell)
+        wanted = resolve_recover(use, cell)
         first = hosts[0]
         return ServiceContext(
             name,
             hosts,
             scratch,
             logs,
-            tuple(dict.fromkeys(host.address for host in self._crew.hosts)),
+            tuple(dict.fromkeys(host.address for host in self._placement.hosts)),
             secrets.token_urlsafe(24),
             service_class(use.use).within,
             more,
-            shares((*hosts, *more), parties(self._experiment, self._crew, cell)),
-            await self.keeper.find(wanted, first, scratch[first.name], logs) if wanted else None,
+            share_machines((*hosts, *more), list_occupants(self._experiment, self._placement, cell)),
+            await self.snapshots.find(wanted, first, scratch[first.name], logs) if wanted else None,
         )
 
 
-def parties(experiment: Experiment, crew: Crew, cell: Cell) -> list[Host]:
+def list_occupants(experiment: Experiment, placement: Placement, cell: Cell) -> list[Host]:
     """A host for each service and each workload on it: as many share its cores and memory."""
-    found: list[Host] = []
+    hosts: list[Host] = []
     for use in experiment.services.values():
-        if service_class(service_use(use, cell.parameters).use).elsewhere:
+        if service_class(resolve_service(use, cell.parameters).use).elsewhere:
             continue
         for chosen in filter(None, service_hosts(use, cell.parameters)):
-            found += [seat.host for seat in crew.seats(chosen)]
-    workers = [crew.seats(placing(use, cell.parameters, experiment).on) for use in experiment.workload]
-    return [*found, *{seat.host.name: seat.host for seats in workers for seat in seats}.values()]
+            hosts += [slot.host for slot in placement.seats(chosen)]
+    workers = [
+        placement.seats(resolve_placement(use, cell.parameters, experiment).on) for use in experiment.workload
+    ]
+    return [*hosts, *{slot.host.name: slot.host for seats in workers for slot in seats}.values()]
 
 
-def shares(hosts: Iterable[Host], parties: Iterable[Host]) -> dict[str, Share]:
+def share_machines(hosts: Iterable[Host], parties: Iterable[Host]) -> dict[str, HostShare]:
     """What each host has for one service: its machine in equal parts, since hosts may share a machine."""
     count = Counter(host.machine for host in parties)
     return {
-        host.name: Share(max(1, host.cores // parts), host.memory // parts)
+        host.name: HostShare(max(1, host.cores // parts), host.memory // parts)
         for host in hosts
         if (parts := max(1, count[host.machine]))
     }

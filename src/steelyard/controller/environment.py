@@ -9,31 +9,38 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.collectors.environment import Environment, commands, file_system_under, variables
-from steelyard.controller.advice import advice
-from steelyard.controller.crew import Crew, machines
+from steelyard.controller.advice import assess_environment
+from steelyard.controller.placement import Placement, group_by_machine
 from steelyard.controller.scratch import Scratches
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 
 
 async def gather_all(
-    crew: Crew, needs: Iterable[Tool], scratches: Scratches, origin: Path | None
+    placement: Placement, needs: Iterable[Tool], scratches: Scratches, origin: Path | None
 ) -> dict[str, Any]:
     """The environment of the first host, and under `hosts` what is known of each.
 
     Hosts on one machine share its environment, which is gathered once.
     """
-    tools, found = tuple(needs), dict[str, dict[str, Any]]()
-    for machine, (host, *_) in machines(crew.hosts).items():
-        found[machine] = await gather(host, tools, scratches.of(host).base, origin if not found else None)
-    first = found[crew.hosts[0].machine]
-    return {**first, "hosts": [_facts(host, crew, found, first) for host in crew.hosts]}
+    tools, environments = tuple(needs), dict[str, dict[str, Any]]()
+    for machine, (host, *_) in group_by_machine(placement.hosts).items():
+        environments[machine] = await gather(
+            host, tools, scratches.of(host).base, origin if not environments else None
+        )
+    first = environments[placement.hosts[0].machine]
+    return {
+        **first,
+        "hosts": [_describe_host(host, placement, environments, first) for host in placement.hosts],
+    }
 
 
-def _facts(host: Host, crew: Crew, found: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_host(
+    host: Host, placement: Placement, found: Mapping[str, Any], first: Mapping[str, Any]
+) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "name": host.name,
-        "roles": crew.roles_of(host),
+        "roles": placement.roles_of(host),
         "address": host.address,
         "cores": host.cores,
         "memory": host.memory,
@@ -57,13 +64,13 @@ async def gather(
         said = await host.capture(argv)
         if said is not None:
             raw[name] = said
-    found = dict(Environment().parse(raw))
+    environment = dict(Environment().parse(raw))
     real = PurePosixPath(os.path.realpath(scratch)) if host.shares_files else scratch
     system = file_system_under(real, raw.get("/proc/self/mountinfo", ""))
     free = await host.free_space(scratch)
-    notes = advice(found, system, free=free)
+    notes = assess_environment(environment, system, free=free)
     return {
-        **found,
+        **environment,
         "host": host.name,
         "variables_set": variables(os.environ) if host.shares_files else [],
         "scratch": {"free": free, **(dataclasses.asdict(system) if system else {})},

@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.errors import ParseFailure, TrialFailure
 from steelyard.model.command import Exit, Output, Phase
 from steelyard.model.metric import Mark, Reading
-from steelyard.remote.small import tail
+from steelyard.remote.short_programs import tail
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
@@ -25,10 +25,10 @@ def judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
     if ended.timed_out:
         raise TrialFailure("timed-out", f"{phase.name} did not end within {limit:g} s and was ended")
     if ended.code != 0:
-        raise _crash(phase, ended, folder)
+        raise _crash_failure(phase, ended, folder)
 
 
-def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
+def _crash_failure(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
     how = f"{'ended' if ended.signal is None else 'was ended'} {ended.way}"
     said = tail(folder / "stderr", EVIDENCE) or tail(folder / "stdout", EVIDENCE)
     category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
@@ -36,14 +36,14 @@ def _crash(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
     return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; it said: {said}" if said else ""))
 
 
-def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path) -> Reading:
+def read_output(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path) -> Reading:
     """What the output in a folder says; how it went over time is written beside it.
 
     Raises TrialFailure when it cannot be read.
     """
     raw = {path.name: path for path in (folder / "raw").glob("*") if path.is_file()}
     try:
-        output = Output(ended, _text(folder / "stdout"), _text(folder / "stderr"), raw)
+        output = Output(ended, _read_text(folder / "stdout"), _read_text(folder / "stderr"), raw)
         reading = workload.parse(phase.name, output)
         figures = json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
         if len(figures) > MOST_FIGURES:  # they all stand in one line of the journal
@@ -58,7 +58,7 @@ def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path)
         reason = f"{phase.name}: its output could not be read: {type(error).__name__}: {error}"
         raise TrialFailure("unreadable-output", reason) from error
     if lines:
-        _keep(folder / "samples.ndjson", lines)
+        _write_samples(folder / "samples.ndjson", lines)
     if ended.leftovers:
         left = Mark(
             "incomplete", f"{ended.leftovers} processes were still running when {phase.name} had ended"
@@ -67,14 +67,14 @@ def reading_of(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path)
     return reading
 
 
-def _keep(path: Path, lines: list[str]) -> None:
+def _write_samples(path: Path, lines: list[str]) -> None:
     try:
         path.write_text("".join(lines))
     except OSError as error:
         raise write_failure(path, error) from error
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     with path.open("rb") as file:
         content = file.read(MOST_READ + 1)
     if len(content) > MOST_READ:

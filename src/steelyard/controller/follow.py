@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from steelyard.controller.described import experiment_of
-from steelyard.controller.jobs import JobOfRun
+from steelyard.controller.design_document import load_experiment
+from steelyard.controller.jobs import RunJob
 from steelyard.controller.observer import Observer, Progress
-from steelyard.controller.signals import interruptible
+from steelyard.controller.signals import catch_signals
 from steelyard.design import Design, Results
 from steelyard.errors import HostError, Interrupted
 from steelyard.sites._job import Job, JobState
 from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder
-from steelyard.store.reader import RunRecord, trial_record
-from steelyard.untrusted import lines_in, opened
+from steelyard.store.reader import RunRecord, parse_trial
+from steelyard.untrusted import open_regular, read_lines
 
 LOOK_EVERY = 0.5
 ASK_LEAST, ASK_MOST = 1.0, 20.0
@@ -32,9 +32,9 @@ class Tail:
 
     def new(self) -> Iterator[dict[str, Any]]:
         """Whole lines only."""
-        with opened(self._path) as file:
+        with open_regular(self._path) as file:
             file.seek(self._read)
-            for raw in lines_in(file):
+            for raw in read_lines(file):
                 if not (line := parse_line(raw)):
                     return
                 self._read += len(raw)
@@ -48,7 +48,7 @@ class Follower:
         self.folder, self.observer = folder, observer
         self._tail = Tail(folder.journal)
         record = RunRecord(folder)
-        experiment = experiment_of(record)
+        experiment = load_experiment(record)
         self._design, self._results = Design(experiment, record.seed), Results()
         self._told, self._ended = "", False
         self._state, self._reason = "", ""
@@ -57,7 +57,7 @@ class Follower:
         """Return when the run is complete. Raises HostError when it failed, or its job ended before it,
         Interrupted when it was stopped, or we were: then the job goes on.
         """
-        with interruptible():
+        with catch_signals():
             try:
                 await self._until_it_ends()
             except asyncio.CancelledError:
@@ -90,7 +90,7 @@ class Follower:
                 self._ended = False
                 self.observer.started(self.folder, self._progress(), self._design.seed)
             case "trial-ended" if not line.get("retried"):
-                record = trial_record(line)
+                record = parse_trial(line)
                 self._results.add(record.result)
                 self.observer.trial_ended(record.result, record.message, self._progress())
             case "warning":
@@ -105,7 +105,7 @@ class Follower:
 
     async def _ask(self) -> bool:
         """Ask the scheduler; whether it has something new to say."""
-        job = await JobOfRun(RunRecord(self.folder)).look()
+        job = await RunJob(RunRecord(self.folder)).look()
         if job.state.over and not self._look():
             await asyncio.sleep(
                 2 * LOOK_EVERY

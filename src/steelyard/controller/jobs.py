@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.controller.choices import JOB, Choices
+from steelyard.controller.choices import JOB, RunChoices
 from steelyard.errors import UsageError
 from steelyard.sites._batch import BatchSite
 from steelyard.sites._job import Job
@@ -25,7 +25,7 @@ async def submit(
     store: Store,
     named: NamedSite,
     hosts: int | None,
-    choices: Choices,
+    choices: RunChoices,
 ) -> dict[str, Any]:
     """Submit the job that goes on with a run; its facts for the journal. Raises HostError, UsageError."""
     site: BatchSite[Any] = named.site  # type: ignore[assignment]
@@ -42,7 +42,7 @@ async def submit(
     return {"job": await site.submit(request), "site": named.name, "hosts": request.hosts}
 
 
-def _arguments(folder: RunFolder, store: Store, named: NamedSite, choices: Choices) -> tuple[str, ...]:
+def _arguments(folder: RunFolder, store: Store, named: NamedSite, choices: RunChoices) -> tuple[str, ...]:
     """What the job says to Steelyard: resume, as the user would."""
     words = ["resume", folder.id, "--store", str(store.root.absolute()), "--site", named.name, "--quiet"]
     words += ["--scratch", str(choices.scratch.absolute())] if choices.scratch else []
@@ -51,7 +51,7 @@ def _arguments(folder: RunFolder, store: Store, named: NamedSite, choices: Choic
     return (*words, "--", *choices.jobs.options) if choices.jobs.options else tuple(words)
 
 
-class JobOfRun:
+class RunJob:
     """The newest job of a run, and what can be done with it. Raises UsageError when there is none."""
 
     def __init__(self, record: RunRecord) -> None:

@@ -1,4 +1,4 @@
-"""How long a sitting may last: a job ends at its scheduler's time limit, and must stop cleanly before it."""
+"""How long a session may last: a job ends at its scheduler's time limit, and must stop cleanly before it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 SPARE = 20.0
 """Seconds that are kept for cleaning up, and for the last lines of the record."""
 LATE = "the time limit of its hosts came near"
-"""Why a sitting ends then."""
+"""Why a session ends then."""
 _LONGER = 1.25
 
 
 class TimeLimit:
-    """The end of a sitting, `left` seconds from now; None when there is no end.
+    """The end of a session, `left` seconds from now; None when there is no end.
 
     The next trial is expected to take a quarter longer than the longest so far. `working` is how many seconds
     are left until everything must stop.

@@ -14,13 +14,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.controller.crew import Berth
+from steelyard.controller.placement import Workdir
 from steelyard.errors import HostLost
 from steelyard.model.command import Exit
 from steelyard.model.metric import Mark
 from steelyard.model.uses import Start
-from steelyard.remote.base import Clock, Host
-from steelyard.remote.machine import this_machine
+from steelyard.remote.base import ClockOffset, Host
+from steelyard.remote.machine import identify_machine
 from steelyard.units import show
 
 ANSWER_WITHIN = 10.0
@@ -35,7 +35,7 @@ class Instant:
     """The agreed instant (ns of our wall clock), and how the hosts' clocks stand to ours."""
 
     at: int
-    clocks: Mapping[str, Clock]
+    clocks: Mapping[str, ClockOffset]
 
     def on(self, host: Host) -> int:
         """The instant by a host's own clock, in ns."""
@@ -125,11 +125,11 @@ class LockStep:
     def __init__(self) -> None:
         self._took: float | None = None
 
-    async def instant(self, berths: Sequence[Berth]) -> Instant:
+    async def instant(self, workdirs: Sequence[Workdir]) -> Instant:
         """Agree on when these copies begin. Raises HostLost that names a host which does not answer."""
-        hosts = list({berth.host.name: berth.host for berth in berths}.values())
-        clocks = await asyncio.gather(*(_clock(host) for host in hosts))
-        lead = self._lead(berths) + 2 * max(clock.within for clock in clocks)
+        hosts = list({workdir.host.name: workdir.host for workdir in workdirs}.values())
+        clocks = await asyncio.gather(*(_read_clock(host) for host in hosts))
+        lead = self._lead(workdirs) + 2 * max(clock.within for clock in clocks)
         named = {host.name: clock for host, clock in zip(hosts, clocks, strict=True)}
         return Instant(time.time_ns() + round(lead * 1e9), named)
 
@@ -137,14 +137,14 @@ class LockStep:
         """Learn how long, in seconds, it took until all copies waited for their instant."""
         self._took = took
 
-    def _lead(self, berths: Iterable[Berth]) -> float:
-        count = max(Counter(berth.host.machine for berth in berths).values())
+    def _lead(self, workdirs: Iterable[Workdir]) -> float:
+        count = max(Counter(workdir.host.machine for workdir in workdirs).values())
         guess = _LEAD_FIRST + count * _LEAD_OF_A_COPY
         lead = guess if self._took is None else _SPARE * self._took
         return min(max(lead, _LEAD_LEAST), _LEAD_MOST)
 
 
-def punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]) -> Punctuality:
+def measure_punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]) -> Punctuality:
     """How punctual the copies were, by what their hosts saw, in the time of our clock."""
     released, started = {}, {}
     for name, (host, exit_) in exits.items():
@@ -156,14 +156,14 @@ def punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]) -> Pun
     return Punctuality(released, started, hosts, doubts)
 
 
-async def _clock(host: Host) -> Clock:
+async def _read_clock(host: Host) -> ClockOffset:
     try:
         async with asyncio.timeout(ANSWER_WITHIN):
             told = await host.clock()
     except TimeoutError:
         raise HostLost(f"{host.name} did not tell its time within {ANSWER_WITHIN:g} s") from None
     # A stand-in on our own machine has our clock, whatever the way there adds to its answer.
-    return Clock(0.0, 0.0) if host.machine == this_machine() else told
+    return ClockOffset(0.0, 0.0) if host.machine == identify_machine() else told
 
 
 def _spread(times: Collection[float]) -> float:

@@ -20,13 +20,13 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    return _in_thread(work)
+    return _start_thread(work)
 
 
-def _in_thread(work: Coroutine[Any, Any, T]) -> T:
+def _start_thread(work: Coroutine[Any, Any, T]) -> T:
     task: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = Future()
     ended: Future[T] = Future()
-    threading.Thread(target=_thread, args=(work, task, ended), name="steelyard").start()
+    threading.Thread(target=_run_in_thread, args=(work, task, ended), name="steelyard").start()
     loop, running = task.result()
     try:
         return ended.result()
@@ -35,14 +35,14 @@ def _in_thread(work: Coroutine[Any, Any, T]) -> T:
         return ended.result()
 
 
-def _thread(work: Coroutine[Any, Any, T], task: Future[Any], ended: Future[T]) -> None:
-    async def told() -> T:
+def _run_in_thread(work: Coroutine[Any, Any, T], task: Future[Any], ended: Future[T]) -> None:
+    async def announce() -> T:
         task.set_result((asyncio.get_running_loop(), asyncio.current_task()))
         return await work
 
     try:
-        found = asyncio.run(told())
+        result = asyncio.run(announce())
     except BaseException as error:
         ended.set_exception(error)
     else:
-        ended.set_result(found)
+        ended.set_result(result)

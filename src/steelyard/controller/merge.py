@@ -20,7 +20,7 @@ OVER: Mapping[OverCopies, Callable[[Sequence[float]], float]] = {
 }
 
 
-def merged(
+def merge_readings(
     metrics: Iterable[Metric], readings: Mapping[str, Reading], window: Window | None = None
 ) -> Reading:
     """One reading from those of all copies, which are named.
@@ -33,15 +33,17 @@ def merged(
     if len(readings) == 1:
         return next(iter(readings.values()))
     declared = list(metrics)
-    bins = {m.name: _bins(m.name, readings) for m in declared if _having(m.name, readings)}
-    values = {m.name: value for m in declared if (value := _value(m, readings, bins, window)) is not None}
+    bins = {m.name: _sum_bins(m.name, readings) for m in declared if _copies_with(m.name, readings)}
+    values = {
+        m.name: value for m in declared if (value := _merge_value(m, readings, bins, window)) is not None
+    }
     facts = {name: dict(reading.facts) for name, reading in readings.items() if reading.facts}
-    marks = (*_marks(readings), *_lacks(bins, readings))
+    marks = (*_merge_marks(readings), *_mark_missing(bins, readings))
     bounds = frozenset[str]().union(*(reading.bounds for reading in readings.values()))
-    return founded(declared, Reading(values, bins, marks, facts, bounds=bounds))
+    return drop_short(declared, Reading(values, bins, marks, facts, bounds=bounds))
 
 
-def founded(metrics: Iterable[Metric], reading: Reading) -> Reading:
+def drop_short(metrics: Iterable[Metric], reading: Reading) -> Reading:
     """The reading without quantiles that rest on too few observations: `short` has those.
 
     What is left out here is a figure nowhere: not in tables, requirements, searches, stop rules, comparisons
@@ -59,7 +61,7 @@ def founded(metrics: Iterable[Metric], reading: Reading) -> Reading:
     return dataclasses.replace(reading, values=values, short=short)
 
 
-def _value(
+def _merge_value(
     metric: Metric,
     readings: Mapping[str, Reading],
     bins: Mapping[str, Mapping[float, int]],
@@ -67,8 +69,8 @@ def _value(
 ) -> float | None:
     if metric.kind != "scalar":
         return None
-    if metric.quantile is not None and (found := bins.get(metric.histogram or "")):
-        return Histogram.of(found).quantile(metric.quantile)
+    if metric.quantile is not None and (histogram := bins.get(metric.histogram or "")):
+        return Histogram.of(histogram).quantile(metric.quantile)
     values = {name: reading.values.get(metric.name) for name, reading in readings.items()}
     known = {name: value for name, value in values.items() if value is not None}
     if len(known) < len(values):
@@ -78,19 +80,19 @@ def _value(
     return OVER[metric.over_copies](list(known.values()))
 
 
-def _having(name: str, readings: Mapping[str, Reading]) -> list[str]:
+def _copies_with(name: str, readings: Mapping[str, Reading]) -> list[str]:
     return [copy for copy, reading in readings.items() if name in reading.histograms]
 
 
-def _lacks(bins: Iterable[str], readings: Mapping[str, Reading]) -> Iterator[Mark]:
+def _mark_missing(bins: Iterable[str], readings: Mapping[str, Reading]) -> Iterator[Mark]:
     for name in bins:
-        having = _having(name, readings)
+        having = _copies_with(name, readings)
         if lacking := [copy for copy in readings if copy not in having]:
             who = ", ".join(lacking)
             yield Mark("incomplete", f"percentiles of {name} are without {who}, which has no histogram of it")
 
 
-def _bins(name: str, readings: Mapping[str, Reading]) -> dict[float, int]:
+def _sum_bins(name: str, readings: Mapping[str, Reading]) -> dict[float, int]:
     total: dict[float, int] = {}
     for reading in readings.values():
         for value, count in reading.histograms.get(name, {}).items():
@@ -98,16 +100,19 @@ def _bins(name: str, readings: Mapping[str, Reading]) -> dict[float, int]:
     return dict(sorted(total.items()))
 
 
-def _marks(readings: Mapping[str, Reading]) -> tuple[Mark, ...]:
+def _merge_marks(readings: Mapping[str, Reading]) -> tuple[Mark, ...]:
     """Each reason once, with how many copies it holds for."""
-    found: dict[Mark, list[str]] = {}
+    by_mark: dict[Mark, list[str]] = {}
     for name, reading in readings.items():
         for mark in reading.marks:
-            found.setdefault(mark, []).append(name)
-    return tuple(Mark(mark.kind, f"{_who(names, readings)}: {mark.reason}") for mark, names in found.items())
+            by_mark.setdefault(mark, []).append(name)
+    return tuple(
+        Mark(mark.kind, f"{_format_copies(names, readings)}: {mark.reason}")
+        for mark, names in by_mark.items()
+    )
 
 
-def _who(names: Sequence[str], readings: Mapping[str, Any]) -> str:
+def _format_copies(names: Sequence[str], readings: Mapping[str, Any]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{len(names)} of {len(readings)} copies" if len(names) < len(readings) else "all copies"

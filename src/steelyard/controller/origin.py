@@ -6,15 +6,15 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from steelyard.untrusted import content
+from steelyard.untrusted import read_content
 
 
-def state_of(file: Path) -> dict[str, str]:
+def describe_file(file: Path) -> dict[str, str]:
     """Where an experiment's file lies, and the digest of what stands in it, for the journal."""
     return {"path": str(file.absolute()), "digest": _digest(file)}
 
 
-def change_of(recorded: Any, copy: Path) -> str:
+def describe_change(recorded: Any, copy: Path) -> str:
     """A sentence where a run that goes on by its `copy` began with a file that says something else by now."""
     if not isinstance(recorded, dict) or not (path := str(recorded.get("path", ""))):
         return ""
@@ -30,6 +30,6 @@ def change_of(recorded: Any, copy: Path) -> str:
 def _digest(file: Path) -> str:
     """Of a file; empty where it cannot be read."""
     try:
-        return hashlib.sha256(content(file)).hexdigest()
+        return hashlib.sha256(read_content(file)).hexdigest()
     except OSError:
         return ""

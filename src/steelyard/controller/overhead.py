@@ -16,11 +16,11 @@ _TICK = 0.01  # seconds: USER_HZ, in which /proc speaks
 _PATIENCE = 2.0  # seconds: a host that hangs at the end of a run keeps nobody waiting for this figure
 
 
-class Overhead:
-    """The cost of one sitting, from its making on."""
+class OverheadMeter:
+    """The cost of one session, from its making on."""
 
     def __init__(self) -> None:
-        self._began, self._spent = time.monotonic(), _own()
+        self._began, self._spent = time.monotonic(), _own_cpu_time()
         self._agents: dict[str, float | None] = {}
 
     async def ask(self, hosts: Sequence[Host]) -> None:
@@ -28,21 +28,21 @@ class Overhead:
         agents: dict[tuple[str, int | str], Host] = {}
         for host in hosts:
             agents.setdefault((host.machine, host.agent() or host.name), host)
-        used = await asyncio.gather(*map(_of_agent, agents.values()))
+        used = await asyncio.gather(*map(_agent_cpu_time, agents.values()))
         self._agents = {host.name: seconds for host, seconds in zip(agents.values(), used, strict=True)}
 
     def facts(self) -> dict[str, Any]:
         """For the journal, in seconds; None of an agent of which it is not known."""
-        wall, controller = time.monotonic() - self._began, _own() - self._spent
+        wall, controller = time.monotonic() - self._began, _own_cpu_time() - self._spent
         return {"wall": round(wall, 3), "controller": round(controller, 3), "agents": self._agents}
 
 
-def _own() -> float:
+def _own_cpu_time() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-async def _of_agent(host: Host) -> float | None:
+async def _agent_cpu_time(host: Host) -> float | None:
     """Without that of its children, which are programs of the workload."""
     pid = host.agent()
     path, files = f"/proc/{pid}/stat", dict[str, str]()

@@ -11,7 +11,7 @@ from steelyard.store.reader import RunRecord, glance
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class TrialPace:
     """So many trials of a run took so many seconds each, in the mean."""
 
     run: str
@@ -19,7 +19,7 @@ class Pace:
     seconds: float
 
 
-def pace_of(store: Store, experiment: str) -> Pace | None:
+def find_pace(store: Store, experiment: str) -> TrialPace | None:
     """That of the newest run of an experiment in which a trial ended well; None without any."""
     for folder in reversed(store.all()):
         known = glance(folder)
@@ -30,5 +30,5 @@ def pace_of(store: Store, experiment: str) -> Pace | None:
         except StoreError:
             continue
         if took:
-            return Pace(folder.id, len(took), statistics.fmean(took))
+            return TrialPace(folder.id, len(took), statistics.fmean(took))
     return None

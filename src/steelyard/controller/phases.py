@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.controller.crew import Berth
-from steelyard.controller.ended import Ended, PhaseEnded
-from steelyard.controller.evidence import judge, reading_of
-from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, punctuality
-from steelyard.controller.merge import founded, merged
-from steelyard.controller.results import ResultFiles
+from steelyard.controller.evidence import judge, read_output
+from steelyard.controller.lockstep import ANSWER_WITHIN, Instant, LockStep, Punctuality, measure_punctuality
+from steelyard.controller.merge import drop_short, merge_readings
+from steelyard.controller.phase_result import CopyResult, PhaseResult
+from steelyard.controller.placement import Workdir
+from steelyard.controller.result_files import ResultFiles
 from steelyard.controller.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.model.command import Command, Endpoint, Phase, Place
 from steelyard.model.metric import Reading
 from steelyard.model.reference import FOLDER, Known
 from steelyard.model.uses import Start, WorkloadUse
-from steelyard.model.wrap import Conditions, Wrapped
+from steelyard.model.wrap import ConditionCheck, Conditions
 from steelyard.remote.base import Host, Process, Streams, finish
-from steelyard.remote.small import lacks
-from steelyard.remote.tasks import tasks
-from steelyard.remote.wrapping import kernel, wrapped
+from steelyard.remote.short_programs import explain_missing_file
+from steelyard.remote.tasks import run_tasks
+from steelyard.remote.wrapping import read_kernel, wrap_command
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
 
@@ -35,14 +35,14 @@ COUNTED = ("crashed", "timed-out", "unreadable-output")
 _SEED_STEP = 104_729
 
 
-def phases_of(workload: Workload[Any], host: Host) -> list[Phase]:
+def list_phases(workload: Workload[Any], host: Host) -> list[Phase]:
     """A workload's phases, whose names decide where each one's output goes."""
     anywhere = Place(PurePosixPath("scratch"), PurePosixPath("raw"), host.cores, host.memory, 0)
     return list(workload.phases(anywhere))
 
 
 class PhaseRunner:
-    """Runs workloads for one trial. `folder(seat, phase)` gives the place for the output of a copy.
+    """Runs workloads for one trial. `folder(slot, phase)` gives the place for the output of a copy.
 
     `cores` are those of each host, by name, that a workload has for itself beside services; `known` is what
     there is to know of services and roles.
@@ -66,11 +66,11 @@ class PhaseRunner:
         self,
         use: WorkloadUse,
         workload: Workload[Any],
-        berths: Sequence[Berth],
+        workdirs: Sequence[Workdir],
         *,
         prefix: str,
         limit: float | None,
-        tell: Callable[[PhaseEnded], None],
+        tell: Callable[[PhaseResult], None],
         to: Endpoint | None = None,
         named: Mapping[str, Endpoint] | None = None,
         wrap: Conditions = Conditions(),  # noqa: B008 - frozen
@@ -80,7 +80,7 @@ class PhaseRunner:
 
         `began` hears when the measured one begins, or the first where none is (monotonic clock, s).
         """
-        phases = phases_of(workload, berths[0].host)
+        phases = list_phases(workload, workdirs[0].host)
         counts = next((phase for phase in phases if phase.measured), phases[0])
         for phase in phases:
             stage = _Stage(
@@ -94,51 +94,53 @@ class PhaseRunner:
                 named or {},
                 wrap,
             )
-            await self._together(stage, berths, tell, began if phase is counts else None)
+            await self._together(stage, workdirs, tell, began if phase is counts else None)
 
     async def _together(
         self,
         stage: _Stage,
-        berths: Sequence[Berth],
-        tell: Callable[[PhaseEnded], None],
+        workdirs: Sequence[Workdir],
+        tell: Callable[[PhaseResult], None],
         beginning: Callable[[float], None] | None,
     ) -> None:
-        instant = await self._instant(berths)
+        instant = await self._instant(workdirs)
         if beginning:
             beginning(time.monotonic() + (max(0.0, instant.at / 1e9 - time.time()) if instant else 0.0))
-        found: dict[str, Ended] = {}
+        copies: dict[str, CopyResult] = {}
         reading = window = None
         began = time.monotonic()
         try:
-            await _all_or_none(stage.copy(berth, berths, instant, found) for berth in berths)
-            ended = [found[berth.copy.name] for berth in berths]
+            await _run_all(stage.copy(workdir, workdirs, instant, copies) for workdir in workdirs)
+            ended = [copies[workdir.copy.name] for workdir in workdirs]
             window = stage.window(ended, instant)
             reading = stage.together(ended, window)
         finally:
             if instant and stage.ready_at is not None:
                 self._lockstep.ready(stage.ready_at - began)
             # Also of one that failed, as evidence.
-            start = _start(instant, found)
-            tell(PhaseEnded(stage.label, tuple(found.values()), reading, start, window))
+            start = _measure_start(instant, copies)
+            tell(PhaseResult(stage.label, tuple(copies.values()), reading, start, window))
 
-    async def _instant(self, berths: Sequence[Berth]) -> Instant | None:
-        if len(berths) == 1 or not self._start.together:
+    async def _instant(self, workdirs: Sequence[Workdir]) -> Instant | None:
+        if len(workdirs) == 1 or not self._start.together:
             return None
-        return await self._lockstep.instant(berths)
+        return await self._lockstep.instant(workdirs)
 
-    def place(self, berth: Berth, berths: Sequence[Berth], raw: PurePosixPath, to: Endpoint | None) -> Place:
+    def place(
+        self, workdir: Workdir, workdirs: Sequence[Workdir], raw: PurePosixPath, to: Endpoint | None
+    ) -> Place:
         """What a copy may know."""
-        host, number = berth.host, berth.copy.number
-        peers = dict.fromkeys(each.host.address for each in berths)
+        host, number = workdir.host, workdir.copy.number
+        peers = dict.fromkeys(each.host.address for each in workdirs)
         seed = (self._seed + number * _SEED_STEP) % 2**31
         return Place(
-            berth.scratch,
+            workdir.scratch,
             raw,
             host.cores,
             host.memory,
             seed,
             number,
-            len(berths),
+            len(workdirs),
             host.name,
             host.address,
             tuple(peers),
@@ -147,9 +149,9 @@ class PhaseRunner:
             self.known,
         )
 
-    def folder(self, berth: Berth, phase: str) -> Path:
+    def folder(self, workdir: Workdir, phase: str) -> Path:
         """Where the output of a copy goes."""
-        return self._folder(berth.copy.seat.name, berth.copy.folder(phase))
+        return self._folder(workdir.copy.slot.name, workdir.copy.folder(phase))
 
 
 @dataclass
@@ -169,47 +171,53 @@ class _Stage:
 
     async def copy(
         self,
-        berth: Berth,
-        berths: Sequence[Berth],
+        workdir: Workdir,
+        workdirs: Sequence[Workdir],
         instant: Instant | None,
-        found: dict[str, Ended],
+        found: dict[str, CopyResult],
     ) -> None:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
-        folder, host = self.runner.folder(berth, self.label), berth.host
-        raw = await _raw(berth, folder)
-        place = dataclasses.replace(self.runner.place(berth, berths, raw, self.to), named=self.named)
-        phase = await self._under(berth, raw, self._phase(place))
-        phase = self._with_ranks(berth, phase)
+        folder, host = self.runner.folder(workdir, self.label), workdir.host
+        raw = await _make_raw(workdir, folder)
+        place = dataclasses.replace(self.runner.place(workdir, workdirs, raw, self.to), named=self.named)
+        phase = await self._under(workdir, raw, self._phase(place))
+        phase = self._with_ranks(workdir, phase)
         limit = phase.timeout or self.limit
-        if missing := await lacks(host, phase.command, self.runner.known.get(FOLDER)):
+        if missing := await explain_missing_file(host, phase.command, self.runner.known.get(FOLDER)):
             raise TrialFailure("tool-missing", missing)
-        results = ResultFiles(host, phase.command.cwd or berth.scratch, phase.results)
+        results = ResultFiles(host, phase.command.cwd or workdir.scratch, phase.results)
         await results.note()
-        process = await self._started(berth, phase, folder, instant)
+        process = await self._started(workdir, phase, folder, instant)
         exit_, timed_out = await finish(process, limit)
         if not host.shares_files:
             await host.get(raw, folder / "raw")
         await results.fetch(folder / "raw")
-        ended = Ended(berth.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out))
+        ended = CopyResult(
+            workdir.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out)
+        )
         if self.wrap.any:
-            got = await kernel(host, berth.scratch)
-            ended = dataclasses.replace(ended, under=Wrapped(f"{self.label} of {ended.name}", self.wrap, got))
+            got = await read_kernel(host, workdir.scratch)
+            ended = dataclasses.replace(
+                ended, under=ConditionCheck(f"{self.label} of {ended.name}", self.wrap, got)
+            )
         try:
             judge(phase, ended.exit, folder, limit)
             if phase.measured and self.use.measured:
-                read = reading_of(self.workload, phase, ended.exit, folder)
-                reading = founded(self.workload.metrics(), read)
+                read = read_output(self.workload, phase, ended.exit, folder)
+                reading = drop_short(self.workload.metrics(), read)
                 ended = dataclasses.replace(ended, reading=reading)
         except TrialFailure as failure:
-            ended = dataclasses.replace(ended, failure=_named(failure, berth, berths))
+            ended = dataclasses.replace(ended, failure=_locate_failure(failure, workdir, workdirs))
         found[ended.name] = ended
         if ended.failure and not self._counts(ended.failure):
             raise ended.failure
 
-    async def _started(self, berth: Berth, phase: Phase, folder: Path, instant: Instant | None) -> Process:
-        streams = Streams(folder / "stdout", folder / "stderr", _stdin(phase.command, folder))
-        at = instant.on(berth.host) if instant else None
-        starting = berth.host.start(phase.command, streams, cwd=berth.scratch, at=at)
+    async def _started(
+        self, workdir: Workdir, phase: Phase, folder: Path, instant: Instant | None
+    ) -> Process:
+        streams = Streams(folder / "stdout", folder / "stderr", _write_stdin(phase.command, folder))
+        at = instant.on(workdir.host) if instant else None
+        starting = workdir.host.start(phase.command, streams, cwd=workdir.scratch, at=at)
         if instant is None:
             return await starting
         try:
@@ -217,7 +225,7 @@ class _Stage:
                 process = await starting
         except TimeoutError:
             raise HostLost(
-                f"{berth.host.name} was not ready for the common start within {ANSWER_WITHIN:g} s"
+                f"{workdir.host.name} was not ready for the common start within {ANSWER_WITHIN:g} s"
             ) from None
         self.ready_at = time.monotonic()
         return process
@@ -225,13 +233,13 @@ class _Stage:
     def _phase(self, place: Place) -> Phase:
         return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
 
-    async def _under(self, berth: Berth, raw: PurePosixPath, phase: Phase) -> Phase:
+    async def _under(self, workdir: Workdir, raw: PurePosixPath, phase: Phase) -> Phase:
         folder = self.runner.known.get(FOLDER)
-        command = await wrapped(berth.host, phase.command, self.wrap, berth.scratch, raw, folder)
+        command = await wrap_command(workdir.host, phase.command, self.wrap, workdir.scratch, raw, folder)
         return dataclasses.replace(phase, command=command)
 
-    def _with_ranks(self, berth: Berth, phase: Phase) -> Phase:
-        ranks = berth.copy.ranks
+    def _with_ranks(self, workdir: Workdir, phase: Phase) -> Phase:
+        ranks = workdir.copy.ranks
         if ranks is None:
             return phase
         command = ranks.started(phase.command, self.use.launcher or self.runner.launcher)
@@ -240,7 +248,7 @@ class _Stage:
     def _counts(self, failure: TrialFailure) -> bool:
         return self.workload.failures == "count" and failure.category in COUNTED
 
-    def window(self, ended: Sequence[Ended], instant: Instant | None) -> Window | None:
+    def window(self, ended: Sequence[CopyResult], instant: Instant | None) -> Window | None:
         """When those that say something worked, where rates of them add up and their clocks compare."""
         copies = [(copy, copy.reading) for copy in ended if copy.reading]
         alike = len({copy.host.machine for copy, _ in copies}) == 1
@@ -256,7 +264,7 @@ class _Stage:
             series[copy.name] = [dataclasses.replace(each, at=each.at - shift) for each in reading.series]
         return Window.of(rates, processes, series)
 
-    def together(self, ended: Sequence[Ended], window: Window | None) -> Reading | None:
+    def together(self, ended: Sequence[CopyResult], window: Window | None) -> Reading | None:
         """What the copies say together; None when nothing was measured.
 
         Failures that only count must not be all there is: then the first is raised.
@@ -266,34 +274,36 @@ class _Stage:
         readings = {copy.name: copy.reading for copy in ended if copy.reading}
         if not readings:
             return None
-        found = merged(self.workload.metrics(), readings, window)
+        reading = merge_readings(self.workload.metrics(), readings, window)
         if self.workload.failures == "trial":
-            return found
+            return reading
         rates = [copy.reading.values.get("failure_rate", 0.0) if copy.reading else 1.0 for copy in ended]
-        return dataclasses.replace(found, values={**found.values, "failure_rate": sum(rates) / len(rates)})
+        return dataclasses.replace(
+            reading, values={**reading.values, "failure_rate": sum(rates) / len(rates)}
+        )
 
 
-def _start(instant: Instant | None, found: Mapping[str, Ended]) -> Punctuality | None:
+def _measure_start(instant: Instant | None, found: Mapping[str, CopyResult]) -> Punctuality | None:
     exits = {name: (copy.host, copy.exit) for name, copy in found.items()}
-    return punctuality(instant, exits) if instant and exits else None
+    return measure_punctuality(instant, exits) if instant and exits else None
 
 
-async def _all_or_none(copies: Any) -> None:
+async def _run_all(copies: Any) -> None:
     """Wait for all; should one fail, the others are ended, and its failure is raised."""
-    async with tasks(*copies) as running:
+    async with run_tasks(*copies) as running:
         await asyncio.gather(*running)
 
 
-async def _raw(berth: Berth, folder: Path) -> PurePosixPath:
+async def _make_raw(workdir: Workdir, folder: Path) -> PurePosixPath:
     """Where result files are written: into the record, or beside the scratch of a host that is far away."""
-    if berth.host.shares_files:
+    if workdir.host.shares_files:
         return PurePosixPath(folder.absolute() / "raw")
-    path = berth.scratch.with_name(f"{berth.scratch.name}.{folder.name}.raw")
-    await berth.host.make_directory(path)
+    path = workdir.scratch.with_name(f"{workdir.scratch.name}.{folder.name}.raw")
+    await workdir.host.make_directory(path)
     return path
 
 
-def _stdin(command: Command, folder: Path) -> Path | None:
+def _write_stdin(command: Command, folder: Path) -> Path | None:
     if command.stdin is None:
         return None
     path = folder / "stdin"
@@ -304,8 +314,8 @@ def _stdin(command: Command, folder: Path) -> Path | None:
     return path
 
 
-def _named(failure: TrialFailure, berth: Berth, berths: Sequence[Berth]) -> TrialFailure:
-    if len(berths) == 1:
+def _locate_failure(failure: TrialFailure, workdir: Workdir, workdirs: Sequence[Workdir]) -> TrialFailure:
+    if len(workdirs) == 1:
         return failure
-    where = f"{berth.copy.name} on {berth.host.name}"
+    where = f"{workdir.copy.name} on {workdir.host.name}"
     return TrialFailure(failure.category, f"{where}: {failure.message}")

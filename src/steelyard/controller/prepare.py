@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.controller.crew import Berth, machines
+from steelyard.controller.placement import Workdir, group_by_machine
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
 from steelyard.model.method import Step
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host, Streams, finish
-from steelyard.remote.small import tail
+from steelyard.remote.short_programs import tail
 
 _FILL_SECONDS_PER_MIB = 1.0
 
@@ -22,18 +22,20 @@ _FILL_SECONDS_PER_MIB = 1.0
 class Preparation:
     """Carries out `before_each` on the hosts of a trial: what concerns a machine once on each.
 
-    `warm_up(times)` runs the workload unmeasured; `folder(seat, step)` gives the place for a step's output.
+    `warm_up(times)` runs the workload unmeasured; `folder(slot, step)` gives the place for a step's output.
     """
 
     def __init__(
         self,
-        berths: Sequence[Berth],
+        workdirs: Sequence[Workdir],
         *,
         warm_up: Callable[[int], Awaitable[None]],
         folder: Callable[[str, str], Path],
     ) -> None:
-        self._berths = {berth.host.name: berth for berth in berths}.values()
-        self._machines = [hosts[0] for hosts in machines(berth.host for berth in berths).values()]
+        self._workdirs = {workdir.host.name: workdir for workdir in workdirs}.values()
+        self._machines = [
+            hosts[0] for hosts in group_by_machine(workdir.host for workdir in workdirs).values()
+        ]
         self._warm_up, self._folder = warm_up, folder
 
     async def carry_out(self, steps: tuple[Step, ...]) -> tuple[dict[str, Any], list[Mark]]:
@@ -58,7 +60,7 @@ class Preparation:
                 await self._warm_up(int(step.value))
                 record["cache"] = "warm"
             case "precondition":
-                fill = (self._precondition(berth, int(step.value)) for berth in self._berths)
+                fill = (self._precondition(workdir, int(step.value)) for workdir in self._workdirs)
                 await asyncio.gather(*fill)
 
     async def _drop_caches(self, record: dict[str, Any], marks: list[Mark]) -> None:
@@ -73,34 +75,34 @@ class Preparation:
 
     async def _cached(self) -> int | None:
         """Bytes in the page caches of all machines, to verify that dropping them did something."""
-        found = await asyncio.gather(*(_cached(host) for host in self._machines))
-        return None if None in found else sum(size or 0 for size in found)
+        sizes = await asyncio.gather(*(_read_cached(host) for host in self._machines))
+        return None if None in sizes else sum(size or 0 for size in sizes)
 
-    async def _precondition(self, berth: Berth, size: int) -> None:
+    async def _precondition(self, workdir: Workdir, size: int) -> None:
         """Write so much in order and delete it, so that a drive's write cache and free blocks are used up.
 
         The idea is that of workload-independent preconditioning in the SNIA Solid State Storage
         Performance Test Specification, section 3.
         """
         mebibytes = max(1, size >> 20)
-        target = f"{berth.scratch}/precondition"
+        target = f"{workdir.scratch}/precondition"
         argv = ("dd", "if=/dev/zero", f"of={target}", "bs=1M", f"count={mebibytes}", "conv=fsync")
-        await self._small(berth, Command(argv), "precondition", mebibytes * _FILL_SECONDS_PER_MIB + 60)
-        await self._small(berth, Command(("rm", "-f", target)), "precondition-remove", 60)
+        await self._small(workdir, Command(argv), "precondition", mebibytes * _FILL_SECONDS_PER_MIB + 60)
+        await self._small(workdir, Command(("rm", "-f", target)), "precondition-remove", 60)
 
-    async def _small(self, berth: Berth, command: Command, name: str, seconds: float) -> None:
-        folder = self._folder(berth.copy.seat.name, name)
+    async def _small(self, workdir: Workdir, command: Command, name: str, seconds: float) -> None:
+        folder = self._folder(workdir.copy.slot.name, name)
         streams = Streams(folder / "stdout", folder / "stderr")
-        process = await berth.host.start(command, streams, cwd=berth.scratch)
+        process = await workdir.host.start(command, streams, cwd=workdir.scratch)
         exit_, timed_out = await finish(process, seconds)
         if timed_out or exit_.code != 0:
             reason = tail(folder / "stderr", 300)
             category = "disk-full" if "No space left" in reason else "host-failed"
-            where = f"before_each {name} on {berth.host.name}"
+            where = f"before_each {name} on {workdir.host.name}"
             raise TrialFailure(category, f"{where}: {reason or 'took too long'}")
 
 
-async def _cached(host: Host) -> int | None:
+async def _read_cached(host: Host) -> int | None:
     text = (await host.read(["/proc/meminfo"])).get("/proc/meminfo", "")
     for line in text.splitlines():
         name, _, rest = line.partition(":")

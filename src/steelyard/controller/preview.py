@@ -8,27 +8,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.controller.pace import Pace
+from steelyard.controller.pace import TrialPace
 from steelyard.design import Design, Results
 from steelyard.errors import SpecError
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError
 from steelyard.model.find import Search
-from steelyard.model.lifetimes import restriction
+from steelyard.model.lifetimes import describe_restriction
 from steelyard.model.reference import FOLDER
-from steelyard.model.roles import needed
+from steelyard.model.roles import count_needed_hosts
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.model.wrap import Conditions
-from steelyard.spec.bind import bound_all, tools_of
-from steelyard.spec.kinds import service_use
+from steelyard.spec.bind import bind_all, list_tools
 from steelyard.spec.omission import omissions
-from steelyard.spec.placing import Placing, hosts_used, placing
+from steelyard.spec.placement import WorkloadPlacement, count_used_hosts, resolve_placement
 from steelyard.spec.references import References
-from steelyard.stats.holding import AGAIN
-from steelyard.tools.find import missing
+from steelyard.spec.service_kinds import resolve_service
+from steelyard.stats.condition import AGAIN
+from steelyard.tools.find import find_missing
 from steelyard.workloads.base import Workload
 
 TRIED = 200
@@ -61,7 +61,7 @@ class Preview:
     searches: tuple[Search, ...] = ()
     replaces: bool = False
     warnings: tuple[str, ...] = ()
-    pace: Pace | None = None
+    pace: TrialPace | None = None
     absent: tuple[str, ...] = ()
 
     @property
@@ -79,7 +79,7 @@ def preview(
     memory: int,
     *,
     here: bool = False,
-    earlier: Callable[[], Pace | None] | None = None,
+    earlier: Callable[[], TrialPace | None] | None = None,
 ) -> Preview:
     """Look ahead. `scratch` is where test data would go; `cores` and `memory` (bytes) are the host's.
 
@@ -88,7 +88,7 @@ def preview(
     """
     design = Design(experiment, seed)
     least, most = design.expected(Results())
-    needs = tools_of(experiment, design.cells)
+    needs = list_tools(experiment, design.cells)
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
     each = _seconds(experiment, sample)
@@ -103,32 +103,32 @@ def preview(
         seconds,
         max((_disk(experiment, cell, cores) for cell in sample), default=0),
         tuple(_commands(experiment, design.cells[0], place)),
-        needed(experiment.claims),
-        _idle(experiment, sample, seconds),
-        tuple(missing(needs)),
-        restriction(experiment, len(design.groups)),
+        count_needed_hosts(experiment.claims),
+        _idle_hours(experiment, sample, seconds),
+        tuple(find_missing(needs)),
+        describe_restriction(experiment, len(design.groups)),
         design.searches,
         design.replaces,
         tuple(omissions(experiment, sample)),
         pace,
-        tuple(_absent(experiment, sample, place)) if here else (),
+        tuple(_find_absent(experiment, sample, place)) if here else (),
     )
 
 
 def _seconds(experiment: Experiment, sample: tuple[Cell, ...]) -> float | None:
     """How long a trial takes, as the options tell."""
-    found = [workload.seconds() for cell in sample for _, workload in bound_all(experiment, cell)]
-    if None in found or not sample:
+    times = [workload.seconds() for cell in sample for _, workload in bind_all(experiment, cell)]
+    if None in times or not sample:
         return None
     before = sum(float(step.value) for step in experiment.before_each if step.name == "settle")
-    return sum(seconds or 0.0 for seconds in found) / len(sample) + before
+    return sum(seconds or 0.0 for seconds in times) / len(sample) + before
 
 
-def _idle(
+def _idle_hours(
     experiment: Experiment, sample: tuple[Cell, ...], seconds: tuple[float, float] | None
 ) -> tuple[float, float] | None:
     """All hosts of the largest cell are held for the whole run."""
-    used = [hosts_used(experiment, cell) for cell in sample]
+    used = [count_used_hosts(experiment, cell) for cell in sample]
     if seconds is None or None in used or not used:
         return None
     busy = [count or 0 for count in used]
@@ -139,8 +139,8 @@ def _idle(
 def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
     filled = (int(step.value) for step in experiment.before_each if step.name == "precondition")
     used = 0
-    for use, workload in bound_all(experiment, cell):
-        copies = placing(use, cell.parameters, experiment).copies
+    for use, workload in bind_all(experiment, cell):
+        copies = resolve_placement(use, cell.parameters, experiment).copies
         used += workload.disk() * (cores if copies == "cores" else copies)
     return max(used, max(filled, default=0))
 
@@ -148,22 +148,22 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
 def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[str, Command]]:
     return [
         (
-            _label(use, phase.name, placing(use, cell.parameters, experiment)),
+            _label(use, phase.name, resolve_placement(use, cell.parameters, experiment)),
             Conditions.of(use.wrap, cell.parameters).around(phase.command, mounts=("SCRATCH", "RAW")),
         )
-        for use, workload in _shown(experiment, cell)
-        for phase in workload.phases(replace(place, to=_stand_in(experiment, use, cell)))
+        for use, workload in _bind_placeholders(experiment, cell)
+        for phase in workload.phases(replace(place, to=_placeholder_endpoint(experiment, use, cell)))
     ]
 
 
-def _absent(experiment: Experiment, sample: Sequence[Cell], place: Place) -> dict[str, None]:
+def _find_absent(experiment: Experiment, sample: Sequence[Cell], place: Place) -> dict[str, None]:
     """Programs that trials would not find; those of workloads with tools of their own are among the tools."""
     commands = (
         phase.command
         for cell in sample
-        for use, workload in _shown(experiment, cell)
+        for use, workload in _bind_placeholders(experiment, cell)
         if not workload.needs
-        for phase in workload.phases(replace(place, to=_stand_in(experiment, use, cell)))
+        for phase in workload.phases(replace(place, to=_placeholder_endpoint(experiment, use, cell)))
     )
     return {command.argv[0]: None for command in commands if not _is_here(command)}
 
@@ -178,25 +178,25 @@ def _is_here(command: Command) -> bool:
     return shutil.which(name, path=command.variables.get("PATH")) is not None
 
 
-def _shown(experiment: Experiment, cell: Cell) -> list[tuple[WorkloadUse, Workload[Any]]]:
+def _bind_placeholders(experiment: Experiment, cell: Cell) -> list[tuple[WorkloadUse, Workload[Any]]]:
     """The workloads, with `<kv.port>` for what is known later; 0 where a port is reckoned with."""
     shown: dict[str, Any] = {name: f"<{name}>" for name in References(experiment).names()}
     shown |= {FOLDER: str(experiment.folder)} if experiment.folder else {}
     try:
-        return bound_all(experiment, cell, shown)
+        return bind_all(experiment, cell, shown)
     except (SpecError, ExpressionError):
-        return bound_all(experiment, cell, {k: 0 if k.endswith("port") else v for k, v in shown.items()})
+        return bind_all(experiment, cell, {k: 0 if k.endswith("port") else v for k, v in shown.items()})
 
 
-def _stand_in(experiment: Experiment, use: WorkloadUse, cell: Cell) -> Endpoint | None:
+def _placeholder_endpoint(experiment: Experiment, use: WorkloadUse, cell: Cell) -> Endpoint | None:
     """For a service that does not run yet: its name for its address, and no port."""
     if use.to is None:
         return None
-    kind = service_use(experiment.services[use.to], cell.parameters).use
+    kind = resolve_service(experiment.services[use.to], cell.parameters).use
     return Endpoint(use.to.upper(), 0, {"protocol": kind, "path": "/"})
 
 
-def _label(use: WorkloadUse, phase: str, where: Placing) -> str:
+def _label(use: WorkloadUse, phase: str, where: WorkloadPlacement) -> str:
     """Which phase, and where and how often it is not just once on the only host."""
     name = f"{use.phase}-{phase}" if use.phase else phase
     copies = f" x {where.copies}" if where.copies != 1 else ""

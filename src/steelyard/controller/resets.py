@@ -10,34 +10,36 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 
-from steelyard.controller.deployed import Deployed
-from steelyard.controller.keeper import Keeper, failing_the_trial
+from steelyard.controller.ready_services import ReadyServices
+from steelyard.controller.snapshots import Snapshots, fail_trial
 from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
-from steelyard.model.lifetimes import preparing, wanted
+from steelyard.model.lifetimes import list_preparations, resolve_settings
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.services.base import Snapshottable
-from steelyard.spec.bind import bound_options, workload_class
+from steelyard.spec.bind import bind_options, workload_class
 
 
 class Resets:
     """What the trials of a run begin with."""
 
-    def __init__(self, experiment: Experiment, keeper: Keeper) -> None:
-        self._experiment, self._keeper = experiment, keeper
+    def __init__(self, experiment: Experiment, snapshots: Snapshots) -> None:
+        self._experiment, self._snapshots = experiment, snapshots
         self._known: dict[str, dict[str, Snapshot]] = {}
         self._first: dict[str, Snapshot] | None = None
 
-    async def prepared(self, cell: Cell, deployed: Deployed, prepare: Callable[[], Awaitable[None]]) -> None:
+    async def prepared(
+        self, cell: Cell, deployed: ReadyServices, prepare: Callable[[], Awaitable[None]]
+    ) -> None:
         """Have the services of a trial hold what it begins with; `prepare` makes that where it is not kept.
 
         Raises TrialFailure, HostLost, and what `prepare` raises.
         """
         key = self._key(cell)
         try:
-            with failing_the_trial():
+            with fail_trial():
                 if key not in self._known:
                     await self._blank(deployed)
                     await prepare()
@@ -47,7 +49,7 @@ class Resets:
             self._known.pop(key, None)  # whatever is wrong with it, the next trial makes it anew
             raise
 
-    async def _blank(self, deployed: Deployed) -> None:
+    async def _blank(self, deployed: ReadyServices) -> None:
         """What outlives its trial may have the data of other cells: it becomes what it was at first."""
         lasting = [name for name, use in self._experiment.services.items() if use.keep != "trial"]
         if not lasting or not self._experiment.parameters:
@@ -58,21 +60,21 @@ class Resets:
             first = self._first
             await self._brought(deployed, {name: first[name] for name in lasting if name in first})
 
-    async def _kept(self, deployed: Deployed) -> dict[str, Snapshot]:
+    async def _kept(self, deployed: ReadyServices) -> dict[str, Snapshot]:
         able = [service for service in deployed.services if isinstance(service, Snapshottable)]
-        return {service.context.name: await self._keeper.keep_near(service) for service in able}
+        return {service.context.name: await self._snapshots.keep_near(service) for service in able}
 
-    async def _brought(self, deployed: Deployed, snapshots: Mapping[str, Snapshot]) -> None:
+    async def _brought(self, deployed: ReadyServices, snapshots: Mapping[str, Snapshot]) -> None:
         for service in deployed.services:
             if snapshot := snapshots.get(service.context.name):
-                await self._keeper.bring_near(service, snapshot)
+                await self._snapshots.bring_near(service, snapshot)
 
     def _key(self, cell: Cell) -> str:
         """What the data depend on: the services as they are deployed, and all that prepares them."""
-        services = {name: wanted(use, cell) for name, use in self._experiment.services.items()}
-        uses = preparing(self._experiment)
+        services = {name: resolve_settings(use, cell) for name, use in self._experiment.services.items()}
+        uses = list_preparations(self._experiment)
         levels = cell.parameters
-        by = [(use.use, substitute(use.settings(), levels), bound_options(use, levels)) for use in uses]
+        by = [(use.use, substitute(use.settings(), levels), bind_options(use, levels)) for use in uses]
         # A script sees all parameters.
         verbatim = any(workload_class(use.use).verbatim & use.options.keys() for use in uses)
         return json.dumps([cell.key if verbatim else "", services, by], sort_keys=True, default=str)

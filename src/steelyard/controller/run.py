@@ -7,21 +7,21 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from steelyard.controller.choices import JOB, Choices, chosen_site, waits_for_job
-from steelyard.controller.clean import remove_scratch_of
-from steelyard.controller.described import described, experiment_of
-from steelyard.controller.functions import found_again, keep, looked_up, texts
+from steelyard.controller.choices import JOB, RunChoices, choose_site, needs_job
+from steelyard.controller.clean import remove_run_scratch
+from steelyard.controller.design_document import describe_design, load_experiment
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
-from steelyard.controller.origin import change_of, state_of
-from steelyard.controller.sitting import Sitting
+from steelyard.controller.origin import describe_change, describe_file
+from steelyard.controller.session import Session
+from steelyard.controller.timeline_functions import load_functions, read_texts, reload_functions, save_texts
 from steelyard.design import Design, Results
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
 from steelyard.remote.sweep import sweep
 from steelyard.remote.trust import check_is_ours
-from steelyard.spec.change import extended
+from steelyard.spec.change import extend_experiment
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import RunRecord
@@ -35,7 +35,7 @@ def start(
     text: str,
     store: Store,
     *,
-    choices: Choices | None = None,
+    choices: RunChoices | None = None,
     observer: Observer | None = None,
     origin: Path | None = None,
 ) -> RunFolder:
@@ -45,9 +45,9 @@ def start(
     Raises Interrupted when a signal ended it, SteelyardError when it could not be carried out; either way
     what had finished is in the store.
     """
-    site = chosen_site(choices, experiment)
+    site = choose_site(choices, experiment)
     place = origin.parent if origin else None
-    functions, experiment = texts(experiment, place), looked_up(experiment, place)
+    functions, experiment = read_texts(experiment, place), load_functions(experiment, place)
     experiment = experiment.lying_in((place or Path()).absolute())
     check_is_ours(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
@@ -55,19 +55,19 @@ def start(
     with RunWriter(folder) as writer:
         design = Design(experiment, seed)
         writer.text(folder.experiment, text.rstrip("\n"))
-        writer.document(folder.design, described(experiment, design))
-        keep(functions, writer)
-        sitting = Sitting(experiment, design, Results(), writer, store, site, choices, observer, place)
+        writer.document(folder.design, describe_design(experiment, design))
+        save_texts(functions, writer)
+        session = Session(experiment, design, Results(), writer, store, site, choices, observer, place)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
-        facts |= {"file": state_of(origin)} if origin else {}
+        facts |= {"file": describe_file(origin)} if origin else {}
         facts["folder"] = str(experiment.folder)
-        complete(sitting.take_place("run-started", 1, **facts))
+        complete(session.take_place("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
     return folder
 
 
 def resume(
-    folder: RunFolder, store: Store, *, choices: Choices | None = None, observer: Observer | None = None
+    folder: RunFolder, store: Store, *, choices: RunChoices | None = None, observer: Observer | None = None
 ) -> RunFolder:
     """Go on with a run where its journal ends. Raises as `start`, and RunBusy when it is still going on."""
     check_is_ours(folder.path, "the run")
@@ -83,14 +83,14 @@ def extend(
     *,
     levels: Mapping[str, Sequence[Scalar]],
     repeat: int | None = None,
-    choices: Choices | None = None,
+    choices: RunChoices | None = None,
     observer: Observer | None = None,
 ) -> RunFolder:
     """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
     check_is_ours(folder.path, "the run")
     with RunWriter(folder) as writer:
-        record = _begun(folder)
-        _, text = extended(record.experiment_text, str(folder.experiment), levels, repeat)
+        record = _load_begun(folder)
+        _, text = extend_experiment(record.experiment_text, str(folder.experiment), levels, repeat)
         writer.journal.write("run-extended", sync=True, before=record.experiment_text, after=text)
         writer.text(folder.experiment, text.rstrip("\n"), sync=True)
         site = _go_on(writer, store, choices, observer)
@@ -98,7 +98,7 @@ def extend(
     return folder
 
 
-def _begun(folder: RunFolder) -> RunRecord:
+def _load_begun(folder: RunFolder) -> RunRecord:
     record = RunRecord(folder)
     if not record.journal or record.journal[0]["kind"] != "run-started":
         hint = f"`steelyard rm {folder.id}` removes what there is of it"
@@ -106,28 +106,32 @@ def _begun(folder: RunFolder) -> RunRecord:
     return record
 
 
-def _go_on(writer: RunWriter, store: Store, choices: Choices | None, observer: Observer | None) -> NamedSite:
+def _go_on(
+    writer: RunWriter, store: Store, choices: RunChoices | None, observer: Observer | None
+) -> NamedSite:
     folder = writer.folder
-    record = _begun(folder)
-    experiment = found_again(experiment_of(record), folder)
+    record = _load_begun(folder)
+    experiment = reload_functions(load_experiment(record), folder)
     folder.cancelled.unlink(missing_ok=True)
     sweep(run=folder.id)
-    remove_scratch_of(folder)
+    remove_run_scratch(folder)
     # A trial that failed only because its record found no room is made again.
     results = Results(result for result in record.results if result.category != "store-full")
     design = Design(experiment, record.seed)
-    writer.document(folder.design, described(experiment, design))
-    site = chosen_site(choices, experiment, record.site)
-    if observer and (said := change_of(record.journal[0].get("file"), folder.experiment)):
+    writer.document(folder.design, describe_design(experiment, design))
+    site = choose_site(choices, experiment, record.site)
+    if observer and (said := describe_change(record.journal[0].get("file"), folder.experiment)):
         observer.warned(said)
-    sitting = Sitting(experiment, design, results, writer, store, site, choices, observer, None)
-    complete(sitting.take_place("run-resumed", record.last_number + 1))
+    session = Session(experiment, design, results, writer, store, site, choices, observer, None)
+    complete(session.take_place("run-resumed", record.last_number + 1))
     return site
 
 
-def _follow(folder: RunFolder, site: NamedSite, choices: Choices | None, observer: Observer | None) -> None:
+def _follow(
+    folder: RunFolder, site: NamedSite, choices: RunChoices | None, observer: Observer | None
+) -> None:
     """Watch a run that goes on in a job, unless the caller would rather not. Raises as `start`."""
-    if not waits_for_job(site) or (choices and choices.jobs.detach):
+    if not needs_job(site) or (choices and choices.jobs.detach):
         return
     from steelyard.controller.follow import Follower
 

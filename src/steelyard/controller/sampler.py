@@ -10,23 +10,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from steelyard.collectors.telemetry import Telemetry, reduced, rows
+from steelyard.collectors.telemetry import TelemetryCollector, reduce_sample, rows
 from steelyard.remote.base import Host
 from steelyard.services.base import Metered
-from steelyard.store.telemetry import Sample, read_samples, sample_line, write_parquet
+from steelyard.store.telemetry import RawSample, read_samples, sample_line, write_parquet
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """Where samples come from, and how a row a sample is made of them."""
 
     async def take(self) -> Mapping[str, str]:
         """A sample, as text by name. Raises HostError."""
 
-    def rows(self, samples: Iterable[Sample]) -> Iterator[Mapping[str, float]]:
+    def rows(self, samples: Iterable[RawSample]) -> Iterator[Mapping[str, float]]:
         """The rows of the table, each with `t` and `m`."""
 
 
-class OfHost:
+class HostSource:
     """Telemetry of a host: files of its kernel."""
 
     def __init__(self, host: Host) -> None:
@@ -34,14 +34,14 @@ class OfHost:
 
     async def take(self) -> Mapping[str, str]:
         """What of the files is of use."""
-        return reduced(await self._host.read(Telemetry.files))
+        return reduce_sample(await self._host.read(TelemetryCollector.files))
 
-    def rows(self, samples: Iterable[Sample]) -> Iterator[Mapping[str, float]]:
+    def rows(self, samples: Iterable[RawSample]) -> Iterator[Mapping[str, float]]:
         """Rates and gauges of the intervals between samples."""
         return rows((sample.t, sample.m, sample.raw) for sample in samples)
 
 
-class OfService:
+class ServiceSource:
     """The figures that a service tells of itself."""
 
     def __init__(self, service: Metered) -> None:
@@ -49,10 +49,10 @@ class OfService:
 
     async def take(self) -> Mapping[str, str]:
         """Its figures as text; whatever is no finite number is left out."""
-        found = await self._service.meters()
-        return {name: repr(float(value)) for name, value in found.items() if math.isfinite(value)}
+        figures = await self._service.meters()
+        return {name: repr(float(value)) for name, value in figures.items() if math.isfinite(value)}
 
-    def rows(self, samples: Iterable[Sample]) -> Iterator[Mapping[str, float]]:
+    def rows(self, samples: Iterable[RawSample]) -> Iterator[Mapping[str, float]]:
         """As they were told."""
         for sample in samples:
             figures = {name: float(value) for name, value in sample.raw.items()}
@@ -62,7 +62,7 @@ class OfService:
 class Sampler:
     """Streams raw samples of a source to a file; the file is made when there is a second sample."""
 
-    def __init__(self, source: Source, path: Path, every: float) -> None:
+    def __init__(self, source: SampleSource, path: Path, every: float) -> None:
         self.source, self.path, self.every = source, path, every
         self._file: BinaryIO | None = None
 
@@ -94,11 +94,11 @@ class Sampler:
             latest = await self._take()
             self._write(latest if self._file else first, latest)
 
-    async def _take(self) -> Sample:
+    async def _take(self) -> RawSample:
         raw = await self.source.take()
-        return Sample(time.time(), time.monotonic(), raw)
+        return RawSample(time.time(), time.monotonic(), raw)
 
-    def _write(self, earlier: Sample, latest: Sample) -> None:
+    def _write(self, earlier: RawSample, latest: RawSample) -> None:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("wb", buffering=0)

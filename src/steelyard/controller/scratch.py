@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.controller.crew import Berth, Copy
+from steelyard.controller.placement import Workdir, WorkloadCopy
 from steelyard.errors import HostError, HostLost
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Trial
@@ -69,17 +69,17 @@ class Scratch:
             with suppress(HostLost):
                 await self.host.remove_directory(path)
 
-    async def enter(self, workload: Workload[Any], trial: Trial, number: int, copy: Copy) -> Berth:
+    async def enter(self, workload: Workload[Any], trial: Trial, number: int, copy: WorkloadCopy) -> Workdir:
         """A directory for a copy in a trial: empty, unless `reset: keep` gives the cell its old one."""
         path = await self._root(workload) / self._name(trial, number, copy)
         await self.host.make_directory(path)
-        return Berth(copy, path)
+        return Workdir(copy, path)
 
-    async def leave(self, berth: Berth) -> None:
+    async def leave(self, workdir: Workdir) -> None:
         """The trial has ended."""
         if not self._keep:
             with suppress(HostLost):  # the next trial's check of its hosts tells
-                await self.host.remove_directory(berth.scratch)
+                await self.host.remove_directory(workdir.scratch)
 
     async def _root(self, workload: Workload[Any]) -> PurePosixPath:
         named = workload.directory()
@@ -102,7 +102,7 @@ class Scratch:
             self._made.append(path)
         return path
 
-    def _name(self, trial: Trial, number: int, copy: Copy) -> str:
+    def _name(self, trial: Trial, number: int, copy: WorkloadCopy) -> str:
         local = f".{copy.local}" if copy.of_host > 1 else ""
         if not self._keep:
             return f"t{number}{local}"
@@ -125,25 +125,25 @@ class Scratches:
 
     async def close(self) -> None:
         """All, as far as possible. Raises what went wrong first."""
-        found = await asyncio.gather(
+        outcomes = await asyncio.gather(
             *(scratch.close() for scratch in self._of.values()), return_exceptions=True
         )
-        if wrong := next((each for each in found if isinstance(each, BaseException)), None):
+        if wrong := next((each for each in outcomes if isinstance(each, BaseException)), None):
             raise wrong
 
     @asynccontextmanager
-    async def berths(
-        self, workload: Workload[Any], trial: Trial, number: int, copies: Sequence[Copy]
-    ) -> AsyncIterator[tuple[Berth, ...]]:
+    async def workdirs(
+        self, workload: Workload[Any], trial: Trial, number: int, copies: Sequence[WorkloadCopy]
+    ) -> AsyncIterator[tuple[Workdir, ...]]:
         """A directory for each copy, for as long as the block lasts."""
         entered = await asyncio.gather(
-            *(self.of(copy.seat.host).enter(workload, trial, number, copy) for copy in copies)
+            *(self.of(copy.slot.host).enter(workload, trial, number, copy) for copy in copies)
         )
         try:
             yield tuple(entered)
         finally:
             left = await asyncio.gather(
-                *(self.of(berth.host).leave(berth) for berth in entered), return_exceptions=True
+                *(self.of(workdir.host).leave(workdir) for workdir in entered), return_exceptions=True
             )
             if wrong := next((each for each in left if isinstance(each, BaseException)), None):
                 raise wrong

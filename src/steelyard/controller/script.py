@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
-from steelyard.model.timeline import SCRIPT, Entry, widened
+from steelyard.model.timeline import SCRIPT, Entry, widen_entry
 from steelyard.model.trial import Cell, Scalar
-from steelyard.spec.keeping import keeping_faults
-from steelyard.spec.sentences import faults
+from steelyard.spec.faults import explain_errors
+from steelyard.spec.snapshot_checks import snapshot_faults
 from steelyard.spec.timeline import TimelineChecker
 from steelyard.units import Duration
 
@@ -23,7 +23,7 @@ States = Mapping[str, float | bool]
 _SECONDS = ("at", "for", "within")
 
 
-class Outcome(NamedTuple):
+class EntryOutcome(NamedTuple):
     """What came of an entry, in seconds.
 
     `asked` and `began` count from the beginning of its phase; `asked` is None for one with `when`.
@@ -50,7 +50,7 @@ class Ongoing:
     states: States = field(default_factory=dict)
 
 
-class Script:
+class TimelineScript:
     """One play of a function, in one trial. `during` is the phase of entries that name none."""
 
     def __init__(self, entry: Entry, experiment: Experiment, cell: Cell, seed: int) -> None:
@@ -61,7 +61,7 @@ class Script:
             raise TrialFailure("event-failed", f"the function {entry.options['use']} was never looked up")
         self._file, self._steps = function.__code__.co_filename, function(self._ongoing)
 
-    def next(self, elapsed: float, states: States, outcome: Outcome | None) -> Entry | None:
+    def next(self, elapsed: float, states: States, outcome: EntryOutcome | None) -> Entry | None:
         """What it wants now; None at its end. Raises TrialFailure with its line, or what is wrong with it."""
         self._ongoing.elapsed, self._ongoing.states = elapsed, states
         try:
@@ -84,11 +84,11 @@ class Script:
         return str(self._entry.options["use"])
 
     def _read(self, given: object) -> Entry:
-        given = _with_units(given)
+        given = _add_units(given)
         try:
-            entry = given if isinstance(given, Entry) else Entry.model_validate(widened(given))
+            entry = given if isinstance(given, Entry) else Entry.model_validate(widen_entry(given))
         except (ValidationError, ValueError) as error:
-            wrong = faults(error, given, Entry) if isinstance(error, ValidationError) else ()
+            wrong = explain_errors(error, given, Entry) if isinstance(error, ValidationError) else ()
             said = "; ".join(fault.message for fault in wrong) or str(error)
             raise self._refused(said) from error
         return entry if entry.during else entry.model_copy(update={"during": self._entry.during})
@@ -98,7 +98,7 @@ class Script:
         if entry.do == SCRIPT or entry.every is not None:
             raise self._refused("another function, or 'every', which a loop says better")
         alone = self._experiment.model_copy(update={"timeline": (entry,)})
-        kept = [fault for fault in keeping_faults(alone) if fault.path[0] == "timeline"]
+        kept = [fault for fault in snapshot_faults(alone) if fault.path[0] == "timeline"]
         if wrong := [*TimelineChecker(alone).entry(0, self._cell), *kept]:
             raise self._refused("; ".join(fault.message for fault in wrong))
         return entry
@@ -114,7 +114,7 @@ class Script:
         return TrialFailure("event-failed", f"{self._name} yields what cannot be: {reason}")
 
 
-def _with_units(given: object) -> object:
+def _add_units(given: object) -> object:
     """A function reckons in seconds, so its bare numbers are seconds; in a file they would be a riddle."""
     if not isinstance(given, dict):
         return given

@@ -14,7 +14,7 @@ TIME_IS_SHORT = (signal.SIGUSR1, signal.SIGUSR2)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *TIME_IS_SHORT)
 
 
-class Stop:
+class StopSignal:
     """Ends a task, once. `signal` is what it was ended by; None as long as it was not."""
 
     def __init__(self, task: asyncio.Task[Any]) -> None:
@@ -48,19 +48,19 @@ class Stop:
 
 
 @contextmanager
-def interruptible() -> Iterator[Stop]:
+def catch_signals() -> Iterator[StopSignal]:
     """Turn the signals that mean "stop" into a cancellation of this task, once."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
         raise RuntimeError("no task to interrupt")
-    found = Stop(task)
+    stop = StopSignal(task)
     try:
         for number in SIGNALS:
-            loop.add_signal_handler(number, found.heed, number)
+            loop.add_signal_handler(number, stop.heed, number)
     except (ValueError, RuntimeError):
         pass  # not the main thread, as in some notebooks; there the notebook interrupts
     try:
-        yield found
+        yield stop
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)

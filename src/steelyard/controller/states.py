@@ -12,32 +12,32 @@ from steelyard.services.base import Metered, Service
 Services = Mapping[str, Service[Any]]
 
 
-async def states(services: Services, names: Iterable[str]) -> dict[str, float | bool]:
+async def read_states(services: Services, names: Iterable[str]) -> dict[str, float | bool]:
     """As far as it is asked for. Raises HostError."""
     asked = set(names)
-    found: dict[str, float | bool] = {}
+    values: dict[str, float | bool] = {}
     for name in {each.partition(".")[0] for each in asked}:
         wanted = {each.partition(".")[2] for each in asked if each.startswith(f"{name}.")}
         if SETTLED in wanted:
-            found[f"{name}.{SETTLED}"] = await services[name].settled()
+            values[f"{name}.{SETTLED}"] = await services[name].settled()
         if wanted - {SETTLED}:
-            found |= await _figures(name, services[name])
-    return found
+            values |= await _read_figures(name, services[name])
+    return values
 
 
-async def all_states(services: Services) -> dict[str, float | bool]:
+async def read_all_states(services: Services) -> dict[str, float | bool]:
     """Of all of them; what one cannot tell just now is left out."""
-    found: dict[str, float | bool] = {}
+    values: dict[str, float | bool] = {}
     for name, service in services.items():
         try:
-            found[f"{name}.{SETTLED}"] = await service.settled()
-            found |= await _figures(name, service)
+            values[f"{name}.{SETTLED}"] = await service.settled()
+            values |= await _read_figures(name, service)
         except HostError:
             continue
-    return found
+    return values
 
 
-async def _figures(name: str, service: Service[Any]) -> dict[str, float]:
+async def _read_figures(name: str, service: Service[Any]) -> dict[str, float]:
     if not isinstance(service, Metered):
         return {}
     return {f"{name}.{key}": value for key, value in (await service.meters()).items()}

@@ -9,20 +9,20 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from steelyard.controller.script import Outcome, Script
+from steelyard.controller.script import EntryOutcome, TimelineScript
 from steelyard.controller.stages import Stages
-from steelyard.controller.states import all_states, states
+from steelyard.controller.states import read_all_states, read_states
 from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
-from steelyard.events.base import Event, Scene
+from steelyard.events.base import Event, EventContext
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.metric import Mark
 from steelyard.model.timeline import SCRIPT, Entry, event_prefix
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.remote.tasks import first, tasks
-from steelyard.spec.bind import bound_event
-from steelyard.spec.timeline import phase_of
+from steelyard.remote.tasks import run_tasks, wait_first
+from steelyard.spec.bind import bind_event
+from steelyard.spec.timeline import find_phase
 
 Note = Callable[..., None]
 GLANCE = 0.5  # seconds between looks at a condition
@@ -39,13 +39,18 @@ class Timeline:
         self,
         experiment: Experiment,
         cell: Cell,
-        scene: Scene,
+        event_context: EventContext,
         stages: Stages,
         number: int,
         note: Note,
         seed: int = 0,
     ) -> None:
-        self._experiment, self._cell, self._scene, self._stages = experiment, cell, scene, stages
+        self._experiment, self._cell, self._event_context, self._stages = (
+            experiment,
+            cell,
+            event_context,
+            stages,
+        )
         self._number, self._note, self._seed = number, note, seed
         self.figures: dict[str, float] = {}
         self._events: list[Event[Any]] = []
@@ -59,10 +64,12 @@ class Timeline:
 
     def _check(self, index: int, entry: Entry) -> None:
         try:
-            bound_event(entry, self._cell, self._scene).check()
+            bind_event(entry, self._cell, self._event_context).check()
         except UsageError as error:
             hint = f" ({error.hint})" if error.hint else ""
-            raise TrialFailure("event-failed", f"{_named(index, entry)}: {error.message}{hint}") from error
+            raise TrialFailure(
+                "event-failed", f"{_format_entry(index, entry)}: {error.message}{hint}"
+            ) from error
 
     @asynccontextmanager
     async def healed(self) -> AsyncIterator[None]:
@@ -80,7 +87,7 @@ class Timeline:
         if not self._experiment.timeline:
             await work
             return
-        async with tasks(work, self._play()) as running:
+        async with run_tasks(work, self._play()) as running:
             await asyncio.gather(*running)
 
     def marks(self) -> list[Mark]:
@@ -88,8 +95,8 @@ class Timeline:
         return [
             Mark(
                 "incomplete",
-                f"{_named(index, entry)} {'was not complete' if index in self._begun else 'did not come'}"
-                " before its phase ended",
+                f"{_format_entry(index, entry)}"
+                f" {'was not complete' if index in self._begun else 'did not come'} before its phase ended",
             )
             for index, entry in enumerate(self._experiment.timeline)
             if index not in self._done
@@ -99,7 +106,7 @@ class Timeline:
         entries = list(enumerate(self._experiment.timeline))
         once = [(index, entry) for index, entry in entries if entry.every is None]
         again = [self._again(index, entry) for index, entry in entries if entry.every is not None]
-        async with tasks(self._in_order(once), *again) as running:
+        async with run_tasks(self._in_order(once), *again) as running:
             await asyncio.gather(*running)
 
     async def _in_order(self, entries: Iterable[tuple[int, Entry]]) -> None:
@@ -108,7 +115,7 @@ class Timeline:
             if await play(index, entry) is None:
                 return
 
-    async def _one(self, index: int, entry: Entry) -> Outcome | None:
+    async def _one(self, index: int, entry: Entry) -> EntryOutcome | None:
         """Fire an entry when it is due; None when its phase ended before."""
         use = self._phase(entry)
         began = await self._until_due(index, entry, use)
@@ -125,10 +132,12 @@ class Timeline:
         began = await self._until_due(index, entry, self._phase(entry))
         if began is None:
             return None
-        script, outcome, steps = Script(entry, self._experiment, self._cell, self._seed), None, 0
+        script, outcome, steps = TimelineScript(entry, self._experiment, self._cell, self._seed), None, 0
         try:
             while (
-                step := script.next(time.monotonic() - began, await all_states(self._scene.services), outcome)
+                step := script.next(
+                    time.monotonic() - began, await read_all_states(self._event_context.services), outcome
+                )
             ) is not None:
                 self._check(index, step)
                 outcome, steps = await self._one(index, step), steps + 1
@@ -160,8 +169,8 @@ class Timeline:
 
     async def _unless_over(self, use: WorkloadUse, waiting: Coroutine[Any, Any, float]) -> float | None:
         """What comes of the waiting; None when the phase is over first."""
-        async with tasks(waiting, self._stages.ended(use.phase)) as running:
-            done = await first(running)
+        async with run_tasks(waiting, self._stages.ended(use.phase)) as running:
+            done = await wait_first(running)
             return None if self._stages.over(use.phase) else done.result()
 
     async def _holds(self, index: int, entry: Entry, condition: Expression) -> float:
@@ -170,30 +179,32 @@ class Timeline:
         trouble = ""
         while True:
             try:
-                holds = bool(condition.value(await states(self._scene.services, condition.names)))
+                holds = bool(
+                    condition.value(await read_states(self._event_context.services, condition.names))
+                )
             except HostError as error:
                 holds, trouble = False, f"; the last look at it: {error.message}"
             except ExpressionError as error:
                 reason = f"'{entry.when}' cannot be decided: {error.message}"
-                raise TrialFailure("event-failed", f"{_named(index, entry)}: {reason}") from error
+                raise TrialFailure("event-failed", f"{_format_entry(index, entry)}: {reason}") from error
             now = time.monotonic()
             since = since if holds else now
             if holds and now - since >= entry.hold:
                 return now
             if entry.within is not None and now - began > entry.within:
                 reason = f"'{entry.when}' did not hold within {entry.within:g} s{trouble}"
-                raise TrialFailure("event-failed", f"{_named(index, entry)}: {reason}")
+                raise TrialFailure("event-failed", f"{_format_entry(index, entry)}: {reason}")
             await asyncio.sleep(GLANCE)
 
     async def _fire(
         self, index: int, entry: Entry, use: WorkloadUse, began: float, asked: float | None
-    ) -> Outcome:
+    ) -> EntryOutcome:
         """`began` is when its phase did; `asked`, seconds after that, is None for a condition."""
         self._begun.append(index)
         if entry.every is None:
             self._done.discard(index)  # a function's earlier entry may have been complete
-        logs = self._scene.logs / f"{index + 1}-{len(self._begun)}"
-        event = bound_event(entry, self._cell, replace(self._scene, logs=logs))
+        logs = self._event_context.logs / f"{index + 1}-{len(self._begun)}"
+        event = bind_event(entry, self._cell, replace(self._event_context, logs=logs))
         self._events.append(event)
         now = time.monotonic()
         about = {
@@ -213,15 +224,15 @@ class Timeline:
         except TimeoutError:
             limit = entry.within or COMPLETE_WITHIN
             reason = f"was not complete within {limit:g} s"
-            raise TrialFailure("event-failed", f"{_named(index, entry)} {reason}") from None
+            raise TrialFailure("event-failed", f"{_format_entry(index, entry)} {reason}") from None
         except (HostError, UsageError) as error:
-            raise TrialFailure("event-failed", f"{_named(index, entry)}: {error.message}") from error
+            raise TrialFailure("event-failed", f"{_format_entry(index, entry)}: {error.message}") from error
         took = time.monotonic() - now
         self._count(index, event, took, facts)
         self._note("event-ended", **about, took=took, facts=dict(facts))
         if not self._stages.over(use.phase):
             self._done.add(index)
-        return Outcome(asked, now - began, took, facts)
+        return EntryOutcome(asked, now - began, took, facts)
 
     def _count(self, index: int, event: Event[Any], took: float, facts: Mapping[str, Any]) -> None:
         if prefix := event_prefix(self._experiment.timeline, index):
@@ -238,11 +249,11 @@ class Timeline:
         self._events.clear()
 
     def _phase(self, entry: Entry) -> WorkloadUse:
-        use = phase_of(entry, self._experiment)
+        use = find_phase(entry, self._experiment)
         if use is None:
             raise TrialFailure("event-failed", f"there is no phase '{entry.during}'")
         return use
 
 
-def _named(index: int, entry: Entry) -> str:
+def _format_entry(index: int, entry: Entry) -> str:
     return f"entry {index + 1} of the timeline, {entry.do}"

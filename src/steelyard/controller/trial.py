@@ -11,21 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.controller.account import Account
-from steelyard.controller.course import Course, Leg
-from steelyard.controller.crew import Berth, Crew
-from steelyard.controller.deployed import Deployed, unless_one_dies
-from steelyard.controller.deployment import Deployment, parties, shares
+from steelyard.controller.deployment import Deployment, list_occupants, share_machines
 from steelyard.controller.lockstep import LockStep
 from steelyard.controller.phases import PhaseRunner
+from steelyard.controller.pipeline import Pipeline, PipelineStep
+from steelyard.controller.placement import Placement, Workdir
 from steelyard.controller.prepare import Preparation
+from steelyard.controller.ready_services import ReadyServices, run_while_alive
 from steelyard.controller.resets import Resets
 from steelyard.controller.scratch import Scratches
 from steelyard.controller.stages import Stages
 from steelyard.controller.timeline import Timeline
-from steelyard.controller.watch import Watch
+from steelyard.controller.trial_data import TrialData
+from steelyard.controller.watch import TrialWatcher
 from steelyard.errors import HostError, StoreFull, TrialFailure
-from steelyard.events.base import Scene
+from steelyard.events.base import EventContext
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Mark
 from steelyard.model.roles import Selection
@@ -33,8 +33,8 @@ from steelyard.model.timeline import SCRIPT
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.model.uses import WorkloadUse
 from steelyard.remote.lease import MinderError
-from steelyard.spec.bind import bound_all
-from steelyard.spec.placing import placing
+from steelyard.spec.bind import bind_all
+from steelyard.spec.placement import resolve_placement
 from steelyard.store.writer import RunWriter
 from steelyard.workloads.base import Workload
 
@@ -47,28 +47,28 @@ class TrialRunner:
     def __init__(
         self,
         experiment: Experiment,
-        crew: Crew,
+        placement: Placement,
         writer: RunWriter,
         scratches: Scratches,
-        watch: Watch,
+        watch: TrialWatcher,
         deployment: Deployment,
         seed: int,
         launcher: str = "mpirun",
     ) -> None:
-        self.experiment, self.crew, self.writer = experiment, crew, writer
+        self.experiment, self.placement, self.writer = experiment, placement, writer
         self.scratches, self.watch, self.seed = scratches, watch, seed
         self.deployment, self.launcher = deployment, launcher
         self._lockstep = LockStep()
-        self._resets = Resets(experiment, deployment.keeper)
+        self._resets = Resets(experiment, deployment.snapshots)
 
-    async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, Account]:
+    async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, TrialData]:
         """Run a trial and record it. A failure of the trial is a result, never raised.
 
         Raises HostLost when a host cannot be reached before the trial begins: then no trial can be made.
         """
-        await asyncio.gather(*(host.check() for host in self.crew.hosts))
+        await asyncio.gather(*(host.check() for host in self.placement.hosts))
         began = time.monotonic()
-        account = Account()
+        account = TrialData()
         self.writer.journal.write(
             "trial-started",
             sync=True,
@@ -88,35 +88,35 @@ class TrialRunner:
             account.failure = TrialFailure(category, error.message)
         if account.failure and account.failure.category == "store-full":
             self.writer.shrink(number)
-        result = _result(trial, account, time.monotonic() - began)
+        result = _make_result(trial, account, time.monotonic() - began)
         self._record(result, account, number)
         return result, account
 
-    async def _live(self, trial: Trial, number: int, account: Account) -> None:
-        workloads = bound_all(self.experiment, trial.cell)
+    async def _live(self, trial: Trial, number: int, account: TrialData) -> None:
+        workloads = bind_all(self.experiment, trial.cell)
         async with AsyncExitStack() as scope:
             legs = [
-                Leg(*entry, await scope.enter_async_context(self._berths(*entry, trial, number)))
+                PipelineStep(*entry, await scope.enter_async_context(self._workdirs(*entry, trial, number)))
                 for entry in workloads
             ]
-            self._count(account, [leg.berths for leg in legs])
+            self._count(account, [leg.workdirs for leg in legs])
             deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
             account.metrics |= deployed.times()
             account.marks += deployed.marks()
             legs = [leg.knowing(trial.cell, deployed.known) for leg in legs]
             runner, stages = self._runner(trial, number, deployed), Stages()
             timeline = await self._timeline(trial, number, deployed, stages, scope)
-            course = Course(self.experiment, trial.cell, legs, runner, deployed, account, stages)
+            course = Pipeline(self.experiment, trial.cell, legs, runner, deployed, account, stages)
             work = self._measured(trial, number, account, deployed, course, timeline)
-            await unless_one_dies(deployed, work, self.writer.journal.write)
+            await run_while_alive(deployed, work, self.writer.journal.write)
 
     async def _measured(
         self,
         trial: Trial,
         number: int,
-        account: Account,
-        deployed: Deployed,
-        course: Course,
+        account: TrialData,
+        deployed: ReadyServices,
+        course: Pipeline,
         timeline: Timeline,
     ) -> None:
         """What happens once all services are there: preparation, phases beside events, judgement."""
@@ -137,7 +137,7 @@ class TrialRunner:
             account.compute(self.experiment.metrics, trial.cell.parameters)
             self._judge(account, await watched.marks(account.user_time))
 
-    def _runner(self, trial: Trial, number: int, deployed: Deployed) -> PhaseRunner:
+    def _runner(self, trial: Trial, number: int, deployed: ReadyServices) -> PhaseRunner:
         return PhaseRunner(
             self._folder(number),
             seed=self._seed_of(trial),
@@ -149,14 +149,14 @@ class TrialRunner:
         )
 
     async def _timeline(
-        self, trial: Trial, number: int, deployed: Deployed, stages: Stages, scope: AsyncExitStack
+        self, trial: Trial, number: int, deployed: ReadyServices, stages: Stages, scope: AsyncExitStack
     ) -> Timeline:
         """The events of the trial, each of which could happen here. Raises TrialFailure."""
         runs = any(entry.do in ("run", SCRIPT) for entry in self.experiment.timeline)
-        hosts = self.crew.hosts if runs else ()
-        scene = Scene(
+        hosts = self.placement.hosts if runs else ()
+        event_context = EventContext(
             {service.context.name: service for service in deployed.services},
-            lambda text: tuple(seat.host for seat in self.crew.seats(Selection.parse(text))),
+            lambda text: tuple(slot.host for slot in self.placement.seats(Selection.parse(text))),
             {
                 host.name: await scope.enter_async_context(self.scratches.of(host).directory("events"))
                 for host in hosts
@@ -164,35 +164,35 @@ class TrialRunner:
             self.writer.folder.trial(number) / "events",
             frozenset(name for name, use in self.experiment.services.items() if use.keep != "trial"),
             deployed.known,
-            self.deployment.keeper.keep_in,
-            self.deployment.keeper.bring_last,
+            self.deployment.snapshots.keep_in,
+            self.deployment.snapshots.bring_last,
         )
         note = self.writer.journal.write
         seed = self._seed_of(trial)
-        timeline = Timeline(self.experiment, trial.cell, scene, stages, number, note, seed)
+        timeline = Timeline(self.experiment, trial.cell, event_context, stages, number, note, seed)
         timeline.check()
         return timeline
 
     def _own_cores(self, cell: Cell) -> dict[str, int]:
         """Of each host, for workloads beside the services that are there."""
-        found = shares(self.crew.hosts, parties(self.experiment, self.crew, cell))
-        return {name: share.cores for name, share in found.items()}
+        parts = share_machines(self.placement.hosts, list_occupants(self.experiment, self.placement, cell))
+        return {name: share.cores for name, share in parts.items()}
 
-    def _berths(
+    def _workdirs(
         self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int
-    ) -> AbstractAsyncContextManager[tuple[Berth, ...]]:
-        copies = self.crew.copies(placing(use, trial.cell.parameters, self.experiment))
-        return self.scratches.berths(workload, trial, number, copies)
+    ) -> AbstractAsyncContextManager[tuple[Workdir, ...]]:
+        copies = self.placement.copies(resolve_placement(use, trial.cell.parameters, self.experiment))
+        return self.scratches.workdirs(workload, trial, number, copies)
 
-    def _count(self, account: Account, berths: Sequence[Sequence[Berth]]) -> None:
+    def _count(self, account: TrialData, workdirs: Sequence[Sequence[Workdir]]) -> None:
         """The copies of the measured workload, and their hosts, where it is more than one."""
-        uses = zip(self.experiment.workload, berths, strict=True)
+        uses = zip(self.experiment.workload, workdirs, strict=True)
         measured = max((of for use, of in uses if use.measured), key=len, default=())
-        if len(measured) > 1 or len(self.crew.hosts) > 1:
+        if len(measured) > 1 or len(self.placement.hosts) > 1:
             account.copies = max(1, len(measured))
-            account.on = tuple(dict.fromkeys(berth.host.name for berth in measured))
+            account.on = tuple(dict.fromkeys(workdir.host.name for workdir in measured))
 
-    def _judge(self, account: Account, marks: list[Mark]) -> None:
+    def _judge(self, account: TrialData, marks: list[Mark]) -> None:
         """Disturbed trials do not count, unless the file says that they do; then that is a warning."""
         counted = self.experiment.disturbed == "include"
         account.marks += [replace(mark, counted=counted) for mark in marks]
@@ -201,26 +201,26 @@ class TrialRunner:
                 "some trials were disturbed and count all the same, as 'disturbed: include' asks"
             )
 
-    async def _prepare(self, course: Course, number: int, account: Account) -> None:
+    async def _prepare(self, course: Pipeline, number: int, account: TrialData) -> None:
         async def warm_up(times: int) -> None:
             for turn in range(1, times + 1):
                 await course.measure(f"warm-up-{turn}-")
 
         if self.experiment.before_each:
-            steps = Preparation(course.berths(), warm_up=warm_up, folder=self._folder(number))
+            steps = Preparation(course.workdirs(), warm_up=warm_up, folder=self._folder(number))
             account.prepared, marks = await steps.carry_out(self.experiment.before_each)
             account.marks += marks
             account.warnings += [f"{mark.reason}: such trials do not count" for mark in marks]
 
     def _folder(self, number: int) -> Callable[[str, str], Path]:
-        def make(seat: str, phase: str) -> Path:
-            return self.writer.phase_folder(number, seat, phase)
+        def make(slot: str, phase: str) -> Path:
+            return self.writer.phase_folder(number, slot, phase)
 
         return make
 
     def _seed_of(self, trial: Trial) -> int:
         """A seed for the tool, the same whenever this very trial is run."""
-        return (self.seed * 1_000_003 + trial.repetition * 7919 + _stable(trial.cell.key)) % 2**31
+        return (self.seed * 1_000_003 + trial.repetition * 7919 + _hash_text(trial.cell.key)) % 2**31
 
     async def _cause(self, failure: TrialFailure) -> TrialFailure:
         """A crash may have a cause that the tool did not name: a full store or test directory."""
@@ -230,14 +230,14 @@ class TrialRunner:
             return TrialFailure(
                 "store-full", f"no space left in {self.writer.folder.path}; {failure.message}"
             )
-        for host in self.crew.hosts:
+        for host in self.placement.hosts:
             base = self.scratches.of(host).base
             if await host.free_space(base) < LITTLE:
-                where = f"{base} on {host.name}" if len(self.crew.hosts) > 1 else f"{base}"
+                where = f"{base} on {host.name}" if len(self.placement.hosts) > 1 else f"{base}"
                 return TrialFailure("disk-full", f"no space left in {where}; {failure.message}")
         return failure
 
-    def _record(self, result: Result, account: Account, number: int) -> None:
+    def _record(self, result: Result, account: TrialData, number: int) -> None:
         """The journal's line counts; the two documents beside it only add detail."""
         folder = self.writer.folder.trial(number)
         document = {
@@ -258,7 +258,7 @@ class TrialRunner:
             account.warnings.append(f"trial {number}: {error.message}")
 
 
-def _result(trial: Trial, account: Account, seconds: float) -> Result:
+def _make_result(trial: Trial, account: TrialData, seconds: float) -> Result:
     failure, marks = account.failure, tuple(account.marks)
     who = {"copies": account.copies, "on": account.on}
     if failure:
@@ -266,7 +266,7 @@ def _result(trial: Trial, account: Account, seconds: float) -> Result:
     return Result(trial, "ok", seconds, dict(account.metrics), marks, **who)  # type: ignore[arg-type]
 
 
-def _stable(text: str) -> int:
+def _hash_text(text: str) -> int:
     """A number from a text that is the same in every process, unlike `hash`."""
     value = 0
     for byte in text.encode(errors="surrogatepass"):

@@ -16,16 +16,16 @@ from dataclasses import replace
 
 from steelyard.collectors import disturbance
 from steelyard.collectors.clocks import judge_clocks
-from steelyard.collectors.disturbance import Snapshot, judge, quota_files, snapshot
-from steelyard.controller.crew import machines
-from steelyard.controller.sampler import OfHost, OfService, Sampler
-from steelyard.controller.turn import Turn
+from steelyard.collectors.disturbance import HostCounters, judge, parse_counters, quota_files
+from steelyard.controller.machine_lock import MachineLock
+from steelyard.controller.placement import group_by_machine
+from steelyard.controller.sampler import HostSource, Sampler, ServiceSource
 from steelyard.errors import SteelyardError
-from steelyard.model.method import Telemetry as Asked
+from steelyard.model.method import TelemetrySettings as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
-from steelyard.remote.clocks import Clocks, own_clocks
-from steelyard.remote.machine import this_machine
+from steelyard.remote.clocks import Clocks, read_own_clocks
+from steelyard.remote.machine import identify_machine
 from steelyard.services.base import Metered
 from steelyard.store.layout import RunFolder
 
@@ -34,7 +34,7 @@ _CGROUP = "/proc/self/cgroup"
 UserTime = Callable[[frozenset[str]], float]
 
 
-class Machine:
+class WatchedMachine:
     """A machine, seen through `host`; `names` are all hosts that it is."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
@@ -44,31 +44,31 @@ class Machine:
     async def patterns(self, long: bool) -> tuple[str, ...]:
         """The files that tell of disturbances."""
         if self._quota is None:
-            found = await self.host.read([_CGROUP])
-            self._quota = quota_files(found.get(_CGROUP, ""))
+            files = await self.host.read([_CGROUP])
+            self._quota = quota_files(files.get(_CGROUP, ""))
             self._quota = tuple(await self.host.read(self._quota))
         return (*(disturbance.THOROUGH if long else disturbance.QUICK), *self._quota)
 
 
-class Watched:
+class MachineWatch:
     """What was seen of a machine when a trial began; `marks` looks again and judges."""
 
     def __init__(
-        self, machine: Machine, before: Snapshot, clocks: Clocks | None, patterns: tuple[str, ...]
+        self, machine: WatchedMachine, before: HostCounters, clocks: Clocks | None, patterns: tuple[str, ...]
     ) -> None:
         self._machine, self._before, self._clocks, self._patterns = machine, before, clocks, patterns
         self._began, self._own_before = time.monotonic(), machine.host.own_user_time()
 
     @classmethod
-    async def begin(cls, machine: Machine, long: bool) -> Watched:
+    async def begin(cls, machine: WatchedMachine, long: bool) -> MachineWatch:
         """Look for the first time."""
         patterns, clocks = await machine.patterns(long), await machine.host.clocks()
-        return cls(machine, snapshot(await machine.host.read(patterns)), clocks, patterns)
+        return cls(machine, parse_counters(await machine.host.read(patterns)), clocks, patterns)
 
     async def marks(self, user_time: UserTime) -> tuple[Mark, ...]:
         """What disturbed the trial here; `user_time` tells what its processes on some hosts used (s)."""
         host = self._machine.host
-        after = snapshot(await host.read(self._patterns))
+        after = parse_counters(await host.read(self._patterns))
         # After reading, as both began after the first reading: on a busy machine that takes its time.
         wall = time.monotonic() - self._began
         ours = user_time(self._machine.names) + host.own_user_time() - self._own_before
@@ -76,29 +76,29 @@ class Watched:
         return load + judge_clocks(self._clocks, await host.clocks())
 
 
-class AllWatched:
+class TrialWatch:
     """All machines of a trial, and the clocks of the controller's own where no host is on it."""
 
-    def __init__(self, watch: Watch, watched: Sequence[Watched]) -> None:
+    def __init__(self, watch: TrialWatcher, watched: Sequence[MachineWatch]) -> None:
         self._watch, self._watched = watch, watched
-        self._clocks = None if watch.is_here else own_clocks()
+        self._clocks = None if watch.is_here else read_own_clocks()
 
     async def marks(self, user_time: UserTime) -> list[Mark]:
         """What disturbed the trial, and on which machine where there are several."""
-        found = await asyncio.gather(*(watched.marks(user_time) for watched in self._watched))
+        by_machine = await asyncio.gather(*(watched.marks(user_time) for watched in self._watched))
         marks = [
-            mark if len(found) == 1 else replace(mark, reason=f"{machine.host.name}: {mark.reason}")
-            for machine, some in zip(self._watch.machines, found, strict=True)
+            mark if len(by_machine) == 1 else replace(mark, reason=f"{machine.host.name}: {mark.reason}")
+            for machine, some in zip(self._watch.machines, by_machine, strict=True)
             for mark in some
         ]
-        here = judge_clocks(self._clocks, own_clocks()) if self._clocks else ()
+        here = judge_clocks(self._clocks, read_own_clocks()) if self._clocks else ()
         marks += [replace(mark, reason=f"the controller's machine: {mark.reason}") for mark in here]
         if not self._watch.turn.alone():
             marks.append(Mark("disturbed", "another run measured on this machine", "another run"))
         return marks
 
 
-class Watch:
+class TrialWatcher:
     """Watches the trials of a run. `warn` is told what could not be kept."""
 
     def __init__(
@@ -106,12 +106,12 @@ class Watch:
         hosts: Sequence[Host],
         folder: RunFolder,
         asked: Asked,
-        turn: Turn,
+        turn: MachineLock,
         warn: Callable[[str], None],
     ) -> None:
-        of_machine = machines(hosts)
-        self.machines, self.turn = [Machine(of) for of in of_machine.values()], turn
-        self.is_here = this_machine() in of_machine
+        of_machine = group_by_machine(hosts)
+        self.machines, self.turn = [WatchedMachine(of) for of in of_machine.values()], turn
+        self.is_here = identify_machine() in of_machine
         self._folder, self._every, self._warn = folder, asked.every, warn
         self._lasted: dict[str, float] = {}
 
@@ -124,7 +124,7 @@ class Watch:
         *,
         thorough: bool = False,
         metered: Mapping[str, Metered] | None = None,
-    ) -> AsyncIterator[AllWatched]:
+    ) -> AsyncIterator[TrialWatch]:
         """Watch for as long as the block lasts; `expected` is how long that may be, None when unknown.
 
         `thorough` asks for the table of processes in any case: the load of services is not foreign. `metered`
@@ -132,9 +132,9 @@ class Watch:
         """
         long = self._expected(cell, expected) > LONG
         watched = await asyncio.gather(
-            *(Watched.begin(machine, long or thorough) for machine in self.machines)
+            *(MachineWatch.begin(machine, long or thorough) for machine in self.machines)
         )
-        of_all, began = AllWatched(self, watched), time.monotonic()
+        of_all, began = TrialWatch(self, watched), time.monotonic()
         try:
             async with AsyncExitStack() as scope:
                 for sampler in self._samplers(number, metered or {}) if long else ():
@@ -152,9 +152,9 @@ class Watch:
             return
         for machine in self.machines:
             path = self._folder.telemetry(number, machine.host.name, "ndjson")
-            yield Sampler(OfHost(machine.host), path, self._every)
+            yield Sampler(HostSource(machine.host), path, self._every)
         for name, service in metered.items():
-            yield Sampler(OfService(service), self._folder.meters(number, name, "ndjson"), self._every)
+            yield Sampler(ServiceSource(service), self._folder.meters(number, name, "ndjson"), self._every)
 
     @asynccontextmanager
     async def _sampling(self, sampler: Sampler, number: int) -> AsyncIterator[None]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from steelyard.model.metric import Mark, Metric, Sample
+from steelyard.model.metric import Mark, Metric, SeriesSample
 
 TOLERANCE = 0.05
 """Share of the time by which copies may differ and their rates still add up."""
@@ -41,20 +41,20 @@ class Window:
     """
 
     spans: Mapping[str, Span]
-    series: Mapping[str, Sequence[Sample]]
+    series: Mapping[str, Sequence[SeriesSample]]
     common: Span
     whole: Span
     summed: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, rates: Iterable[str], processes: Mapping[str, Span], series: Mapping[str, Sequence[Sample]]
+        cls, rates: Iterable[str], processes: Mapping[str, Span], series: Mapping[str, Sequence[SeriesSample]]
     ) -> Window:
         """By the samples where every copy has some, else by the processes, which also start and end."""
         known = series if all(series.get(name) for name in processes) else {}
-        spans = {name: _span(found) for name, found in known.items()} or processes
+        spans = {name: _span(samples) for name, samples in known.items()} or processes
         begins, ends = [span.begin for span in spans.values()], [span.end for span in spans.values()]
-        told = {name for found in known.values() for sample in found for name in sample.values}
+        told = {name for samples in known.values() for sample in samples for name in sample.values}
         summed = tuple(name for name in rates if name not in told)
         return cls(spans, known, Span(max(begins), min(ends)), Span(min(begins), max(ends)), summed)
 
@@ -100,11 +100,11 @@ def is_shared(metric: Metric) -> bool:
     return metric.kind == "scalar" and metric.over_copies == "sum" and metric.is_rate
 
 
-def _span(series: Sequence[Sample]) -> Span:
+def _span(series: Sequence[SeriesSample]) -> Span:
     return Span(series[0].at - series[0].length, series[-1].at)
 
 
-def _mean(series: Iterable[Sample], metric: str, span: Span) -> float | None:
+def _mean(series: Iterable[SeriesSample], metric: str, span: Span) -> float | None:
     """Over the samples within a span, each by how much of it lies there; None without any."""
     amount = covered = 0.0
     for sample in series:

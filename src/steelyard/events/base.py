@@ -1,8 +1,8 @@
 """The kind `event`: what happens at a moment of a trial.
 
-An event acts only through the scene that it is handed: the services and hosts of the trial. It says before
-the trial whether it could happen at all (`check`), and undoes afterwards what harm it did (`heal`), which the
-timeline always asks for.
+An event acts only through the event_context that it is handed: the services and hosts of the trial. It says
+before the trial whether it could happen at all (`check`), and undoes afterwards what harm it did (`heal`),
+which the timeline always asks for.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from steelyard.remote.base import Host
 from steelyard.services.base import Service
 
 
-def seconds(name: str, about: str) -> Metric:
+def time_metric(name: str, about: str) -> Metric:
     """How long a step of an event took: its fact `<name>_time`."""
     return Metric(f"{name}_time", "s", "lower", about)
 
 
-async def no_keeper(service: Service[Any], place: str | None = None) -> Any:  # noqa: ARG001
+async def refuse_snapshots(service: Service[Any], place: str | None = None) -> Any:  # noqa: ARG001
     """What keeps snapshots, and brings them back, where nobody does."""
     raise HostError(f"service {service.context.name}: there is nobody who keeps snapshots")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class EventContext:
     """What an event may act on.
 
     `services` by the names of the file; `hosts` finds those of a selection such as `db[2]` (raises
@@ -51,8 +51,8 @@ class Scene:
     logs: Path
     lasting: frozenset[str] = frozenset()
     known: Known = field(default_factory=dict)
-    keep: Callable[[Service[Any], str | None], Awaitable[Snapshot]] = no_keeper
-    bring: Callable[[Service[Any]], Awaitable[Mapping[str, float]]] = no_keeper
+    keep: Callable[[Service[Any], str | None], Awaitable[Snapshot]] = refuse_snapshots
+    bring: Callable[[Service[Any]], Awaitable[Mapping[str, float]]] = refuse_snapshots
 
 
 class EventOptions(BaseModel):
@@ -80,11 +80,11 @@ class Event(ABC, Generic[OptionsT]):
     stops: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
-    def __init__(self, chosen: OptionsT, scene: Scene) -> None:
-        self.chosen, self.scene = chosen, scene
+    def __init__(self, chosen: OptionsT, event_context: EventContext) -> None:
+        self.chosen, self.event_context = chosen, event_context
 
     def check(self) -> None:
-        """Whether it could happen on this scene. Raises UsageError with the reason."""
+        """Whether it could happen on this event_context. Raises UsageError with the reason."""
         return
 
     @abstractmethod
@@ -102,13 +102,13 @@ class Event(ABC, Generic[OptionsT]):
         return
 
 
-class ServiceOptions(EventOptions):
+class ServiceEventOptions(EventOptions):
     """Options of an event that acts on a service."""
 
     service: str = Field(description="The service, by its name under `services`")
 
 
-class NodeOptions(ServiceOptions):
+class NodeEventOptions(ServiceEventOptions):
     """Options of an event that acts on one node of a service."""
 
     node: int = Field(ge=0, description="Which of its hosts, counted from 0")
@@ -120,7 +120,7 @@ class ServiceEvent(Event[OptionsT]):
     @property
     def service(self) -> Any:
         """The service; it has the capability, the file was checked for it."""
-        return self.scene.services[self.chosen.service]  # type: ignore[attr-defined]
+        return self.event_context.services[self.chosen.service]  # type: ignore[attr-defined]
 
 
 class NodeEvent(ServiceEvent[OptionsT]):

@@ -37,7 +37,7 @@ class Cut(Event[CutOptions]):
 
     def check(self) -> None:
         """Whether the hosts are there and can be cut off."""
-        for host in self.scene.hosts(self.chosen.on):
+        for host in self.event_context.hosts(self.chosen.on):
             if not isinstance(host, Cuttable):
                 raise UsageError(
                     f"host {host.name} cannot be cut off the network; the site netns has hosts that can"
@@ -53,11 +53,11 @@ class Cut(Event[CutOptions]):
         hosts = self._hosts()
         await asyncio.gather(*(host.cut() for host in hosts))
         await self.heal_after(self.chosen.length)
-        return {"hosts": [host.name for host in self.scene.hosts(self.chosen.on)]}
+        return {"hosts": [host.name for host in self.event_context.hosts(self.chosen.on)]}
 
     async def heal(self) -> None:
         """Join them again."""
         await asyncio.gather(*(host.heal() for host in self._hosts()))
 
     def _hosts(self) -> list[Cuttable]:
-        return [host for host in self.scene.hosts(self.chosen.on) if isinstance(host, Cuttable)]
+        return [host for host in self.event_context.hosts(self.chosen.on) if isinstance(host, Cuttable)]

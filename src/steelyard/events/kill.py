@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.events.base import NodeEvent, NodeEventOptions
 from steelyard.services.base import Killable
 
 
-class Kill(NodeEvent[NodeOptions]):
+class Kill(NodeEvent[NodeEventOptions]):
     """All servers of a service on one host die by SIGKILL, as in a crash.
 
     **Healed** by starting them again with the data that they left, unless the service ends with its trial.
     """
 
-    options = NodeOptions
+    options = NodeEventOptions
     capability = Killable
     stops = True
     examples = ({"service": "ring", "node": 1},)
@@ -27,5 +27,5 @@ class Kill(NodeEvent[NodeOptions]):
 
     async def heal(self) -> None:
         """Start them again; those that were restarted meanwhile are left alone."""
-        if self.chosen.service in self.scene.lasting:
+        if self.chosen.service in self.event_context.lasting:
             await self.service.restart(self.host.name)

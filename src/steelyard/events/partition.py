@@ -58,7 +58,7 @@ class Partition(Event[PartitionOptions]):
 
     def _groups(self) -> tuple[tuple[Host, ...], tuple[Host, ...]]:
         one, other = self.chosen.between
-        return self.scene.hosts(one), self.scene.hosts(other)
+        return self.event_context.hosts(one), self.event_context.hosts(other)
 
     def _sides(self) -> list[tuple[Cuttable, tuple[Host, ...]]]:
         one, other = self._groups()

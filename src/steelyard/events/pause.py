@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.events.base import NodeEvent, NodeEventOptions
 from steelyard.services.base import Pausable
 from steelyard.units import Duration
 
 
-class PauseOptions(NodeOptions):
+class PauseOptions(NodeEventOptions):
     """Which node, and for how long."""
 
     length: Duration | None = Field(

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.events.base import ServiceEvent, ServiceOptions, seconds
+from steelyard.events.base import ServiceEvent, ServiceEventOptions, time_metric
 from steelyard.services.base import Snapshottable
 
 
-class BringBack(ServiceEvent[ServiceOptions]):
+class RecoverSnapshot(ServiceEvent[ServiceEventOptions]):
     """A service goes back to the last snapshot that an event `snapshot` took of it in the same trial.
 
     Complete when its data are what they were then; clients may use it meanwhile, and see them change.
     Together with `snapshot` it tells what not loading again saves. **Source**: C4S 2018, chapter 6.3.
     """
 
-    options = ServiceOptions
+    options = ServiceEventOptions
     capability = Snapshottable
-    metrics = (seconds("copy", "bringing the files to the nodes"), seconds("import", "taking the files in"))
+    metrics = (
+        time_metric("copy", "bringing the files to the nodes"),
+        time_metric("import", "taking the files in"),
+    )
     examples = ({"service": "ring"},)
 
     async def happen(self) -> Mapping[str, Any]:
         """Bring it back."""
-        return {f"{step}_time": took for step, took in (await self.scene.bring(self.service)).items()}
+        return {f"{step}_time": took for step, took in (await self.event_context.bring(self.service)).items()}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.events.base import NodeEvent, NodeEventOptions
 from steelyard.services.base import Killable
 
 
-class Restart(NodeEvent[NodeOptions]):
+class Restart(NodeEvent[NodeEventOptions]):
     """All servers of a service on one host are killed where they still run, and started again.
 
     Complete when they answer. After `kill` it ends the outage.
     """
 
-    options = NodeOptions
+    options = NodeEventOptions
     capability = Killable
     stops = True
     examples = ({"service": "ring", "node": 1},)
@@ -28,5 +28,5 @@ class Restart(NodeEvent[NodeOptions]):
 
     async def heal(self) -> None:
         """What was killed and did not come up gets another chance."""
-        if self.chosen.service in self.scene.lasting:
+        if self.chosen.service in self.event_context.lasting:
             await self.service.restart(self.host.name)

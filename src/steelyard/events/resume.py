@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.events.base import NodeEvent, NodeOptions
+from steelyard.events.base import NodeEvent, NodeEventOptions
 from steelyard.services.base import Pausable
 
 
-class Resume(NodeEvent[NodeOptions]):
+class Resume(NodeEvent[NodeEventOptions]):
     """All servers of a service on one host go on (SIGCONT) after a `pause`."""
 
-    options = NodeOptions
+    options = NodeEventOptions
     capability = Pausable
     examples = ({"service": "ring", "node": 1},)
 

@@ -23,7 +23,7 @@ class RunOptions(EventOptions):
     timeout: Duration = Field(Duration(60.0), gt=0, description="How long it may take")
 
 
-class Run(Event[RunOptions]):
+class RunCommand(Event[RunOptions]):
     """A command runs once on each of the hosts, beside the workload. Its output is kept with the trial.
 
     One that ends with another code than 0 fails the trial. There is nothing to heal that Steelyard knows of.
@@ -34,19 +34,21 @@ class Run(Event[RunOptions]):
 
     def check(self) -> None:
         """Whether the hosts are there."""
-        self.scene.hosts(self.chosen.on)
+        self.event_context.hosts(self.chosen.on)
 
     async def happen(self) -> Mapping[str, Any]:
         """Run it everywhere at once."""
-        hosts = self.scene.hosts(self.chosen.on)
+        hosts = self.event_context.hosts(self.chosen.on)
         codes = await asyncio.gather(*(self._on(host) for host in hosts))
         return {"codes": dict(zip([host.name for host in hosts], codes, strict=True))}
 
     async def _on(self, host: Host) -> int | None:
-        self.scene.logs.mkdir(parents=True, exist_ok=True)
-        streams = Streams(self.scene.logs / f"{host.name}.stdout", self.scene.logs / f"{host.name}.stderr")
+        self.event_context.logs.mkdir(parents=True, exist_ok=True)
+        streams = Streams(
+            self.event_context.logs / f"{host.name}.stdout", self.event_context.logs / f"{host.name}.stderr"
+        )
         command = Command(tuple(self.chosen.run))
-        process = await host.start(command, streams, cwd=self.scene.scratch[host.name])
+        process = await host.start(command, streams, cwd=self.event_context.scratch[host.name])
         ended, late = await finish(process, self.chosen.timeout)
         if late or ended.code != 0:
             how = f"took longer than {self.chosen.timeout:g} s" if late else f"ended with {ended.code}"

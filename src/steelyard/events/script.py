@@ -25,7 +25,7 @@ class ScriptOptions(EventOptions):
         return value
 
 
-class Script(Event[ScriptOptions]):
+class RunScript(Event[ScriptOptions]):
     """A Python generator function yields entries of the timeline, and is told what came of each.
 
     For schedules with logic: which node dies is drawn, what happens next depends on what came before. `use:

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.events.base import ServiceEvent, ServiceOptions
+from steelyard.events.base import ServiceEvent, ServiceEventOptions
 from steelyard.services.base import Shrinkable
 
 
-class ShrinkOptions(ServiceOptions):
+class ShrinkOptions(ServiceEventOptions):
     """To which size."""
 
     to: int = Field(ge=1, description="How many hosts it has afterwards")

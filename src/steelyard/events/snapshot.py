@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.events.base import ServiceEvent, ServiceOptions, seconds
+from steelyard.events.base import ServiceEvent, ServiceEventOptions, time_metric
 from steelyard.model.metric import Metric
 from steelyard.services.base import Snapshottable
 
 
-class SnapshotOptions(ServiceOptions):
+class SnapshotOptions(ServiceEventOptions):
     """Of which service, and where it goes."""
 
     into: str | None = Field(
@@ -35,24 +35,24 @@ class TakeSnapshot(ServiceEvent[SnapshotOptions]):
         Metric("size", "B", "none", "files of all nodes"),
         Metric("copied", "B", "lower", "files that the place did not have"),
         Metric("spread", "s", "lower", "at most so far lie the nodes' moments apart"),
-        seconds("connect", "asking all nodes for a connection"),
-        seconds("wait", "for nodes to take writes that others kept for them"),
-        seconds("flush", "writing what is in memory, before the moment"),
-        seconds("freeze", "the moment: all nodes keep what they have"),
-        seconds("collect", "laying the files together, and counting their rows"),
-        seconds("describe", "asking what the tables are"),
-        seconds("copy", "copying the files, on all nodes at once"),
+        time_metric("connect", "asking all nodes for a connection"),
+        time_metric("wait", "for nodes to take writes that others kept for them"),
+        time_metric("flush", "writing what is in memory, before the moment"),
+        time_metric("freeze", "the moment: all nodes keep what they have"),
+        time_metric("collect", "laying the files together, and counting their rows"),
+        time_metric("describe", "asking what the tables are"),
+        time_metric("copy", "copying the files, on all nodes at once"),
     )
     examples = ({"service": "ring"},)
 
     async def happen(self) -> Mapping[str, Any]:
         """Keep it."""
-        found = await self.scene.keep(self.service, self.chosen.into)
+        snapshot = await self.event_context.keep(self.service, self.chosen.into)
         return {
-            "snapshot": found.name,
-            "size": found.size,
-            "copied": found.copied,
-            "rows": found.rows,
-            "spread": found.spread,
-            **{f"{step}_time": took for step, took in found.steps.items()},
+            "snapshot": snapshot.name,
+            "size": snapshot.size,
+            "copied": snapshot.copied,
+            "rows": snapshot.rows,
+            "spread": snapshot.spread,
+            **{f"{step}_time": took for step, took in snapshot.steps.items()},
         }

@@ -42,17 +42,17 @@ class Sizes:
     @property
     def roles(self) -> dict[str, Any]:
         """As an experiment names them: the smaller of two that share has the first hosts of the larger."""
-        found: dict[str, Any] = {"db": self.database}
+        hosts_by_role: dict[str, Any] = {"db": self.database}
         if self.application and self.disjoint:
-            found["app"] = self.application
+            hosts_by_role["app"] = self.application
         elif self.application > self.database:
-            found = {"app": self.application, "db": {"hosts": self.database, "shares": "app"}}
+            hosts_by_role = {"app": self.application, "db": {"hosts": self.database, "shares": "app"}}
         elif self.application:
-            found["app"] = {"hosts": self.application, "shares": "db"}
-        return found | ({"idle": self.idle} if self.idle else {})
+            hosts_by_role["app"] = {"hosts": self.application, "shares": "db"}
+        return hosts_by_role | ({"idle": self.idle} if self.idle else {})
 
 
-def sizes(
+def resolve_sizes(
     total: int | None,
     database: int | None,
     application: int | None,
@@ -68,17 +68,17 @@ def sizes(
     """
     if not runs_application:
         whole = total or database or default
-        return _checked(Sizes(whole, database or whole))
+        return _check_sizes(Sizes(whole, database or whole))
     if not disjoint:
         whole = total or max(database or 0, application or 0) or default
-        return _checked(Sizes(whole, database or whole, application or whole))
+        return _check_sizes(Sizes(whole, database or whole, application or whole))
     given = database is not None and application is not None
     whole = total or ((database or 0) + (application or 0) if given else default)
     app = application or (whole - database if database else whole // 2)
-    return _checked(Sizes(whole, database or whole - app, app, disjoint=True))
+    return _check_sizes(Sizes(whole, database or whole - app, app, disjoint=True))
 
 
-def _checked(found: Sizes) -> Sizes:
+def _check_sizes(found: Sizes) -> Sizes:
     numbers = (found.database, found.application) if found.disjoint else (found.database,)
     if found.idle >= 0 and min(numbers) >= 1:
         return found
@@ -107,11 +107,15 @@ class Application:
 
     def workload(self) -> dict[str, Any]:
         """The workload entry. Raises UsageError for a line that cannot be split into words."""
-        common = {"run": words(self.line, "--appl"), "cwd": literal(self.directory), "to": SERVICE}
+        common = {
+            "run": split_words(self.line, "--appl"),
+            "cwd": escape_template(self.directory),
+            "to": SERVICE,
+        }
         if self.pycompss is not None:
             if self.ranks is not None:
                 raise UsageError("--mpi and --pycompss both say how the application starts; give one of them")
-            flags = words(self.pycompss, "--pycompss") if self.pycompss.strip() else []
+            flags = split_words(self.pycompss, "--pycompss") if self.pycompss.strip() else []
             return {"use": "pycompss", "on": "app", **common, "flags": flags}
         if self.ranks is not None:
             return {"use": "command", "on": "app", "ranks": self.ranks, **common}
@@ -139,7 +143,7 @@ class Cluster:
         own |= {key: dict(value) for key in ("recover", "save") if (value := getattr(self, key))}
         workload = self.application.workload() if self.application else {"use": "command", "run": ["true"]}
         return {
-            **_frame(self.name, self._about()),
+            **_common_keys(self.name, self._about()),
             "roles": self.sizes.roles,
             "services": {SERVICE: {**self.options, **own}},
             "workload": {"on": "db[0]", **workload},
@@ -148,25 +152,25 @@ class Cluster:
         }
 
     def _about(self) -> str:
-        begun = f", with the data of snapshot {self.recover['snapshot']}" if self.recover else ""
-        beside = f", used by: {literal(self.application.line)}" if self.application else ""
-        return f"{self.database} on {self.sizes.database} nodes{begun}{beside}"
+        origin = f", with the data of snapshot {self.recover['snapshot']}" if self.recover else ""
+        usage = f", used by: {escape_template(self.application.line)}" if self.application else ""
+        return f"{self.database} on {self.sizes.database} nodes{origin}{usage}"
 
 
-def visitor(name: str, control: str, nodes: int, application: Application) -> dict[str, Any]:
+def build_attach_tree(name: str, control: str, nodes: int, application: Application) -> dict[str, Any]:
     """The experiment of an application that joins a cluster which another run holds.
 
     `control` is the path of the file in which that run says where its service is.
     """
     return {
-        **_frame(f"{name[:50]}-attach", f"joins {name}: {literal(application.line)}"),
+        **_common_keys(f"{name[:50]}-attach", f"joins {name}: {escape_template(application.line)}"),
         "roles": {"app": nodes},
-        "services": {SERVICE: {"use": "attached", "on": "app[0]", "control": literal(control)}},
+        "services": {SERVICE: {"use": "attached", "on": "app[0]", "control": escape_template(control)}},
         "workload": application.workload(),
     }
 
 
-def _frame(name: str, about: str) -> dict[str, Any]:
+def _common_keys(name: str, about: str) -> dict[str, Any]:
     return {
         "experiment": name,
         "about": about,
@@ -176,17 +180,17 @@ def _frame(name: str, about: str) -> dict[str, Any]:
     }
 
 
-def words(line: str, option: str) -> list[str]:
+def split_words(line: str, option: str) -> list[str]:
     """The words of a command line, as a shell would split it. Raises UsageError."""
     try:
-        found = shlex.split(line)
+        parts = shlex.split(line)
     except ValueError as error:
         raise UsageError(f"{option}: '{line:.80}' cannot be split into words: {error}") from error
-    if not found:
+    if not parts:
         raise UsageError(f"{option}: there is no command in '{line:.80}'")
-    return [literal(word) for word in found]
+    return [escape_template(word) for word in parts]
 
 
-def literal(text: str) -> str:
+def escape_template(text: str) -> str:
     """A text for an experiment file in which `${` means nothing."""
     return text.replace("${", "$${")

@@ -19,7 +19,7 @@ from steelyard.units import Share
 Leave = Literal["failed", "missing", "few"]
 
 
-def _listed(value: object) -> object:
+def _to_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
@@ -30,7 +30,7 @@ class Compare(Part):
     baseline: Any = Field(
         None, description="The level that the others are compared with; the first when not given"
     )
-    metrics: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+    metrics: Annotated[tuple[str, ...], BeforeValidator(_to_list)] = Field(
         (), description="What is compared; by default what the experiment itself names or declares"
     )
     fail_on: Literal["worse"] | None = Field(
@@ -39,7 +39,7 @@ class Compare(Part):
     margin: Share | None = Field(
         None, description="With fail_on, pass only what is shown to be no worse than this, such as 5%"
     )
-    allow: Annotated[tuple[Leave, ...], BeforeValidator(_listed)] = Field(
+    allow: Annotated[tuple[Leave, ...], BeforeValidator(_to_list)] = Field(
         (), description="With fail_on, let pass cells with failed trials, missing cells, too few trials"
     )
 
@@ -79,6 +79,6 @@ class Compare(Part):
         return first if self.baseline is None else self.baseline
 
 
-def widened_compare(value: object) -> object:
+def widen_compare(value: object) -> object:
     """`compare: build` names the parameter."""
     return value if isinstance(value, dict | Compare) else {"parameter": value}

@@ -18,7 +18,7 @@ from steelyard.model.unit import base_unit
 from steelyard.units import parse_quantity
 
 
-class Computed(Part):
+class ComputedMetric(Part):
     """One figure a trial: `{is: out_size / in_size, unit: '1', better: lower}`.
 
     Operands are in base units (bytes, seconds, a word of their own), and so is the result.
@@ -67,42 +67,42 @@ class Computed(Part):
         return Metric(name, self.unit, self.better, about, formula=self.formula)
 
 
-class Figures(NamedTuple):
+class ComputedFigures(NamedTuple):
     """What was computed; and of what could not be, why."""
 
     values: dict[str, float]
     failed: dict[str, str]
 
 
-def in_order(computed: Mapping[str, Computed]) -> tuple[str, ...]:
+def order_metrics(computed: Mapping[str, ComputedMetric]) -> tuple[str, ...]:
     """The names, each behind those that it is computed of. Raises graphlib.CycleError."""
     operands = {name: entry.expression.names & computed.keys() for name, entry in computed.items()}
     return tuple(TopologicalSorter(operands).static_order())
 
 
 def compute(
-    computed: Mapping[str, Computed], measured: Mapping[str, float], levels: Mapping[str, Scalar]
-) -> Figures:
+    computed: Mapping[str, ComputedMetric], measured: Mapping[str, float], levels: Mapping[str, Scalar]
+) -> ComputedFigures:
     """The computed figures of a trial. One that lacks an operand is missing, as its operand is."""
-    names: dict[str, Any] = {**{name: _number(level) for name, level in levels.items()}, **measured}
-    found = Figures({}, {})
-    for name in in_order(computed):
+    names: dict[str, Any] = {**{name: _parse_level(level) for name, level in levels.items()}, **measured}
+    figures = ComputedFigures({}, {})
+    for name in order_metrics(computed):
         expression = computed[name].expression
         if not expression.names <= names.keys():
             continue
         try:
-            names[name] = found.values[name] = _finite(expression.value(names))
+            names[name] = figures.values[name] = _check_finite(expression.value(names))
         except (ExpressionError, ValueError) as error:
-            found.failed[name] = f"{error} in '{expression.text}'"
-    return found
+            figures.failed[name] = f"{error} in '{expression.text}'"
+    return figures
 
 
 def is_number(level: Scalar) -> bool:
     """Whether a level can be reckoned with, as 4 and '4MiB' can."""
-    return isinstance(_number(level), int | float) and not isinstance(level, bool)
+    return isinstance(_parse_level(level), int | float) and not isinstance(level, bool)
 
 
-def _number(level: Scalar) -> Scalar:
+def _parse_level(level: Scalar) -> Scalar:
     """A level in base units; what is no number stays as it is, and no operator takes it."""
     if not isinstance(level, str):
         return level
@@ -112,7 +112,7 @@ def _number(level: Scalar) -> Scalar:
         return level
 
 
-def _finite(value: Scalar) -> float:
+def _check_finite(value: Scalar) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is no number")
     return float(value)

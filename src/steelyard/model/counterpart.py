@@ -29,10 +29,10 @@ def against_counterparts(cells: Sequence[Cell], where: str, against: str) -> Ite
     """The cells of `where`, each with its like of `against`. Raises ExpressionError."""
     picks, others = Expression.parse(where), Expression.parse(against)
 
-    def by(condition: Expression) -> Callable[[Cell], bool]:
+    def make_test(condition: Expression) -> Callable[[Cell], bool]:
         return lambda cell: bool(condition.value(cell.parameters))
 
-    return counterparts(cells, picks.names | others.names, by(picks), by(others))
+    return counterparts(cells, picks.names | others.names, make_test(picks), make_test(others))
 
 
 def counterparts(
@@ -42,33 +42,35 @@ def counterparts(
 
     Parameters that go in step with these, as under `zip`, differ with them.
     """
-    apart = {*names, *in_step(cells, names)}
-    found: dict[Hashable, list[Cell]] = {}
+    apart = {*names, *dependent_parameters(cells, names)}
+    candidates: dict[Hashable, list[Cell]] = {}
     for cell in filter(against, cells):
-        found.setdefault(_levels(cell, cell.parameters.keys() - apart), []).append(cell)
+        candidates.setdefault(_level_key(cell, cell.parameters.keys() - apart), []).append(cell)
     for cell in filter(of, cells):
-        yield Counterpart(cell, tuple(found.get(_levels(cell, cell.parameters.keys() - apart), ())))
+        yield Counterpart(cell, tuple(candidates.get(_level_key(cell, cell.parameters.keys() - apart), ())))
 
 
-def in_step(cells: Sequence[Cell], names: Collection[str]) -> list[str]:
+def dependent_parameters(cells: Sequence[Cell], names: Collection[str]) -> list[str]:
     """The other parameters that vary, and whose level those of `names` decide."""
     others = dict.fromkeys(name for cell in cells for name in cell.parameters if name not in names)
     return [name for name in others if _varies(cells, name) and _is_decided(cells, name, names)]
 
 
 def _varies(cells: Sequence[Cell], name: str) -> bool:
-    return len({_levels(cell, [name]) for cell in cells}) > 1
+    return len({_level_key(cell, [name]) for cell in cells}) > 1
 
 
 def _is_decided(cells: Sequence[Cell], name: str, by: Collection[str]) -> bool:
     known: dict[Hashable, Hashable] = {}
-    return all(known.setdefault(_levels(cell, by), level) == level for cell, level in _each(cells, name))
+    return all(
+        known.setdefault(_level_key(cell, by), level) == level for cell, level in _iter_levels(cells, name)
+    )
 
 
-def _each(cells: Sequence[Cell], name: str) -> Iterator[tuple[Cell, Hashable]]:
-    return ((cell, _levels(cell, [name])) for cell in cells)
+def _iter_levels(cells: Sequence[Cell], name: str) -> Iterator[tuple[Cell, Hashable]]:
+    return ((cell, _level_key(cell, [name])) for cell in cells)
 
 
-def _levels(cell: Cell, names: Collection[str]) -> Hashable:
+def _level_key(cell: Cell, names: Collection[str]) -> Hashable:
     """As text, for 1 and true are equal."""
     return frozenset((name, show_level(cell.parameters.get(name))) for name in names)

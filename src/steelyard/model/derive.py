@@ -21,21 +21,21 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class EfficiencyLoss(_Part):
+class EfficiencyLossSettings(_Part):
     """What a copy loses against a copy that runs alone."""
 
     over: str | None = Field(None, description="The parameter that sets the copies; found when not given")
     metric: str | None = _METRIC
 
 
-class SpeedUp(_Part):
+class SpeedUpSettings(_Part):
     """How many times faster it gets with more hosts, copies or whatever a parameter counts."""
 
     over: str | None = Field(None, description="The parameter that sets the hosts; found when not given")
     metric: str | None = _METRIC
 
 
-class Knee(_Part):
+class KneeSettings(_Part):
     """The smallest level beyond which more brings no gain."""
 
     parameter: str = Field(description="The parameter whose levels are numbers")
@@ -50,32 +50,32 @@ class Knee(_Part):
         return value
 
 
-class Cost(_Part):
+class CostSettings(_Part):
     """Work for money, and money for work."""
 
     metric: str | None = _METRIC
 
 
-class Ranking(_Part):
+class RankingSettings(_Part):
     """Which level comes first, and how sure that is."""
 
     of: str | None = Field(None, description="The parameter whose levels are ranked; by default machines")
     metric: str | None = _METRIC
 
 
-class FailureRate(_Part):
+class FailureRateSettings(_Part):
     """The share of copies that failed, counted over all repetitions."""
 
 
 class Derive(_Part):
     """One entry of `derive`; exactly one of its keys is given. A bare `cost` means `{cost: {}}`."""
 
-    efficiency_loss: EfficiencyLoss | None = None
-    speedup: SpeedUp | None = None
-    knee: Knee | None = None
-    cost: Cost | None = None
-    ranking: Ranking | None = None
-    failure_rate: FailureRate | None = None
+    efficiency_loss: EfficiencyLossSettings | None = None
+    speedup: SpeedUpSettings | None = None
+    knee: KneeSettings | None = None
+    cost: CostSettings | None = None
+    ranking: RankingSettings | None = None
+    failure_rate: FailureRateSettings | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -100,10 +100,10 @@ class Derive(_Part):
 
     @property
     def asked(self) -> Any:
-        """Its settings: a `Knee`, a `Cost` …"""
+        """Its settings: a `KneeSettings`, a `CostSettings` …"""
         return getattr(self, self.name)
 
     def parameters(self) -> list[str]:
         """The parameters that it names, which must be some of the experiment's."""
-        found = (getattr(self.asked, key, None) for key in ("over", "parameter", "of"))
-        return [name for name in found if name]
+        candidates = (getattr(self.asked, key, None) for key in ("over", "parameter", "of"))
+        return [name for name in candidates if name]

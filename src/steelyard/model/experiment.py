@@ -20,8 +20,8 @@ from pydantic import (
     field_validator,
 )
 
-from steelyard.model.compare import Compare, widened_compare
-from steelyard.model.computed import Computed
+from steelyard.model.compare import Compare, widen_compare
+from steelyard.model.computed import ComputedMetric
 from steelyard.model.derive import Derive
 from steelyard.model.find import Find
 from steelyard.model.levels import Levels, Sample
@@ -30,23 +30,23 @@ from steelyard.model.method import (
     Require,
     Retry,
     Step,
-    Telemetry,
-    sound,
-    widened_repeat,
-    widened_step,
-    widened_telemetry,
+    TelemetrySettings,
+    check_condition,
+    widen_repeat,
+    widen_step,
+    widen_telemetry,
 )
 from steelyard.model.part import Part
-from steelyard.model.roles import DEFAULT_ROLE, Claim
-from steelyard.model.timeline import Entry, widened
+from steelyard.model.roles import DEFAULT_ROLE, RoleClaim
+from steelyard.model.timeline import Entry, widen_entry
 from steelyard.model.uses import (
     Prices,
     Role,
     ServiceUse,
     Start,
     WorkloadUse,
-    widened_service,
-    widened_workload,
+    widen_service,
+    widen_workload,
 )
 from steelyard.units import Duration
 
@@ -57,15 +57,15 @@ RESERVED = {
 }
 
 
-def _one_or_many(value: object) -> object:
+def _wrap_mapping(value: object) -> object:
     return [value] if isinstance(value, dict) else value
 
 
-def _widened(key: str) -> BeforeValidator:
+def _widen_to(key: str) -> BeforeValidator:
     return BeforeValidator(lambda value: value if isinstance(value, dict) else {key: value})
 
 
-def _listed(value: object) -> object:
+def _to_list(value: object) -> object:
     return [value] if isinstance(value, str | dict) or callable(value) else value
 
 
@@ -78,47 +78,47 @@ class Experiment(Part):
 
     experiment: str = Field(description="Its name, which becomes part of the run's id")
     about: str = Field("", description="One or more sentences for the report")
-    parameters: dict[str, Annotated[Levels, _widened("levels")]] = Field(default_factory=dict)
+    parameters: dict[str, Annotated[Levels, _widen_to("levels")]] = Field(default_factory=dict)
     roles: dict[
-        Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")], Annotated[Role, _widened("hosts")]
+        Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")], Annotated[Role, _widen_to("hosts")]
     ] = Field(default_factory=dict, description="Named groups of the site's hosts, with how many each takes")
     services: dict[
         Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")],
-        Annotated[ServiceUse, BeforeValidator(widened_service)],
+        Annotated[ServiceUse, BeforeValidator(widen_service)],
     ] = Field(default_factory=dict, description="What is deployed before measuring, by a name of yours")
-    timeline: Annotated[tuple[Annotated[Entry, BeforeValidator(widened)], ...], BeforeValidator(_listed)] = (
-        Field(
-            (),
-            description="Events while a phase runs: grow, kill, cut … at a time, when a condition holds, or "
-            "as a generator function says",
-        )
+    timeline: Annotated[
+        tuple[Annotated[Entry, BeforeValidator(widen_entry)], ...], BeforeValidator(_to_list)
+    ] = Field(
+        (),
+        description="Events while a phase runs: grow, kill, cut … at a time, when a condition holds, or "
+        "as a generator function says",
     )
     start: Start = Field(default_factory=Start)
     prices: Prices | None = None
     metrics: dict[
-        Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")], Annotated[Computed, _widened("is")]
+        Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")], Annotated[ComputedMetric, _widen_to("is")]
     ] = Field(
         default_factory=dict,
         description="Figures computed of each trial's other figures, as {ratio: out_size / in_size}",
     )
-    derive: Annotated[tuple[Derive, ...], BeforeValidator(_listed)] = Field(
+    derive: Annotated[tuple[Derive, ...], BeforeValidator(_to_list)] = Field(
         (), description="What the report derives: efficiency_loss, speedup, knee, cost, ranking, failure_rate"
     )
     zip: tuple[tuple[str, ...], ...] = Field((), description="Parameters whose levels go in step")
     sample: Sample | None = Field(None, description="How parameters given by `between` are drawn")
-    compare: Annotated[Compare, BeforeValidator(widened_compare)] | None = Field(
+    compare: Annotated[Compare, BeforeValidator(widen_compare)] | None = Field(
         None,
         description="Compare the levels of one parameter within the run, and perhaps fail on a worse one",
     )
     find: Find | None = Field(None, description="Search one parameter for the limit of a condition")
     where: str | bool | None = Field(None, description="Keep only cells for which this is true")
     workload: Annotated[
-        tuple[Annotated[WorkloadUse, BeforeValidator(widened_workload)], ...], BeforeValidator(_one_or_many)
+        tuple[Annotated[WorkloadUse, BeforeValidator(widen_workload)], ...], BeforeValidator(_wrap_mapping)
     ] = Field(min_length=1)
     before_each: Annotated[
-        tuple[Annotated[Step, BeforeValidator(widened_step)], ...], BeforeValidator(_listed)
+        tuple[Annotated[Step, BeforeValidator(widen_step)], ...], BeforeValidator(_to_list)
     ] = ()
-    repeat: Annotated[Repeat, BeforeValidator(widened_repeat)] = Field(default_factory=Repeat)
+    repeat: Annotated[Repeat, BeforeValidator(widen_repeat)] = Field(default_factory=Repeat)
     order: Literal["blocked", "random", "as-written"] = Field(
         "blocked",
         description="Every cell once in random order, then all again; or all trials shuffled; or "
@@ -136,9 +136,11 @@ class Experiment(Part):
         False, description="After the last trial the services stay until `steelyard cluster stop`"
     )
     timeout: Duration | None = Field(None, description="How long one phase may take; none when not given")
-    retry: Annotated[Retry, _widened("times")] | None = None
-    require: Annotated[tuple[Annotated[Require, _widened("that")], ...], BeforeValidator(_listed)] = ()
-    telemetry: Annotated[Telemetry, BeforeValidator(widened_telemetry)] = Field(default_factory=Telemetry)
+    retry: Annotated[Retry, _widen_to("times")] | None = None
+    require: Annotated[tuple[Annotated[Require, _widen_to("that")], ...], BeforeValidator(_to_list)] = ()
+    telemetry: Annotated[TelemetrySettings, BeforeValidator(widen_telemetry)] = Field(
+        default_factory=TelemetrySettings
+    )
     outliers: Literal["none", "tukey", "mad", "extremes"] = Field(
         "none",
         description="Which values a summary sets aside; `tukey` and `mad` make intervals too narrow where "
@@ -168,7 +170,7 @@ class Experiment(Part):
     @field_validator("where")
     @classmethod
     def _condition(cls, value: str | bool | None) -> str | bool | None:
-        return sound(value) if isinstance(value, str) else value
+        return check_condition(value) if isinstance(value, str) else value
 
     @field_validator("zip", mode="before")
     @classmethod
@@ -192,15 +194,15 @@ class Experiment(Part):
 
     def lying_in(self, folder: Path) -> Self:
         """The same with the folder of its file."""
-        found = self.model_copy()
-        found._folder = folder
-        return found
+        experiment = self.model_copy()
+        experiment._folder = folder
+        return experiment
 
     @property
-    def claims(self) -> dict[str, Claim]:
+    def claims(self) -> dict[str, RoleClaim]:
         """The roles as hosts are given out to them; without `roles` one takes every host of the site."""
-        named = {name: Claim(role.hosts, role.shares) for name, role in self.roles.items()}
-        return named or {DEFAULT_ROLE: Claim("all")}
+        named = {name: RoleClaim(role.hosts, role.shares) for name, role in self.roles.items()}
+        return named or {DEFAULT_ROLE: RoleClaim("all")}
 
     def metric_prefix(self, use: WorkloadUse) -> str:
         """What tells the metrics of one measured phase from another's; empty when there is only one."""
@@ -223,12 +225,12 @@ class Experiment(Part):
             }
         if self.find:
             tree["find"] = self.find.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        tree["workload"] = [_as_file(use) for use in self.workload]
+        tree["workload"] = [_dump_use(use) for use in self.workload]
         if self.timeline:
             tree["timeline"] = [entry.as_file() for entry in self.timeline]
         return tree
 
 
-def _as_file(use: WorkloadUse) -> dict[str, Any]:
+def _dump_use(use: WorkloadUse) -> dict[str, Any]:
     own = use.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
     return {**own, **use.model_dump(mode="json")["options"]}

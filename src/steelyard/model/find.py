@@ -43,11 +43,13 @@ class Find(Part):
     @classmethod
     def _readable(cls, value: str) -> str:
         try:
-            found = Requirement.parse(value)
+            requirement = Requirement.parse(value)
         except UsageError as error:
             raise ValueError(error.message) from None
-        if found.operator in ("==", "!="):
-            raise ValueError(f"'{value}': a limit needs one of <=, <, >=, >; {found.operator} has no side")
+        if requirement.operator in ("==", "!="):
+            raise ValueError(
+                f"'{value}': a limit needs one of <=, <, >=, >; {requirement.operator} has no side"
+            )
         return value
 
     @field_validator("within")
@@ -80,7 +82,7 @@ class Find(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SearchBounds:
     """Between which levels, how finely and in which direction is searched. `whole`: only whole numbers.
 
     `below` and `above`, in all methods, are the ends of the bracket so far: the highest level at which the
@@ -94,7 +96,7 @@ class Bounds:
     goal: str
 
     @classmethod
-    def of(cls, find: Find, levels: Levels) -> Bounds:
+    def of(cls, find: Find, levels: Levels) -> SearchBounds:
         """From the file. Bounds that are whole numbers make whole levels; `1.0` is none."""
         low, high = levels.between or (1, 1)
         whole = levels.integer or (isinstance(low, int) and isinstance(high, int))
@@ -123,16 +125,16 @@ class Bounds:
         below: Level | None = None
         above: Level | None = None
         while (level := self.next(below, above)) is not None:
-            found = met(level)
-            if found is None:
+            holds = met(level)
+            if holds is None:
                 break
             settled.append(level)
-            below, above = (level, above) if self.goes_up(met=found) else (below, level)
+            below, above = (level, above) if self.goes_up(met=holds) else (below, level)
         return Walk(tuple(settled), level, below, above)
 
     def probes(self, below: Level | None = None, above: Level | None = None) -> tuple[int, int]:
         """How many levels there are still to probe, at least and at most."""
-        return _probes(self, below, above)
+        return _count_probes(self, below, above)
 
     def _middle(self, below: Level, above: Level) -> Level:
         """Between both, on a logarithmic scale: round, but no further off than a quarter of `within`."""
@@ -159,11 +161,11 @@ class Walk(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 17)
-def _probes(bounds: Bounds, below: Level | None, above: Level | None) -> tuple[int, int]:
+def _count_probes(bounds: SearchBounds, below: Level | None, above: Level | None) -> tuple[int, int]:
     level = bounds.next(below, above)
     if level is None:
         return 0, 0
-    up, down = _probes(bounds, level, above), _probes(bounds, below, level)
+    up, down = _count_probes(bounds, level, above), _count_probes(bounds, below, level)
     return 1 + min(up[0], down[0]), 1 + max(up[1], down[1])
 
 
@@ -172,7 +174,7 @@ class Search:
     """One search, for one combination of the other parameters. `first` is its cell at the low bound."""
 
     parameter: str
-    bounds: Bounds
+    bounds: SearchBounds
     first: Cell
 
     def at(self, level: Level) -> Cell:
@@ -189,35 +191,35 @@ class Search:
         return self.first, self.at(self.bounds.high)
 
 
-class Sought(NamedTuple):
+class SearchGoal(NamedTuple):
     """What a run was told to find, as its record has it."""
 
     parameter: str
     requirement: Requirement
-    bounds: Bounds
+    bounds: SearchBounds
 
     def record(self) -> dict[str, Any]:
         """For `design.json`."""
         condition = self.requirement
         own = {"parameter": self.parameter, "while": condition.text, "metric": condition.metric}
-        return own | {name: getattr(self.bounds, name) for name in Bounds.__dataclass_fields__}
+        return own | {name: getattr(self.bounds, name) for name in SearchBounds.__dataclass_fields__}
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Sought:
+    def read(cls, found: Mapping[str, Any]) -> SearchGoal:
         """From there. Raises KeyError, UsageError."""
-        bounds = Bounds(**{name: found[name] for name in Bounds.__dataclass_fields__})
+        bounds = SearchBounds(**{name: found[name] for name in SearchBounds.__dataclass_fields__})
         return cls(found["parameter"], Requirement.parse(found["while"]), bounds)
 
     @classmethod
-    def of(cls, find: Find, parameters: Mapping[str, Levels]) -> Sought:
+    def of(cls, find: Find, parameters: Mapping[str, Levels]) -> SearchGoal:
         """From the file."""
-        return cls(find.parameter, find.requirement, Bounds.of(find, parameters[find.parameter]))
+        return cls(find.parameter, find.requirement, SearchBounds.of(find, parameters[find.parameter]))
 
 
-def searches(sought: Sought, cells: Iterable[Cell]) -> tuple[Search, ...]:
+def searches(sought: SearchGoal, cells: Iterable[Cell]) -> tuple[Search, ...]:
     """A search for each combination of the other parameters, in the order of the cells."""
-    found: dict[str, Search] = {}
+    by_key: dict[str, Search] = {}
     for cell in cells:
         first = Cell({**cell.parameters, sought.parameter: sought.bounds.low})
-        found.setdefault(first.key, Search(sought.parameter, sought.bounds, first))
-    return tuple(found.values())
+        by_key.setdefault(first.key, Search(sought.parameter, sought.bounds, first))
+    return tuple(by_key.values())

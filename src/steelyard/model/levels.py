@@ -22,21 +22,21 @@ from steelyard.model.trial import Scalar
 MOST_LEVELS = 100_000
 
 
-def _number(value: object) -> int | float:
+def _check_number(value: object) -> int | float:
     """One message where a union of int and float would give two."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r:.40} is not a number")
     return value
 
 
-def _positive(value: int | float) -> int | float:
+def _check_positive(value: int | float) -> int | float:
     if value <= 0:
         raise ValueError(f"{value} must be more than 0")
     return value
 
 
-Number = Annotated[Any, AfterValidator(_number), WithJsonSchema({"type": "number"})]
-Positive = Annotated[Number, AfterValidator(_positive)]
+Number = Annotated[Any, AfterValidator(_check_number), WithJsonSchema({"type": "number"})]
+Positive = Annotated[Number, AfterValidator(_check_positive)]
 
 
 class Levels(BaseModel):
@@ -63,13 +63,13 @@ class Levels(BaseModel):
     def _listed(cls, value: object) -> object:
         if isinstance(value, dict):
             raise ValueError("a parameter is a list of levels, or has the key 'range' or 'between'")
-        found = value if isinstance(value, list | tuple) else [value]
-        if not found:
+        levels = value if isinstance(value, list | tuple) else [value]
+        if not levels:
             raise ValueError("a parameter needs at least one level")
-        for level in found:
+        for level in levels:
             if not isinstance(level, int | float | str | bool | None):
                 raise ValueError(f"a level is a number, a string, true, false or null, not {level!r:.60}")
-        return tuple(found)
+        return tuple(levels)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -112,9 +112,9 @@ class Levels(BaseModel):
             return ()
         low, high = self.range
         spread = range(1, int(self._length(low, high) + 2))
-        found = [low, *(level for level in map(self._nth, spread) if level <= high * (1 + 1e-12))]
-        whole = all(float(level).is_integer() for level in (*found, high))
-        return tuple(int(level) if whole else _tidy(level) for level in found)
+        levels = [low, *(level for level in map(self._nth, spread) if level <= high * (1 + 1e-12))]
+        whole = all(float(level).is_integer() for level in (*levels, high))
+        return tuple(int(level) if whole else _tidy(level) for level in levels)
 
     def _nth(self, index: int) -> float:
         low, high = self.range or (0, 1)

@@ -15,15 +15,15 @@ from typing import Any
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
-from steelyard.model.program import SCRIPT, mentioned, parted
-from steelyard.model.reference import Unfilled
+from steelyard.model.program import SCRIPT, find_mentions, split_scripts
+from steelyard.model.reference import Placeholders
 from steelyard.model.trial import Cell
 from steelyard.model.uses import Recover, ServiceUse, WorkloadUse
 
 _SPANS = ("trial", "cell", "run")
 
 
-def deployment(use: ServiceUse, cell: Cell) -> str | None:
+def deployment_key(use: ServiceUse, cell: Cell) -> str | None:
     """What a cell wants of a service, as a text: equal for cells that one deployment serves.
 
     None when every trial has its own. Raises ExpressionError.
@@ -31,19 +31,19 @@ def deployment(use: ServiceUse, cell: Cell) -> str | None:
     if use.keep == "trial":
         return None
     return json.dumps(
-        [cell.key if use.keep == "cell" else "", wanted(use, cell)], sort_keys=True, default=str
+        [cell.key if use.keep == "cell" else "", resolve_settings(use, cell)], sort_keys=True, default=str
     )
 
 
-def wanted(use: ServiceUse, cell: Cell) -> dict[str, Any]:
+def resolve_settings(use: ServiceUse, cell: Cell) -> dict[str, Any]:
     """All that a cell wants of a service. Raises ExpressionError.
 
     `${…}` of a script is the shell's, which has the parameters as variables: those that it names count.
     """
     asked = use.asked()
-    options, script = parted(asked["options"])
-    found: dict[str, Any] = substitute({**asked, "options": options}, Unfilled(cell.parameters))
-    return {**found, SCRIPT: script, "seen": mentioned(script, cell.parameters)}
+    options, script = split_scripts(asked["options"])
+    settings: dict[str, Any] = substitute({**asked, "options": options}, Placeholders(cell.parameters))
+    return {**settings, SCRIPT: script, "seen": find_mentions(script, cell.parameters)}
 
 
 def outlives(use: ServiceUse, other: ServiceUse) -> bool:
@@ -51,41 +51,41 @@ def outlives(use: ServiceUse, other: ServiceUse) -> bool:
     return _SPANS.index(use.keep) > _SPANS.index(other.keep)
 
 
-def preparing(experiment: Experiment) -> tuple[WorkloadUse, ...]:
+def list_preparations(experiment: Experiment) -> tuple[WorkloadUse, ...]:
     """The entries of `workload` before the first measured one: with `reset: snapshot` they make the data."""
     return tuple(takewhile(lambda use: not use.measured, experiment.workload))
 
 
-def recovered(use: ServiceUse, cell: Cell) -> Recover | None:
+def resolve_recover(use: ServiceUse, cell: Cell) -> Recover | None:
     """The snapshot with whose data a service begins in a cell. Raises ExpressionError."""
     if use.recover is None:
         return None
-    told = substitute(use.recover.model_dump(by_alias=True, exclude_none=True), cell.parameters)
-    return Recover.model_validate({key: str(value) for key, value in told.items()})
+    options = substitute(use.recover.model_dump(by_alias=True, exclude_none=True), cell.parameters)
+    return Recover.model_validate({key: str(value) for key, value in options.items()})
 
 
-def groups(experiment: Experiment, cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
+def group_cells(experiment: Experiment, cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
     """The cells in groups that want the same deployments, in the order of the file."""
-    binding = [use for use in experiment.services.values() if _binds(use)]
+    binding = [use for use in experiment.services.values() if _is_binding(use)]
     if not binding:
         return (tuple(cells),)
-    found: dict[tuple[str | None, ...], list[Cell]] = {}
+    by_deployment: dict[tuple[str | None, ...], list[Cell]] = {}
     for cell in cells:
-        found.setdefault(tuple(deployment(use, cell) for use in binding), []).append(cell)
-    return tuple(map(tuple, found.values()))
+        by_deployment.setdefault(tuple(deployment_key(use, cell) for use in binding), []).append(cell)
+    return tuple(map(tuple, by_deployment.values()))
 
 
-def restriction(experiment: Experiment, count: int) -> str:
+def describe_restriction(experiment: Experiment, count: int) -> str:
     """To what services restrict the order of trials, when there are `count` groups of cells; or nothing."""
     if count < 2:
         return ""
-    names = ", ".join(name for name, use in experiment.services.items() if _binds(use))
+    names = ", ".join(name for name, use in experiment.services.items() if _is_binding(use))
     return (
         f"{count} groups of cells that share a deployment of {names}, one group after the other; "
         "what a deployment has by chance falls on its whole group"
     )
 
 
-def _binds(use: ServiceUse) -> bool:
-    varies = bool(parted(use.options)[1]) or "${" in json.dumps(use.asked(), default=str)
+def _is_binding(use: ServiceUse) -> bool:
+    varies = bool(split_scripts(use.options)[1]) or "${" in json.dumps(use.asked(), default=str)
     return use.keep == "cell" or (use.keep == "run" and varies)

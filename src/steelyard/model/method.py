@@ -72,7 +72,7 @@ class Repeat(Part):
         return self
 
 
-def widened_repeat(value: object) -> object:
+def widen_repeat(value: object) -> object:
     """`repeat: 6` is at least and at most six."""
     plain = isinstance(value, int) and not isinstance(value, bool)
     return {"at_least": value, "at_most": value} if plain else value
@@ -110,7 +110,7 @@ class Step(Part):
         return getattr(self, self.name)
 
 
-def sound(condition: str | None) -> str | None:
+def check_condition(condition: str | None) -> str | None:
     """A condition whose syntax has been checked."""
     if condition is not None:
         try:
@@ -145,7 +145,7 @@ class Require(Part):
     @field_validator("where", "against")
     @classmethod
     def _condition(cls, value: str | None) -> str | None:
-        return sound(value)
+        return check_condition(value)
 
     @model_validator(mode="after")
     def _has_two_sides(self) -> Self:
@@ -163,7 +163,7 @@ class Retry(Part):
     )
 
 
-class Telemetry(Part):
+class TelemetrySettings(Part):
     """How often the hosts are sampled."""
 
     every: Duration | None = Field(Duration(1.0), description="How often; `telemetry: off` samples nothing")
@@ -176,11 +176,11 @@ class Telemetry(Part):
         return value
 
 
-def widened_step(value: object) -> object:
+def widen_step(value: object) -> object:
     """A bare `sync` is `{sync: true}`."""
     return {value: True} if isinstance(value, str) else value
 
 
-def widened_telemetry(value: object) -> object:
+def widen_telemetry(value: object) -> object:
     """`off` is never."""
     return {"every": None} if value in ("off", False) else value

@@ -116,7 +116,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SeriesSample:
     """An interval of a copy's time series: its end (seconds since 1970), its length (s), values by metric."""
 
     at: float
@@ -142,4 +142,4 @@ class Reading:
     facts: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
     bounds: frozenset[str] = frozenset()
-    series: Sequence[Sample] = ()
+    series: Sequence[SeriesSample] = ()

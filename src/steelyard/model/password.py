@@ -6,6 +6,6 @@ import hashlib
 import hmac
 
 
-def password_of(role: str, password: str) -> str:
+def derive_password(role: str, password: str) -> str:
     """The password of a role, in hexadecimal digits."""
     return hmac.new(password.encode(), role.encode(), hashlib.sha256).hexdigest()

@@ -60,21 +60,21 @@ class Program(BaseModel):
         cwd = PurePosixPath(self.cwd) if self.cwd else None
         if self.script is None:
             return Command(self.run or (), {**env, **self.env}, cwd)
-        parameters = {name: _plain(level) for name, level in levels.items()}
+        parameters = {name: _format_level(level) for name, level in levels.items()}
         return Command(("sh", "-eu", "-c", self.script), {**parameters, **env, **self.env}, cwd)
 
 
-def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def split_scripts(options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Options without scripts, and the lines of these; also of those that only one kind of a service has."""
     rest, scripts = {key: value for key, value in options.items() if key != SCRIPT}, [options.get(SCRIPT)]
     for key, value in rest.items():
         if isinstance(value, Mapping) and SCRIPT in value:
-            rest[key], inner = parted(value)
+            rest[key], inner = split_scripts(value)
             scripts.append(inner)
     return rest, "\n".join(script for script in scripts if isinstance(script, str))
 
 
-def mentioned(script: str, levels: Mapping[str, Scalar]) -> dict[str, Scalar]:
+def find_mentions(script: str, levels: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """The parameters that a script names, as `$size` or `${size}`."""
     return {name: level for name, level in levels.items() if re.search(rf"\$\{{?{name}\b", script)}
 
@@ -84,7 +84,7 @@ def as_word(part: object) -> object:
     return str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part
 
 
-def _plain(level: Scalar) -> str:
+def _format_level(level: Scalar) -> str:
     """A level as a shell script sees it."""
     if level is None:
         return ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from steelyard.model.command import Endpoint
 from steelyard.model.expression import ExpressionError, names_in
-from steelyard.model.program import parted
+from steelyard.model.program import split_scripts
 from steelyard.model.trial import Scalar
 from steelyard.model.uses import ServiceUse
 
@@ -28,7 +28,7 @@ Known = Mapping[str, Scalar]
 """References with what they stand for."""
 
 
-class Unfilled(dict[str, Any]):
+class Placeholders(dict[str, Any]):
     """Names to fill in when not all references are known: something of the right type stands in for them."""
 
     def __missing__(self, name: str) -> Scalar:
@@ -39,51 +39,55 @@ class Unfilled(dict[str, Any]):
         return 1 if name.endswith("port") else "127.0.0.1"
 
 
-def of_endpoint(name: str, endpoint: Endpoint, addresses: tuple[str, ...]) -> dict[str, Scalar]:
+def endpoint_references(name: str, endpoint: Endpoint, addresses: tuple[str, ...]) -> dict[str, Scalar]:
     """What others may know of a service that is ready."""
     own = {key: int(value) for key, value in endpoint.facts.items() if key.endswith("_port")}
-    first = at(endpoint.address, endpoint.port)
-    found = {**of_hosts(name, addresses), f"{name}.address": endpoint.address, f"{name}.port": endpoint.port}
+    first = join_host_port(endpoint.address, endpoint.port)
+    references = {
+        **host_references(name, addresses),
+        f"{name}.address": endpoint.address,
+        f"{name}.port": endpoint.port,
+    }
     servers = endpoint.facts.get("servers", first)
-    return {**found, f"{name}.endpoint": first, f"{name}.endpoints": servers} | {
+    return {**references, f"{name}.endpoint": first, f"{name}.endpoints": servers} | {
         f"{name}.{key}": port for key, port in own.items()
     }
 
 
-def of_hosts(name: str, addresses: tuple[str, ...]) -> dict[str, Scalar]:
+def host_references(name: str, addresses: tuple[str, ...]) -> dict[str, Scalar]:
     """What others may know of hosts: the address of the first, and all joined by commas."""
     return {f"{name}.address": addresses[0], f"{name}.addresses": ",".join(addresses)}
 
 
-def at(address: str, port: int) -> str:
+def join_host_port(address: str, port: int) -> str:
     """Both in one word, as URLs write them."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def variables(known: Known) -> dict[str, str]:
     """The same for the environment: `kv.port` is STEELYARD_KV_PORT."""
-    found = {name: value for name, value in known.items() if name != FOLDER}
-    return {f"STEELYARD_{name.replace('.', '_').upper()}": str(value) for name, value in found.items()}
+    references = {name: value for name, value in known.items() if name != FOLDER}
+    return {f"STEELYARD_{name.replace('.', '_').upper()}": str(value) for name, value in references.items()}
 
 
-def in_script(text: str) -> Iterator[str]:
+def find_references(text: str) -> Iterator[str]:
     """The references in lines of a shell, to which a name with a dot means nothing."""
     yield from dict.fromkeys(_IN_SCRIPT.findall(text))
 
 
-def filled_script(text: str, known: Mapping[str, Any]) -> str:
+def fill_script(text: str, known: Mapping[str, Any]) -> str:
     """The lines with the references that are known; what else stands there is the shell's."""
-    return _IN_SCRIPT.sub(lambda found: str(known[found[1]]) if found[1] in known else found[0], text)
+    return _IN_SCRIPT.sub(lambda match: str(known[match[1]]) if match[1] in known else match[0], text)
 
 
-def referred(options: Mapping[str, Any], services: Mapping[str, ServiceUse]) -> set[str]:
+def find_services(options: Mapping[str, Any], services: Mapping[str, ServiceUse]) -> set[str]:
     """The services that options name, as `${kv.port}` or as the variable STEELYARD_KV_PORT."""
     try:
-        rest, script = parted(options)
+        rest, script = split_scripts(options)
         names = {name for _, name in names_in(rest)}
     except ExpressionError:
         return set()  # that is said where its options are looked at
-    names |= set(in_script(script))
+    names |= set(find_references(script))
     by_variable = (_owner(name, services) for name in _VARIABLE.findall(str(options)))
     return {name.partition(".")[0] for name in names if "." in name} & services.keys() | {*by_variable} - {""}
 
@@ -95,7 +99,7 @@ def _owner(variable: str, services: Iterable[str]) -> str:
 
 def credentials(named: Mapping[str, Endpoint]) -> tuple[dict[str, str], dict[str, str]]:
     """Variables for who names services, beside where they are: what is no secret, and what is."""
-    found = {
+    public = {
         (name.upper(), key): value
         for name, one in named.items()
         for key, value in (("USER", one.facts.get("user")), ("AUTHORITY", one.authority))
@@ -104,13 +108,13 @@ def credentials(named: Mapping[str, Endpoint]) -> tuple[dict[str, str], dict[str
     secrets = {
         f"STEELYARD_{name.upper()}_PASSWORD": one.password for name, one in named.items() if one.password
     }
-    return {f"STEELYARD_{name}_{key}": value for (name, key), value in found.items()}, secrets
+    return {f"STEELYARD_{name}_{key}": value for (name, key), value in public.items()}, secrets
 
 
-def in_order(services: Mapping[str, ServiceUse]) -> list[str]:
+def order_services(services: Mapping[str, ServiceUse]) -> list[str]:
     """The services, each after those that it names. Raises graphlib.CycleError."""
     return list(
         TopologicalSorter(
-            {name: referred(use.options, services) for name, use in services.items()}
+            {name: find_services(use.options, services) for name, use in services.items()}
         ).static_order()
     )

@@ -42,7 +42,7 @@ class Requirement:
             bound = read_quantity(value)
         except UnitError as error:
             raise UsageError(error.message) from None
-        metric, copies, repetitions = _path(path)
+        metric, copies, repetitions = _split_path(path)
         return cls(text.strip(), metric, cast(Operator, operator), bound, copies, repetitions)
 
     def holds(self, value: float) -> bool:
@@ -67,7 +67,7 @@ class Requirement:
         return None if len(ends) == 2 else ends.pop()
 
 
-def _path(path: str) -> tuple[str, OverCopies | None, OverRepetitions | None]:
+def _split_path(path: str) -> tuple[str, OverCopies | None, OverRepetitions | None]:
     metric, *over = path.split(".")
     if len(over) > 2:
         raise UsageError(f"'{path}' has more than metric.over-copies.over-repetitions")

@@ -42,10 +42,10 @@ class Selection:
             if not first:
                 raise UsageError(f"'{text:.60}' lacks a number in its brackets; {_EXAMPLES}")
             return cls(role, int(first), int(first) + 1)
-        found = cls(role, int(first or 0), int(last) if last else None)
-        if found.last is not None and found.last <= found.first:
+        selection = cls(role, int(first or 0), int(last) if last else None)
+        if selection.last is not None and selection.last <= selection.first:
             raise UsageError(f"'{text:.60}' picks no host; {_EXAMPLES}")
-        return found
+        return selection
 
     def of(self, hosts: Mapping[str, Sequence[HostT]]) -> tuple[HostT, ...]:
         """The hosts it picks from those of each role. Raises UsageError when there are not that many."""
@@ -68,43 +68,43 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RoleClaim:
     """How many hosts a role wants, and whose it shares, where it does not get hosts of its own."""
 
     hosts: Count
     shares: str | None = None
 
 
-def needed(roles: Mapping[str, Claim]) -> int | None:
+def count_needed_hosts(roles: Mapping[str, RoleClaim]) -> int | None:
     """How many hosts a site must give; None when a role takes all there are."""
     own = [claim.hosts for claim in roles.values() if claim.shares is None]
     numbers = [count for count in own if count != "all"]
     return sum(numbers) if len(numbers) == len(own) else None
 
 
-def least(roles: Mapping[str, Claim]) -> int:
+def count_least_hosts(roles: Mapping[str, RoleClaim]) -> int:
     """The fewest hosts that fill all roles."""
     return sum(1 if claim.hosts == "all" else claim.hosts for claim in roles.values() if claim.shares is None)
 
 
-def assigned(roles: Mapping[str, Claim], hosts: Sequence[HostT]) -> dict[str, tuple[HostT, ...]]:
+def assign_hosts(roles: Mapping[str, RoleClaim], hosts: Sequence[HostT]) -> dict[str, tuple[HostT, ...]]:
     """The hosts of each role, in the site's order. Raises UsageError that names what cannot be filled."""
-    found: dict[str, tuple[HostT, ...]] = {}
+    assignment: dict[str, tuple[HostT, ...]] = {}
     left = list(hosts)
     reserved = sum(s.hosts for s in roles.values() if s.shares is None and s.hosts != "all")
     for name, claim in roles.items():
         if claim.shares is None:
             count = len(hosts) - reserved if claim.hosts == "all" else claim.hosts
             if count > len(left) or count < 1:
-                raise _too_few(name, claim.hosts, reserved, len(hosts))
-            found[name], left = tuple(left[:count]), left[count:]
+                raise _shortage_error(name, claim.hosts, reserved, len(hosts))
+            assignment[name], left = tuple(left[:count]), left[count:]
     for name, claim in roles.items():
         if claim.shares is not None:
-            found[name] = _shared(name, claim, found[claim.shares])
-    return found
+            assignment[name] = _share_hosts(name, claim, assignment[claim.shares])
+    return assignment
 
 
-def _shared(name: str, claim: Claim, group: tuple[HostT, ...]) -> tuple[HostT, ...]:
+def _share_hosts(name: str, claim: RoleClaim, group: tuple[HostT, ...]) -> tuple[HostT, ...]:
     count = len(group) if claim.hosts == "all" else claim.hosts
     if count > len(group):
         raise UsageError(
@@ -113,7 +113,7 @@ def _shared(name: str, claim: Claim, group: tuple[HostT, ...]) -> tuple[HostT, .
     return group[:count]
 
 
-def _too_few(name: str, count: Count, reserved: int, there: int) -> UsageError:
+def _shortage_error(name: str, count: Count, reserved: int, there: int) -> UsageError:
     wanted = f"{reserved}" if count != "all" else f"more than {reserved}"
     hint = "name a site with more hosts (--site local:N puts N on this machine), or lower the role's number"
     return UsageError(

@@ -39,19 +39,19 @@ _DIGEST = r"^[0-9a-f]{64}$"
 _ODD = frozenset("\\\t\n'\"")
 
 
-def _printable(text: str) -> str:
+def _check_printable(text: str) -> str:
     if not text.isprintable():
         raise ValueError(f"{text[:80]!r} has characters that cannot be printed")
     return text
 
 
-def _once(things: Iterable[Hashable], what: str) -> None:
-    found = [str(thing) for thing, times in Counter(things).items() if times > 1]
-    if found:
-        raise ValueError(f"{what} {', '.join(found[:5])} is there more than once")
+def _check_unique(things: Iterable[Hashable], what: str) -> None:
+    repeated = [str(thing) for thing, times in Counter(things).items() if times > 1]
+    if repeated:
+        raise ValueError(f"{what} {', '.join(repeated[:5])} is there more than once")
 
 
-Label = Annotated[str, Field(max_length=256), AfterValidator(_printable)]
+Label = Annotated[str, Field(max_length=256), AfterValidator(_check_printable)]
 Moment = Annotated[StrictFloat, Field(ge=0, le=1e11, allow_inf_nan=False)]
 Seconds = Annotated[StrictFloat, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Count = Annotated[StrictInt, Field(ge=0, le=1 << 60)]
@@ -92,7 +92,7 @@ class SnapshotNode(Part):
         paths = [file.path for file in files]
         folders = {PurePosixPath(path.rpartition("/")[0]) for path in paths}
         above = {str(parent) for folder in folders for parent in (folder, *folder.parents)}
-        _once([*paths, *above & set(paths)], "the path")
+        _check_unique([*paths, *above & set(paths)], "the path")
         return files
 
     @property
@@ -132,8 +132,8 @@ class Snapshot(Part):
 
     @model_validator(mode="after")
     def _nobody_twice(self) -> Self:
-        _once((node.host for node in self.nodes), "the host")
-        _once((token for node in self.nodes for token in node.tokens), "the token")
+        _check_unique((node.host for node in self.nodes), "the host")
+        _check_unique((token for node in self.nodes for token in node.tokens), "the token")
         return self
 
     @property
@@ -147,10 +147,10 @@ class Snapshot(Part):
 
         A row that was written again since its first file was flushed counts once for each file it is in.
         """
-        found = Counter[str]()
+        counts = Counter[str]()
         for node in self.nodes:
-            found.update(node.rows)
-        return sum(rows // self.replication.get(table.partition(".")[0], 1) for table, rows in found.items())
+            counts.update(node.rows)
+        return sum(rows // self.replication.get(table.partition(".")[0], 1) for table, rows in counts.items())
 
     @property
     def digests(self) -> frozenset[str]:
@@ -159,19 +159,21 @@ class Snapshot(Part):
 
     def to_text(self) -> str:
         """The manifest, as JSON. Raises StoreError where nobody would read it."""
-        return _bounded(self.model_dump_json(by_alias=True, indent=1) + "\n", f"the manifest of {self.name}")
+        return _check_size(
+            self.model_dump_json(by_alias=True, indent=1) + "\n", f"the manifest of {self.name}"
+        )
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Snapshot:
         """Of a manifest. Raises StoreError that names `where` and all that is wrong with it."""
         try:
-            found = cls.model_validate_json(_bounded(text, where))
+            snapshot = cls.model_validate_json(_check_size(text, where))
         except ValidationError as error:
-            raise StoreError(f"{where} is no manifest of a snapshot: {_faults(error)}") from None
-        if found.schema_version > SCHEMA:
+            raise StoreError(f"{where} is no manifest of a snapshot: {_describe_faults(error)}") from None
+        if snapshot.schema_version > SCHEMA:
             hint = "a newer Steelyard wrote it; update this one"
-            raise StoreError(f"{where} has schema {found.schema_version}, this is for {SCHEMA}", hint=hint)
-        return found
+            raise StoreError(f"{where} has schema {snapshot.schema_version}, this is for {SCHEMA}", hint=hint)
+        return snapshot
 
 
 def snapshot_name(moment: float, job: str) -> str:
@@ -180,7 +182,7 @@ def snapshot_name(moment: float, job: str) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(moment))}-{plain}"
 
 
-def _bounded(text: str, where: str) -> str:
+def _check_size(text: str, where: str) -> str:
     """The text of a manifest, where it is not so large that reading it would fill the memory."""
     if len(text) > LARGEST or text.count(",") > _MOST_VALUES:
         size = f"{len(text) >> 20} MiB with {text.count(',')} commas"
@@ -189,15 +191,15 @@ def _bounded(text: str, where: str) -> str:
     return text
 
 
-def _faults(error: ValidationError) -> str:
+def _describe_faults(error: ValidationError) -> str:
     count = error.error_count()
     if count > _MOST_TOLD:
         return f"it has {count} faults"
-    found = error.errors(include_url=False, include_context=False, include_input=False)[:5]
-    return "; ".join(f"{_at(fault['loc'])}: {fault['msg']}" for fault in found)
+    faults = error.errors(include_url=False, include_context=False, include_input=False)[:5]
+    return "; ".join(f"{_format_location(fault['loc'])}: {fault['msg']}" for fault in faults)
 
 
-def _at(place: tuple[int | str, ...]) -> str:
+def _format_location(place: tuple[int | str, ...]) -> str:
     """Where in the document; a stranger may have chosen the names in it."""
     names = (str(part)[:80] for part in place)
     return ".".join(name if name.isprintable() else ascii(name) for name in names) or "the file"

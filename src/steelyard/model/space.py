@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from steelyard.model.experiment import NAME, Experiment
 from steelyard.model.expression import Expression
-from steelyard.model.find import Bounds
+from steelyard.model.find import SearchBounds
 from steelyard.model.levels import Levels, Sample
 from steelyard.model.trial import Cell, Scalar, show_level
 
 MOST_CELLS = 1_000_000
 
 
-class Axis(NamedTuple):
+class SpaceAxis(NamedTuple):
     """Parameters that vary together, and the rows of their levels."""
 
     names: tuple[str, ...]
@@ -32,18 +32,18 @@ def cells(experiment: Experiment, seed: int) -> tuple[Cell, ...]:
     The experiment must be free of `problems`. Raises ExpressionError when `where` cannot be decided for a
     cell, for example because it divides by a level that is 0.
     """
-    axes = _axes(experiment, seed)
+    axes = _build_axes(experiment, seed)
     names = tuple(experiment.parameters)
     flat = tuple(name for axis in axes for name in axis.names)
-    kept = _filter(experiment.where)
-    found = []
+    condition = _parse_where(experiment.where)
+    selected = []
     for combination in itertools.product(*(axis.rows for axis in axes)):
         levels = dict(zip(flat, itertools.chain.from_iterable(combination), strict=True))
         if flat != names:
             levels = {name: levels[name] for name in names}
-        if kept is None or kept.value(levels):
-            found.append(Cell(levels))
-    return tuple(found)
+        if condition is None or condition.value(levels):
+            selected.append(Cell(levels))
+    return tuple(selected)
 
 
 def problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -55,15 +55,15 @@ def problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], st
                 f"parameter '{name[:40]}' must be a letter, then letters, digits or '_'",
             )
     yield from _zip_problems(experiment)
-    yield from _repeated(experiment)
+    yield from _duplicate_problems(experiment)
     yield from _sample_problems(experiment)
-    count = _count(experiment)
+    count = _count_cells(experiment)
     if count > MOST_CELLS:
         hint = "draw some of them with 'sample', or let them go in step with 'zip'"
         yield ("parameters",), f"{count:,} cells are more than {MOST_CELLS:,}; {hint}"
 
 
-def _count(experiment: Experiment) -> int:
+def _count_cells(experiment: Experiment) -> int:
     """How many cells there are before `where`: that is how many have to be looked at."""
     in_step = {name for group in experiment.zip for name in group[1:]}
     sizes = (len(levels.values()) for name, levels in experiment.parameters.items() if name not in in_step)
@@ -76,7 +76,7 @@ def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...
         for name in group:
             if name not in experiment.parameters:
                 yield ("zip", index), f"zip: '{name}' is not a parameter"
-            elif name == _searched(experiment):
+            elif name == _search_parameter(experiment):
                 yield ("zip", index), f"zip: '{name}' is searched by 'find'; it cannot go in step with others"
             elif experiment.parameters[name].between:
                 yield ("zip", index), f"zip: '{name}' is drawn by 'sample'; it cannot go in step with others"
@@ -87,23 +87,23 @@ def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...
         if len(lengths) > 1:
             yield (
                 ("zip", index),
-                f"zip: {', '.join(group)} have {_listed(lengths)} levels; they must have as many",
+                f"zip: {', '.join(group)} have {_join_numbers(lengths)} levels; they must have as many",
             )
 
 
-def _repeated(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _duplicate_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """A level may stand twice where it goes in step with others, as long as no cell does."""
     in_step = {name for group in experiment.zip for name in group}
     for name, levels in experiment.parameters.items():
-        if name not in in_step and _twice([(level,) for level in levels.values()]):
+        if name not in in_step and _find_duplicate([(level,) for level in levels.values()]):
             yield ("parameters", name), f"{name}: a level stands twice in {list(levels.values())!r:.80}"
     for index, group in enumerate(experiment.zip):
         columns = [experiment.parameters[name].values() for name in group if name in experiment.parameters]
-        if again := _twice(zip(*columns, strict=False)):
+        if again := _find_duplicate(zip(*columns, strict=False)):
             yield ("zip", index), f"zip: {', '.join(group)} are twice {', '.join(map(show_level, again))}"
 
 
-def _twice(rows: Iterable[tuple[Scalar, ...]]) -> tuple[Scalar, ...] | None:
+def _find_duplicate(rows: Iterable[tuple[Scalar, ...]]) -> tuple[Scalar, ...] | None:
     """The first row that was there before; true is not 1."""
     seen: set[str] = set()
     for row in rows:
@@ -114,7 +114,7 @@ def _twice(rows: Iterable[tuple[Scalar, ...]]) -> tuple[Scalar, ...] | None:
 
 
 def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    drawn = list(_drawn_by_sample(experiment))
+    drawn = list(_select_sampled(experiment))
     if drawn and experiment.sample is None:
         yield (
             ("parameters", drawn[0]),
@@ -125,44 +125,44 @@ def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, 
         yield ("sample",), f"sample: no parameter{beside} has 'between', so there is nothing to draw"
 
 
-def _searched(experiment: Experiment) -> str:
+def _search_parameter(experiment: Experiment) -> str:
     """The parameter that `find` searches; empty without a search."""
     return experiment.find.parameter if experiment.find else ""
 
 
-def _drawn_by_sample(experiment: Experiment) -> dict[str, Levels]:
-    searched = _searched(experiment)
+def _select_sampled(experiment: Experiment) -> dict[str, Levels]:
+    searched = _search_parameter(experiment)
     return {name: one for name, one in experiment.parameters.items() if one.between and name != searched}
 
 
-def _listed(numbers: set[int]) -> str:
+def _join_numbers(numbers: set[int]) -> str:
     return " and ".join(str(number) for number in sorted(numbers))
 
 
-def _filter(where: str | bool | None) -> Expression | None:
+def _parse_where(where: str | bool | None) -> Expression | None:
     if where is None or where is True:
         return None
     return Expression.parse(str(where).lower() if isinstance(where, bool) else where)
 
 
-def _axes(experiment: Experiment, seed: int) -> list[Axis]:
+def _build_axes(experiment: Experiment, seed: int) -> list[SpaceAxis]:
     zipped = {name: group for group in experiment.zip for name in group}
-    axes: list[Axis] = []
+    axes: list[SpaceAxis] = []
     for name, levels in experiment.parameters.items():
         group = zipped.get(name, (name,))
         if experiment.find and name == experiment.find.parameter:
-            bounds = Bounds.of(experiment.find, levels)
-            axes.append(Axis(group, [(bounds.low,), (bounds.high,)]))
+            bounds = SearchBounds.of(experiment.find, levels)
+            axes.append(SpaceAxis(group, [(bounds.low,), (bounds.high,)]))
         if levels.between or group[0] != name:
             continue
         columns = [experiment.parameters[member].values() for member in group]
-        axes.append(Axis(group, list(zip(*columns, strict=True))))
+        axes.append(SpaceAxis(group, list(zip(*columns, strict=True))))
     if experiment.sample:
-        axes.append(_drawn(experiment.sample, _drawn_by_sample(experiment), seed))
+        axes.append(_draw_axis(experiment.sample, _select_sampled(experiment), seed))
     return axes
 
 
-def _drawn(sample: Sample, drawn: Mapping[str, Levels], seed: int) -> Axis:
+def _draw_axis(sample: Sample, drawn: Mapping[str, Levels], seed: int) -> SpaceAxis:
     """Latin hypercube (McKay, Beckman, Conover 1979) or scrambled Sobol points (Owen 1998)."""
     from scipy.stats import qmc
 
@@ -170,9 +170,9 @@ def _drawn(sample: Sample, drawn: Mapping[str, Levels], seed: int) -> Axis:
     exponent = math.ceil(math.log2(sample.size)) if sample.method == "sobol" else 0
     count = 2**exponent if sample.method == "sobol" else sample.size
     points = engine(d=len(drawn), rng=seed).random(count)[: sample.size]
-    rows = (tuple(map(_place, drawn.values(), point)) for point in points)
-    return Axis(tuple(drawn), list(dict.fromkeys(rows)))
+    rows = (tuple(map(_level_at, drawn.values(), point)) for point in points)
+    return SpaceAxis(tuple(drawn), list(dict.fromkeys(rows)))
 
 
-def _place(levels: Levels, share: float) -> Scalar:
+def _level_at(levels: Levels, share: float) -> Scalar:
     return levels.placed(float(share))

@@ -25,7 +25,7 @@ SETTLED = "settled"
 SCRIPT = "script"
 
 
-class Function(Protocol):
+class EventFunction(Protocol):
     """A generator function: it is given what it may know of its trial, and yields entries."""
 
     __name__: str
@@ -58,10 +58,10 @@ class Entry(BaseModel):
         None, description="How long to wait for the condition, and for the event; then the trial fails"
     )
     options: dict[str, Any] = Field(default_factory=dict)
-    _function: Function | None = PrivateAttr(None)  # what `do: script` names, once it is there
+    _function: EventFunction | None = PrivateAttr(None)  # what `do: script` names, once it is there
 
     @classmethod
-    def of(cls, function: Function) -> Self:
+    def of(cls, function: EventFunction) -> Self:
         """The entry that stands for a generator function. Raises ValueError when it is none."""
         if not inspect.isgeneratorfunction(function):
             name = getattr(function, "__name__", repr(function))
@@ -69,14 +69,14 @@ class Entry(BaseModel):
         file = Path(inspect.getsourcefile(function) or "unknown.py").name
         return cls(do=SCRIPT, options={"use": f"{file}:{function.__name__}"}).calling(function)
 
-    def calling(self, function: Function) -> Self:
+    def calling(self, function: EventFunction) -> Self:
         """The same entry with the function that it names."""
-        found = self.model_copy()
-        found._function = function
-        return found
+        entry = self.model_copy()
+        entry._function = function
+        return entry
 
     @property
-    def function(self) -> Function | None:
+    def function(self) -> EventFunction | None:
         """Of `do: script`: the function, where it has been looked up."""
         return self._function
 
@@ -113,7 +113,7 @@ class Entry(BaseModel):
         return {**own, **self.options}
 
 
-def widened(value: object) -> object:
+def widen_entry(value: object) -> object:
     """Options stand beside the entry's own keys in the file; they are parted here."""
     if inspect.isfunction(value):
         return Entry.of(value)

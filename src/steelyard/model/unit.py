@@ -31,12 +31,12 @@ def base_unit(unit: str) -> Quantity:
 def read_quantity(text: str) -> Quantity:
     """As `parse_quantity`, and `2 GFLOP/s` in its own unit. Raises UnitError."""
     value, unit = split_quantity(text)
-    if _WORD.fullmatch(unit) and not _is_ours(unit):
+    if _WORD.fullmatch(unit) and not _is_known(unit):
         return Quantity(value, unit)
     return parse_quantity(text)
 
 
-def converted(text: str, unit: str) -> float:
+def convert_number(text: str, unit: str) -> float:
     """A number with or without its unit, as a tool prints it (`43.99ms`), in the base unit of `unit`.
 
     A bare number is in `unit`. A bare `k` or `M` means thousands where no bytes are counted. Raises UnitError
@@ -49,18 +49,18 @@ def converted(text: str, unit: str) -> float:
     if word in _COUNTED and one.unit not in ("B", "B/s"):
         return value * _PREFIXES[word] * one.value
     try:
-        found = read_quantity(text)
+        quantity = read_quantity(text)
     except UnitError as error:
         raise UnitError(f"{error.message}; or find the number alone, and say its unit") from None
-    if found.unit == one.unit or (found.unit, one.unit) == ("1", "%"):
-        return found.value
-    factor = _factor(found.unit, one.unit)
+    if quantity.unit == one.unit or (quantity.unit, one.unit) == ("1", "%"):
+        return quantity.value
+    factor = _factor(quantity.unit, one.unit)
     if factor is None:
         raise UnitError(f"found '{text.strip()}', but {word} is not its unit, {unit}")
-    return found.value * factor
+    return quantity.value * factor
 
 
-def _is_ours(unit: str) -> bool:
+def _is_known(unit: str) -> bool:
     """Whether a word is one of our units, perhaps misspelt (`KB` means either), or a prefix alone."""
     return unit in KNOWN or unit in _ALONE or unit.casefold() in _MISSPELT
 

@@ -12,7 +12,7 @@ from steelyard.model.wrap import Wrap
 from steelyard.units import Duration
 
 
-def widened_workload(value: object) -> object:
+def widen_workload(value: object) -> object:
     """Options stand beside Steelyard's own keys in the file; they are parted here."""
     if not isinstance(value, dict) or "options" in value:
         return value
@@ -49,8 +49,10 @@ class WorkloadUse(Part):
 
     def settings(self) -> dict[str, Any]:
         """What may hold `${…}` beside the options."""
-        found = {key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None}
-        return found | ({"wrap": self.wrap.asked()} if self.wrap else {})
+        fields = {
+            key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None
+        }
+        return fields | ({"wrap": self.wrap.asked()} if self.wrap else {})
 
 
 class Role(Part):
@@ -122,13 +124,13 @@ class ServiceUse(Part):
     def asked(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
         recover = self.recover.model_dump(by_alias=True) if self.recover else None
-        asked = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
+        fields = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
         wrap = {"wrap": self.wrap.asked()} if self.wrap else {}
-        return asked | wrap | ({"recover": recover} if recover else {})
+        return fields | wrap | ({"recover": recover} if recover else {})
 
 
-def widened_service(value: object) -> object:
-    """As `widened_workload`."""
+def widen_service(value: object) -> object:
+    """As `widen_workload`."""
     if not isinstance(value, dict) or "options" in value:
         return value
     keys = ("use", "on", "grow_into", "keep", "open", "recover", "save", "wrap")

@@ -78,12 +78,12 @@ class Conditions:
     @classmethod
     def of(cls, wrap: Wrap | None, levels: Mapping[str, Any]) -> Conditions:
         """Put a cell's levels in. Raises ExpressionError, UsageError that names the key."""
-        found = substitute(wrap.asked(), levels) if wrap else {}
+        settings = substitute(wrap.asked(), levels) if wrap else {}
         return cls(
-            _numbers("cpus", found.get("cpus")),
-            _numbers("memory_node", found.get("memory_node")),
-            _nice(found.get("nice")),
-            _image(found.get("image")),
+            _parse_numbers("cpus", settings.get("cpus")),
+            _parse_numbers("memory_node", settings.get("memory_node")),
+            _parse_nice(settings.get("nice")),
+            _parse_image(settings.get("image")),
         )
 
     @property
@@ -111,8 +111,10 @@ class Conditions:
         if self.image:
             inner = self._contained(command, runtime or self.runtimes()[0], mounts)
         tell = ("sh", "-c", _TELL, told) if told else ()
-        cpus = ("taskset", "-c", written(self.cpus)) if self.cpus else ()
-        memory = ("numactl", f"--membind={written(self.memory_nodes)}", "--") if self.memory_nodes else ()
+        cpus = ("taskset", "-c", format_numbers(self.cpus)) if self.cpus else ()
+        memory = (
+            ("numactl", f"--membind={format_numbers(self.memory_nodes)}", "--") if self.memory_nodes else ()
+        )
         nice = ("nice", "-n", str(self.nice)) if self.nice is not None else ()
         return inner.wrapped(*nice, *cpus, *memory, *tell)
 
@@ -139,7 +141,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelReport:
     """What the kernel says of a process; None where it does not."""
 
     cpus: tuple[int, ...] | None = None
@@ -147,7 +149,7 @@ class Kernel:
     nice: int | None = None
 
     @classmethod
-    def read(cls, text: str) -> Kernel:
+    def read(cls, text: str) -> KernelReport:
         """From /proc/PID/status, /proc/PID/stat and the first line of /proc/PID/numa_maps, in a row.
 
         Where numactl binds memory, that is the process's policy, which stands in numa_maps alone.
@@ -156,27 +158,27 @@ class Kernel:
         bound = re.search(r"^[0-9a-f]+ bind(?:=\w+)?:([0-9,-]+) ", text, re.MULTILINE)
         stat = re.search(r"^\d+ \(.*\) [A-Za-z] (?:-?\d+ ){15}(-?\d+) ", text, re.MULTILINE)
         nodes = bound[1] if bound else allowed.get("Mems")
-        return cls(_listed(allowed.get("Cpus")), _listed(nodes), int(stat[1]) if stat else None)
+        return cls(_parse_list(allowed.get("Cpus")), _parse_list(nodes), int(stat[1]) if stat else None)
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
+class ConditionCheck:
     """What was asked for a process, and what it got."""
 
     who: str
     asked: Conditions
-    got: Kernel
+    got: KernelReport
 
     def record(self) -> dict[str, Any]:
         """For the record: each that was asked, with what the kernel says."""
         asked = {"cpus": self.asked.cpus, "memory_node": self.asked.memory_nodes, "nice": self.asked.nice}
         got = {"cpus": self.got.cpus, "memory_node": self.got.memory_nodes, "nice": self.got.nice}
-        found = {
-            key: {"asked": written(value), "got": written(got[key])}
+        conditions = {
+            key: {"asked": format_numbers(value), "got": format_numbers(got[key])}
             for key, value in asked.items()
             if value is not None
         }
-        return found | ({"image": {"asked": self.asked.image}} if self.asked.image else {})
+        return conditions | ({"image": {"asked": self.asked.image}} if self.asked.image else {})
 
     def marks(self) -> list[Mark]:
         """One for each that it did not get."""
@@ -187,7 +189,7 @@ class Wrapped:
         ]
 
 
-def written(value: tuple[int, ...] | int | None) -> str:
+def format_numbers(value: tuple[int, ...] | int | None) -> str:
     """As the kernel writes lists: 0-3,8."""
     if value is None:
         return "nothing"
@@ -202,26 +204,26 @@ def written(value: tuple[int, ...] | int | None) -> str:
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
-def _numbers(key: str, value: object) -> tuple[int, ...] | None:
+def _parse_numbers(key: str, value: object) -> tuple[int, ...] | None:
     if value is None:
         return None
     text = str(value).replace(" ", "")
-    if isinstance(value, bool) or not _LIST.fullmatch(text) or not (found := _listed(text)):
+    if isinstance(value, bool) or not _LIST.fullmatch(text) or not (numbers := _parse_list(text)):
         raise UsageError(f"{key}: {value!r} is no list of numbers, as 0-3 or 0,2")
-    return found
+    return numbers
 
 
-def _listed(text: str | None) -> tuple[int, ...] | None:
+def _parse_list(text: str | None) -> tuple[int, ...] | None:
     if not text or not _LIST.fullmatch(text):
         return None
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         low, _, high = part.partition("-")
-        found |= set(range(int(low), min(int(high or low), MOST_NODE) + 1))
-    return tuple(sorted(found))
+        numbers |= set(range(int(low), min(int(high or low), MOST_NODE) + 1))
+    return tuple(sorted(numbers))
 
 
-def _nice(value: object) -> int | None:
+def _parse_nice(value: object) -> int | None:
     if value is None:
         return None
     text = str(value)
@@ -230,7 +232,7 @@ def _nice(value: object) -> int | None:
     return int(text)
 
 
-def _image(value: object) -> str | None:
+def _parse_image(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):

@@ -1,6 +1,6 @@
 """Ids of users and groups that nobody has: a server that root starts runs under one of its own.
 
-No account is made. `CHOOSE` is shell that leaves the id in `$account`, of the variables of `draws`.
+No account is made. `CHOOSE` is shell that leaves the id in `$account`, of the variables of `draw_accounts`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_unnamed(uid: int) -> bool:
     return any(uid in range(low, low + span) for low, span in RANGES)
 
 
-def draws(hosts: int) -> Iterator[Mapping[str, str]]:
+def draw_accounts(hosts: int) -> Iterator[Mapping[str, str]]:
     """Variables for each of so many hosts.
 
     They may share a machine, where no process shows yet which ids the others take: each tries its own.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from steelyard.errors import HostError, HostLost
 from steelyard.remote import wire
-from steelyard.remote.far_child import RemoteChild
+from steelyard.remote.remote_child import RemoteChild
 from steelyard.remote.token import Token
 from steelyard.remote.transport import Channel, Transport
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 _GREETING_NOISE = 65536  # bytes that a login shell may say before the agent does
 
 
-class Pace(NamedTuple):
+class AgentTimeouts(NamedTuple):
     """How patient both sides are, in seconds.
 
     `beat`: how often the controller shows that it lives. `patience`: for how long the agent, and the
@@ -36,7 +36,7 @@ class Pace(NamedTuple):
     hello: float = 30.0
 
 
-class Refused(HostError):
+class RequestRefused(HostError):
     """The agent could not do what it was asked; `reason` is what it said."""
 
     def __init__(self, name: str, code: int, reason: str) -> None:
@@ -47,7 +47,7 @@ class Refused(HostError):
 class Agent:
     """An agent, for as long as it is needed: `async with Agent.open(...) as agent`."""
 
-    def __init__(self, channel: Channel, name: str, pace: Pace, say: Callable[[str], None]) -> None:
+    def __init__(self, channel: Channel, name: str, pace: AgentTimeouts, say: Callable[[str], None]) -> None:
         self.name, self.hello = name, wire.Hello("", "", "")
         self._channel, self._pace, self._say = channel, pace, say
         self._waiting: deque[asyncio.Future[tuple[int, bytes]]] = deque()
@@ -61,7 +61,7 @@ class Agent:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, transport: Transport, token: Token, pace: Pace, say: Callable[[str], None]
+        cls, transport: Transport, token: Token, pace: AgentTimeouts, say: Callable[[str], None]
     ) -> AsyncIterator[Self]:
         """Start `agent.sh` there. Leaving the block ends it, and returns when it is gone. Raises HostLost."""
         agent = cls(await transport.run(agent_script(token, pace)), transport.name, pace, say)
@@ -81,7 +81,7 @@ class Agent:
             await self._send(line)
         code, content = await self._in_time(answer, f"did not answer `{words[0]}`", self._pace.patience)
         if code:
-            raise Refused(self.name, code, content.decode(errors="replace").strip())
+            raise RequestRefused(self.name, code, content.decode(errors="replace").strip())
         return content
 
     async def run(self, id_: str, seconds: float, script: str, *words: str) -> tuple[int, bytes]:
@@ -127,7 +127,7 @@ class Agent:
         async with self._sending:
             self._check()
             self._greeting = asyncio.get_running_loop().create_future()
-            await self._send(wire.line(("become", path)))
+            await self._send(wire.encode_request(("become", path)))
             self.hello = await self._in_time(self._greeting, "did not become the probe", self._pace.hello)
 
     # The channel ----------------------------------------------------------------------------------------
@@ -166,9 +166,9 @@ class Agent:
         while True:
             line = await self._channel.stdout.readuntil(b"\n")
             if line.startswith(wire.GREETING) and not self._greeting.done():
-                self._greet(wire.hello(line))
+                self._greet(wire.parse_hello(line))
                 continue
-            code, length = wire.header(line)
+            code, length = wire.parse_header(line)
             content = await self._channel.stdout.readexactly(length)
             if not self._waiting:
                 raise wire.WireError("a reply to nothing")
@@ -186,14 +186,14 @@ class Agent:
         while noise < _GREETING_NOISE:
             line = await self._channel.stdout.readuntil(b"\n")
             if line.startswith(wire.GREETING):
-                return wire.hello(line)
+                return wire.parse_hello(line)
             noise += len(line)
             self._say(line.decode(errors="replace").rstrip())
         raise wire.WireError(f"{noise} bytes and no greeting")
 
     async def _hear_events(self) -> None:
         while line := await self._channel.stderr.readline():
-            self._hear(wire.event(line))
+            self._hear(wire.parse_event(line))
         raise ConnectionResetError
 
     def _hear(self, event: wire.Event) -> None:
@@ -218,7 +218,7 @@ class Agent:
             if self._sending.locked():
                 continue
             async with self._sending:
-                await self._send(wire.line(("beat",)))
+                await self._send(wire.encode_request(("beat",)))
             await self.ask("clock")
 
     # Losing it ------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Agent:
 
     def _line(self, words: Sequence[str]) -> bytes:
         try:
-            return wire.line(words)
+            return wire.encode_request(words)
         except ValueError as error:
             raise HostError(f"host {self.name}: {error}") from error
 
@@ -274,9 +274,9 @@ class Agent:
         self._tasks.append(asyncio.create_task(send()))
 
 
-def agent_script(token: Token, pace: Pace) -> str:
+def agent_script(token: Token, pace: AgentTimeouts) -> str:
     """`agent.sh` with its parts and arguments, as the command of a channel."""
     names = ("gate.sh", "processes.sh", "scratch.sh", "agent.sh")
     gate, *parts = (Path(__file__).with_name(name).read_text("utf-8") for name in names)
     words = (str(token), f"{pace.beat:.3f}", f"{pace.patience:.3f}")
-    return wire.script_with(words, "".join(parts), sy_gate=gate)
+    return wire.build_script(words, "".join(parts), sy_gate=gate)

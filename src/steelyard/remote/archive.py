@@ -24,28 +24,28 @@ class ArchiveError(ValueError):
     """An archive is refused, or broken."""
 
 
-class Bounds(NamedTuple):
+class ArchiveBounds(NamedTuple):
     """How much an archive may hold, unpacked."""
 
     size: int = 64 << 30
     entries: int = 1_000_000
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Where an archive comes from."""
 
     def read(self, size: int) -> bytes:
         """At most so many bytes; none at the end."""
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     """Where an archive goes."""
 
     def write(self, data: bytes) -> int:
         """Take all of it."""
 
 
-def pack(folder: Path, sink: Sink) -> None:
+def pack(folder: Path, sink: ByteSink) -> None:
     """Write a folder with everything in it as a tar archive. Sockets are left out. Raises OSError."""
     with tarfile.open(
         fileobj=sink,  # type: ignore[call-overload]
@@ -54,18 +54,18 @@ def pack(folder: Path, sink: Sink) -> None:
         bufsize=_BLOCK,
         errors="surrogateescape",
     ) as archive:
-        archive.add(folder, arcname=".", filter=_anonymous)
+        archive.add(folder, arcname=".", filter=_drop_owner)
 
 
-def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+def _drop_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry
 
 
-def unpack(source: Source, target: Path, bounds: Bounds | None = None) -> None:
+def unpack(source: ByteSource, target: Path, bounds: ArchiveBounds | None = None) -> None:
     """Unpack an archive into a folder, which is made. Raises ArchiveError and OSError."""
-    counted = _Counted(source)
+    counted = _LimitedSource(source)
     try:
         with tarfile.open(
             fileobj=counted,  # type: ignore[call-overload]
@@ -73,17 +73,17 @@ def unpack(source: Source, target: Path, bounds: Bounds | None = None) -> None:
             bufsize=_BLOCK,
             errors="surrogateescape",
         ) as archive:
-            _Unpacker(target, bounds or Bounds()).take(archive, counted)
+            _Unpacker(target, bounds or ArchiveBounds()).take(archive, counted)
     except ArchiveError:
         raise
     except (tarfile.TarError, ValueError, ArithmeticError, EOFError, RecursionError) as error:
         raise ArchiveError(f"it is broken: {error}") from error
 
 
-class _Counted:
+class _LimitedSource:
     """A source that ends a flood of headers, which tarfile would take into memory."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self._source, self.left = source, _MOST_HEADERS
 
     def read(self, size: int) -> bytes:
@@ -95,13 +95,13 @@ class _Counted:
 
 
 class _Unpacker:
-    def __init__(self, target: Path, bounds: Bounds) -> None:
+    def __init__(self, target: Path, bounds: ArchiveBounds) -> None:
         self._target, self._bounds = target, bounds
         self._size = self._entries = 0
         self._files: set[PurePosixPath] = set()
         self._links: dict[PurePosixPath, str] = {}
 
-    def take(self, archive: tarfile.TarFile, counted: _Counted) -> None:
+    def take(self, archive: tarfile.TarFile, counted: _LimitedSource) -> None:
         self._target.mkdir(exist_ok=True)
         if self._target.is_symlink():
             raise ArchiveError("it would be unpacked through a link")
@@ -122,12 +122,12 @@ class _Unpacker:
             )
 
     def _one(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
-        name = _inside(entry.name)
+        name = _check_inside(entry.name)
         if entry.isdir():
             self._folder(name)
         elif entry.issym():
-            self._links[name] = _leading_inside(name, entry.linkname)
-        elif entry.islnk() and (first := _inside(entry.linkname)) in self._files:
+            self._links[name] = _check_link(name, entry.linkname)
+        elif entry.islnk() and (first := _check_inside(entry.linkname)) in self._files:
             self._clear(name).hardlink_to(self._target / first)
             self._files.add(name)
         elif entry.isreg() and not entry.issparse() and (content := archive.extractfile(entry)):
@@ -171,14 +171,14 @@ class _Unpacker:
         return path
 
 
-def _inside(name: str) -> PurePosixPath:
+def _check_inside(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise ArchiveError(f"{name!r} lies outside")
     return path
 
 
-def _leading_inside(name: PurePosixPath, to: str) -> str:
+def _check_link(name: PurePosixPath, to: str) -> str:
     """Where a link leads, whatever else in the archive is a link. Raises ArchiveError."""
     path = PurePosixPath(to)
     up = len(tuple(itertools.takewhile("..".__eq__, path.parts)))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.command import Command, Exit
 from steelyard.remote.clocks import Clocks
-from steelyard.remote.mark import Mark
+from steelyard.remote.scratch_marker import ScratchMarker
 
 
 class Streams(NamedTuple):
@@ -21,7 +21,7 @@ class Streams(NamedTuple):
     stdin: Path | None = None
 
 
-class Clock(NamedTuple):
+class ClockOffset(NamedTuple):
     """How a host's wall clock stands to the controller's: `offset` seconds ahead, give or take `within`."""
 
     offset: float
@@ -84,7 +84,7 @@ class Host(ABC):
     memory: int
     machine: str
     shares_files: bool
-    mark: Mark
+    mark: ScratchMarker
     facts: Mapping[str, Any]
     own_network: bool = False
 
@@ -115,9 +115,9 @@ class Host(ABC):
         Output is in `streams` at the latest when `wait` returns.
         """
 
-    async def clock(self) -> Clock:
+    async def clock(self) -> ClockOffset:
         """How its wall clock stands to ours; exact where the clock is the same."""
-        return Clock(0.0, 0.0)
+        return ClockOffset(0.0, 0.0)
 
     async def clocks(self) -> Clocks | None:
         """Its clocks at one moment, to be compared with a later one; None where it does not tell."""

@@ -64,7 +64,7 @@ async def call(
     `env` is its whole environment, by default ours. Output beyond `most` bytes is a HostError, since half an
     answer must not be taken for a whole one. Raises MissingProgram.
     """
-    with _started(argv, stdin, env) as process, _Output(process, most) as output:
+    with _start(argv, stdin, env) as process, _Output(process, most) as output:
         try:
             async with asyncio.timeout(seconds):
                 await output.ended.wait()
@@ -72,18 +72,16 @@ async def call(
                     raise HostError(
                         f"{argv[0]} printed more than {most} bytes; is it the scheduler's own command?"
                     )
-                await _end_of(process)
+                await _wait_for_end(process)
         except TimeoutError:
             return Answer(tuple(argv), None, "", "")
         finally:
-            await _ended(process)
+            await _kill_session(process)
         code = process.returncode
         return Answer(tuple(argv), code if code >= 0 else 128 - code, *output.texts)
 
 
-def _started(
-    argv: Sequence[str], stdin: str | None, env: Mapping[str, str] | None
-) -> subprocess.Popen[bytes]:
+def _start(argv: Sequence[str], stdin: str | None, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
     try:
         with FileIO(os.memfd_create("stdin"), "w+") as given:  # a file needs no feeding
             os.pwrite(given.fileno(), (stdin or "").encode(), 0)
@@ -133,7 +131,7 @@ class _Output:
             self.ended.set()
 
 
-async def _end_of(process: subprocess.Popen[bytes]) -> None:
+async def _wait_for_end(process: subprocess.Popen[bytes]) -> None:
     """Returns when it has ended; mostly it has when its streams have."""
     if process.poll() is not None:
         return
@@ -148,8 +146,8 @@ async def _end_of(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-async def _ended(process: subprocess.Popen[bytes]) -> None:
+async def _kill_session(process: subprocess.Popen[bytes]) -> None:
     """Nothing of it stays: it leads a session of its own, so that this ends what it started, too."""
     if process.returncode is None:
         os.killpg(process.pid, signal.SIGKILL)  # it has its number until somebody waited for it
-        await asyncio.shield(_end_of(process))
+        await asyncio.shield(_wait_for_end(process))

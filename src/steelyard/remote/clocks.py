@@ -38,12 +38,12 @@ class Clocks(NamedTuple):
         return cls(wall, float(boot[1]), within, suspends=int(suspends[1]) if suspends else None)
 
 
-def own_clocks() -> Clocks:
+def read_own_clocks() -> Clocks:
     """Those of this machine: the best of a few looks, as any of them may be interrupted."""
-    return min((_look() for _ in range(_LOOKS)), key=lambda clocks: clocks.within)
+    return min((_read_once() for _ in range(_LOOKS)), key=lambda clocks: clocks.within)
 
 
-def _look() -> Clocks:
+def _read_once() -> Clocks:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     wall, awake = time.time(), time.monotonic()
     after = time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.errors import HostError, SteelyardError
-from steelyard.remote.tasks import tasks
-from steelyard.untrusted import content
+from steelyard.remote.tasks import run_tasks
+from steelyard.untrusted import read_content
 
 LONGEST = 256 * 1024
 WITHIN = 10.0
@@ -37,7 +37,7 @@ Handler = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Does what a verb asks for. Raises SteelyardError with what the caller is to be told."""
 
 
-class Announced(NamedTuple):
+class ControlAddress(NamedTuple):
     """What a client must know, as it stands under `socket` in `control.json`."""
 
     address: str
@@ -45,37 +45,39 @@ class Announced(NamedTuple):
     key: str
 
 
-def own_address(known_as: str = "") -> str:
+def find_own_address(known_as: str = "") -> str:
     """The address by which other machines reach this one, which they know by that name.
 
     A name that this machine keeps for itself (127.0.1.1 on some) is the last choice.
     """
     try:
-        found = socket.getaddrinfo(known_as or socket.gethostname(), None, socket.AF_INET, socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(
+            known_as or socket.gethostname(), None, socket.AF_INET, socket.SOCK_STREAM
+        )
     except OSError:
         return "127.0.0.1"
-    addresses = [str(place[0]) for *_, place in found]
+    addresses = [str(place[0]) for *_, place in entries]
     return next((address for address in addresses if not address.startswith("127.")), addresses[0])
 
 
 @asynccontextmanager
-async def listening(address: str, handle: Handler) -> AsyncIterator[Announced]:
+async def listen(address: str, handle: Handler) -> AsyncIterator[ControlAddress]:
     """A server on this address, on a free port, for as long as the block lasts. Raises HostError."""
     key = secrets.token_hex(32)
-    desk = _Desk(key, handle)
+    desk = _ControlServer(key, handle)
     try:
         server = await asyncio.start_server(desk.serve, address, 0, limit=LONGEST, backlog=AT_ONCE)
     except OSError as error:
         raise HostError(f"no control socket on {address}: {error.strerror or error}") from error
     try:
-        found = server.sockets[0].getsockname()
-        yield Announced(str(found[0]), int(found[1]), key)
+        sockname = server.sockets[0].getsockname()
+        yield ControlAddress(str(sockname[0]), int(sockname[1]), key)
     finally:
         server.close()
         await desk.close()
 
 
-class _Desk:
+class _ControlServer:
     """Serves one connection after the other, some at once; each asks one thing."""
 
     def __init__(self, key: str, handle: Handler) -> None:
@@ -108,13 +110,13 @@ class _Desk:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonce = secrets.token_hex(16)
-        await _say(writer, {"steelyard": 1, "nonce": nonce})
-        asked = _object(await asyncio.wait_for(_line(reader), WITHIN))
+        await _send_line(writer, {"steelyard": 1, "nonce": nonce})
+        asked = _parse_object(await asyncio.wait_for(_read_line(reader), WITHIN))
         session, request = (nonce, str(asked["nonce"])), str(asked["request"])
         if not hmac.compare_digest(_seal(self._key, "ask", *session, request), str(asked["seal"])):
             return
-        body = _object(request.encode())
-        async with tasks(self._answer(str(body.pop("verb", "")), body)) as (answering,):
+        body = _parse_object(request.encode())
+        async with run_tasks(self._answer(str(body.pop("verb", "")), body)) as (answering,):
             turn = 0
             while not (await asyncio.wait({answering}, timeout=BUSY_EVERY))[0]:
                 await self._sealed(writer, session, turn, {"busy": True})
@@ -133,60 +135,63 @@ class _Desk:
         self, writer: asyncio.StreamWriter, session: tuple[str, str], turn: int, answer: Mapping[str, Any]
     ) -> None:
         text = json.dumps(answer, default=str)
-        await _say(writer, {"answer": text, "seal": _seal(self._key, f"answer-{turn}", *session, text)})
+        await _send_line(writer, {"answer": text, "seal": _seal(self._key, f"answer-{turn}", *session, text)})
 
 
 async def call(control: Path, verb: str, **facts: Any) -> Mapping[str, Any]:
     """Ask the controller whose `control.json` this is, and wait until it is done. Raises HostError."""
-    announced = announced_in(control)
+    announced = read_control_address(control)
     try:
         async with asyncio.timeout(WITHIN):
             reader, writer = await asyncio.open_connection(announced.address, announced.port, limit=LONGEST)
     except (OSError, TimeoutError) as error:
-        raise _unreachable(announced, error) from error
+        raise _explain_unreachable(announced, error) from error
     try:
-        return await _asked(reader, writer, announced, {**facts, "verb": verb})
+        return await _exchange(reader, writer, announced, {**facts, "verb": verb})
     except (OSError, *_GARBAGE) as error:
-        raise _unreachable(announced, error) from error
+        raise _explain_unreachable(announced, error) from error
     finally:
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
 
 
-async def _asked(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, known: Announced, request: Mapping[str, Any]
+async def _exchange(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    known: ControlAddress,
+    request: Mapping[str, Any],
 ) -> Mapping[str, Any]:
-    greeting = _object(await asyncio.wait_for(_line(reader), WITHIN))
+    greeting = _parse_object(await asyncio.wait_for(_read_line(reader), WITHIN))
     session, text = (str(greeting["nonce"]), secrets.token_hex(16)), json.dumps(request)
     seal = _seal(known.key, "ask", *session, text)
-    await _say(writer, {"nonce": session[1], "request": text, "seal": seal})
+    await _send_line(writer, {"nonce": session[1], "request": text, "seal": seal})
     turn = 0
     while True:
-        said = _object(await asyncio.wait_for(_line(reader), WITHIN + BUSY_EVERY))
+        said = _parse_object(await asyncio.wait_for(_read_line(reader), WITHIN + BUSY_EVERY))
         answer = str(said["answer"])
         if not hmac.compare_digest(_seal(known.key, f"answer-{turn}", *session, answer), str(said["seal"])):
             raise ValueError("somebody else answers there")
-        body = _object(answer.encode())
+        body = _parse_object(answer.encode())
         if "failed" in body:
             raise HostError(str(body["failed"]), hint=str(body.get("hint", "")))
         if "done" in body:
-            found: Mapping[str, Any] = body["done"]
-            return found
+            result: Mapping[str, Any] = body["done"]
+            return result
         turn += 1
 
 
-def announced_in(control: Path) -> Announced:
+def read_control_address(control: Path) -> ControlAddress:
     """Where the controller of a run listens. Raises HostError when none says so."""
     try:
-        told = json.loads(content(control, LONGEST))["socket"]
-        return Announced(str(told["address"]), int(told["port"]), str(told["key"]))
+        told = json.loads(read_content(control, LONGEST))["socket"]
+        return ControlAddress(str(told["address"]), int(told["port"]), str(told["key"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         hint = "it has ended, or is only just beginning; `steelyard status` tells"
         raise HostError(f"nobody can be asked: {control} names no control socket", hint=hint) from error
 
 
-def _unreachable(known: Announced, error: BaseException) -> HostError:
+def _explain_unreachable(known: ControlAddress, error: BaseException) -> HostError:
     reason = getattr(error, "strerror", None) or str(error) or "it closed the connection, or is too slow"
     hint = "is its job still running, and can this machine reach that address?"
     return HostError(f"the controller at {known.address}:{known.port} does not answer: {reason}", hint=hint)
@@ -198,7 +203,7 @@ def _seal(key: str, *parts: str) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-async def _line(reader: asyncio.StreamReader) -> bytes:
+async def _read_line(reader: asyncio.StreamReader) -> bytes:
     """A whole line. Raises ValueError for one that is too long, IncompleteReadError at the end."""
     try:
         return await reader.readuntil(b"\n")
@@ -206,16 +211,16 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
         raise ValueError("a line that is too long") from None
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _parse_object(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        body = json.loads(line)
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise ValueError("no object")
-    return found
+    return body
 
 
-async def _say(writer: asyncio.StreamWriter, content: Mapping[str, Any]) -> None:
+async def _send_line(writer: asyncio.StreamWriter, content: Mapping[str, Any]) -> None:
     writer.write(json.dumps(content).encode() + b"\n")
     await asyncio.wait_for(writer.drain(), WITHIN)

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from steelyard.errors import HostError, HostLost
-from steelyard.remote.archive import ArchiveError, Bounds, pack, unpack
+from steelyard.remote.archive import ArchiveBounds, ArchiveError, pack, unpack
 from steelyard.remote.transport import Channel, Transport
-from steelyard.remote.wire import script_with
+from steelyard.remote.wire import build_script
 
 IDLE = 60.0
 """Seconds without a byte after which a host is taken for lost."""
@@ -38,39 +38,41 @@ async def put(transport: Transport, source: Path, target: PurePosixPath) -> None
     """Copy a file or a folder to a host. Raises HostError."""
     try:
         if source.is_dir():
-            async with _channel(transport, f"{source} to {target}", _TAKE_FOLDER, str(target)) as copy:
+            async with _open_channel(transport, f"{source} to {target}", _TAKE_FOLDER, str(target)) as copy:
                 await copy.in_thread(lambda: pack(source, copy))
         else:
             mode = f"{source.stat().st_mode & 0o755 | 0o600:o}"
-            async with _channel(transport, f"{source} to {target}", _TAKE_FILE, str(target), mode) as copy:
+            async with _open_channel(
+                transport, f"{source} to {target}", _TAKE_FILE, str(target), mode
+            ) as copy:
                 await _feed(copy, source)
     except OSError as error:
         raise HostError(f"host {transport.name}: cannot copy {source} to {target}: {error}") from error
 
 
 async def get(
-    transport: Transport, source: PurePosixPath, target: Path, bounds: Bounds | None = None
+    transport: Transport, source: PurePosixPath, target: Path, bounds: ArchiveBounds | None = None
 ) -> None:
     """Copy a file or a folder from a host. Raises HostError, also for a folder that may not be believed."""
     try:
-        async with _channel(transport, str(source), _GIVE, str(source)) as copy:
+        async with _open_channel(transport, str(source), _GIVE, str(source)) as copy:
             if await copy.kind() == b"folder":
                 await copy.in_thread(lambda: unpack(copy, target, bounds))
             else:
-                await _drain(copy, target, (bounds or Bounds()).size)
+                await _drain(copy, target, (bounds or ArchiveBounds()).size)
     except ArchiveError as error:
         raise HostError(f"host {transport.name}: what it sent of {source} is refused: {error}") from error
     except OSError as error:
         raise HostError(f"host {transport.name}: cannot copy {source} to {target}: {error}") from error
 
 
-async def _feed(copy: Copy, source: Path) -> None:
+async def _feed(copy: CopyChannel, source: Path) -> None:
     with source.open("rb") as file:
         while data := file.read(_BLOCK):
             await copy.send(data)
 
 
-async def _drain(copy: Copy, target: Path, most: int) -> None:
+async def _drain(copy: CopyChannel, target: Path, most: int) -> None:
     with target.open("wb") as file:
         while data := await copy.receive(_BLOCK):
             most -= file.write(data)
@@ -78,7 +80,7 @@ async def _drain(copy: Copy, target: Path, most: int) -> None:
                 raise ArchiveError("it has no end")
 
 
-class Copy:
+class CopyChannel:
     """A channel with a script that takes or gives one copy; `read` and `write` are for threads."""
 
     def __init__(self, name: str, what: str, channel: Channel) -> None:
@@ -161,9 +163,11 @@ class Copy:
 
 
 @asynccontextmanager
-async def _channel(transport: Transport, what: str, script: str, *words: str) -> AsyncIterator[Copy]:
+async def _open_channel(
+    transport: Transport, what: str, script: str, *words: str
+) -> AsyncIterator[CopyChannel]:
     """A copy under way. Where the script fails, its own complaint is what counts."""
-    copy = Copy(transport.name, what, await transport.run(script_with(words, script)))
+    copy = CopyChannel(transport.name, what, await transport.run(build_script(words, script)))
     try:
         try:
             yield copy

@@ -14,14 +14,14 @@ from steelyard.remote.base import Process
 _LOOKS = 40  # 5 ms apart: the probe's helper may still be writing when a short program has ended
 
 
-class Record(NamedTuple):
+class GateRecord(NamedTuple):
     """When a gate let its program go, and when that began, in ns of the wall clock; None for unknown."""
 
     released: int | None = None
     started: int | None = None
 
 
-def gated(command: Command, at: int, record: Path, probe: Path | None) -> Command:
+def gate_command(command: Command, at: int, record: Path, probe: Path | None) -> Command:
     """The same command, begun at `at` (ns of the wall clock); the gate notes in `record` how punctual it was.
 
     With the probe to a fraction of a millisecond; with a shell, best bash, to some milliseconds.
@@ -32,12 +32,12 @@ def gated(command: Command, at: int, record: Path, probe: Path | None) -> Comman
     return command.wrapped("sh", "-c", script, "sh", str(at), str(record))
 
 
-def read_record(fd: int) -> Record:
+def read_record(fd: int) -> GateRecord:
     """What a gate wrote into an open file: `RELEASED STARTED`; nothing where it was ended before."""
     words = os.pread(fd, 200, 0).decode("ascii", "replace").split()
     if len(words) != 2:
-        return Record()
-    return Record(*(int(word) if word.isdecimal() else None for word in words))
+        return GateRecord()
+    return GateRecord(*(int(word) if word.isdecimal() else None for word in words))
 
 
 class GatedProcess:
@@ -64,12 +64,12 @@ class GatedProcess:
     async def _see_to_the_end(self, record: int) -> Exit:
         try:
             ended = await self._process.wait()
-            return punctual(ended, await _noted(record))
+            return adjust_exit(ended, await _await_record(record))
         finally:
             os.close(record)
 
 
-def punctual(ended: Exit, record: Record) -> Exit:
+def adjust_exit(ended: Exit, record: GateRecord) -> Exit:
     """An exit with what the gate noted. An unknown start is that of the release."""
     if record.released is None:
         return ended
@@ -78,9 +78,9 @@ def punctual(ended: Exit, record: Record) -> Exit:
     return replace(ended, started=started, released=record.released / 1e9, wall=max(ended.wall - waited, 0.0))
 
 
-async def _noted(record: int) -> Record:
+async def _await_record(record: int) -> GateRecord:
     for _ in range(_LOOKS):
-        if (found := read_record(record)) != Record():
-            return found
+        if (entry := read_record(record)) != GateRecord():
+            return entry
         await asyncio.sleep(0.005)
-    return Record()
+    return GateRecord()

@@ -23,8 +23,8 @@ from typing import Any, Self
 from steelyard.errors import HostError
 from steelyard.model.command import Exit
 from steelyard.remote import minder
-from steelyard.remote.mark import Mark
 from steelyard.remote.minder.processes import EXEC_WITHIN
+from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.sweep import UNENDING, SweepError, end_bearers
 from steelyard.remote.token import Token
 
@@ -53,7 +53,7 @@ class StartError(HostError):
         super().__init__(f"cannot start: {what} {value!r}: {reason}", hint=_HINTS.get(what, ""))
 
 
-class Child:
+class LeaseChild:
     """A program that the minder started. `started` is wall-clock time, `clock` monotonic, in seconds."""
 
     def __init__(self, lease: Lease, name: str, least_peak: int) -> None:
@@ -86,9 +86,9 @@ class Lease:
 
     def __init__(self, token: Token) -> None:
         loop = asyncio.get_running_loop()
-        self.token, self.mark, self.minder_pid = token, Mark.fresh(token.run), 0
+        self.token, self.mark, self.minder_pid = token, ScratchMarker.fresh(token.run), 0
         self._names = map(str, itertools.count(1))
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, LeaseChild] = {}
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._ready: asyncio.Future[None] = loop.create_future()
         self._gone: asyncio.Future[int] = loop.create_future()
@@ -122,7 +122,7 @@ class Lease:
         stdout: Path | str,
         stderr: Path | str,
         least_peak: int = 0,
-    ) -> Child:
+    ) -> LeaseChild:
         """Start a program in a session of its own with exactly this environment and the token of the run.
 
         `argv[0]` is looked up on the PATH in `env`. Output files are created or emptied; where both paths are
@@ -132,7 +132,7 @@ class Lease:
         places = {"directory": cwd, "stdin": stdin or os.devnull, "stdout": stdout, "stderr": stderr}
         values = {"program": argv[0] if argv else ""} | {what: str(place) for what, place in places.items()}
         request = _request(argv, env, places)
-        child = Child(self, next(self._names), least_peak)
+        child = LeaseChild(self, next(self._names), least_peak)
         self._children[child.name] = child
         try:
             answer = await self._ask(child.name, do="start", **request)
@@ -144,7 +144,7 @@ class Lease:
             raise StartError(answer["what"], values[answer["what"]], answer["errno"])
         return child
 
-    async def make_scratch(self, path: Path, mark: Mark | None = None) -> None:
+    async def make_scratch(self, path: Path, mark: ScratchMarker | None = None) -> None:
         """Have the minder create a directory with a mark, ours by default; it goes when the lease ends.
 
         One that bears the mark already is only noted. Raises OSError and MinderError.
@@ -286,8 +286,8 @@ def _spawn_minder(token: Token, lease: int, log: Path) -> int:
 def _request(argv: Sequence[str], env: Mapping[str, str], places: Mapping[str, Path | str]) -> dict[str, Any]:
     try:
         return {
-            "argv": [_wire(argument) for argument in argv],
-            "env": {_wire(name): _wire(value) for name, value in env.items()},
+            "argv": [_to_wire(argument) for argument in argv],
+            "env": {_to_wire(name): _to_wire(value) for name, value in env.items()},
             "cwd": _path(places["directory"]),
             **{what: _path(places[what]) for what in ("stdin", "stdout", "stderr")},
         }
@@ -295,10 +295,10 @@ def _request(argv: Sequence[str], env: Mapping[str, str], places: Mapping[str, P
         raise StartError("program", str(error.object), errno.EILSEQ) from error
 
 
-def _wire(text: str) -> str:
+def _to_wire(text: str) -> str:
     """Return text that stands for the same bytes whatever the locale of the two processes."""
     return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
 def _path(path: Path | str) -> str:
-    return _wire(str(Path(path).absolute()))
+    return _to_wire(str(Path(path).absolute()))

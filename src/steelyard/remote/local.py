@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Command
 from steelyard.remote.base import Host, Process, Streams, finish
-from steelyard.remote.clocks import Clocks, own_clocks
-from steelyard.remote.gate import GatedProcess, gated
-from steelyard.remote.lease import Child, Lease, StartError
-from steelyard.remote.machine import this_machine
+from steelyard.remote.clocks import Clocks, read_own_clocks
+from steelyard.remote.gate import GatedProcess, gate_command
+from steelyard.remote.lease import Lease, LeaseChild, StartError
+from steelyard.remote.machine import identify_machine
 from steelyard.remote.minder.scratch import remove_scratch
 from steelyard.remote.probe import find_probe
 from steelyard.remote.token import Token
@@ -37,7 +37,7 @@ class LocalHost(Host):
         self, lease: Lease, name: str = "local", address: str = "127.0.0.1", prefix: tuple[str, ...] = ()
     ) -> None:
         self.name, self.address, self._lease, self._prefix = name, address, lease, prefix
-        self.machine, self.shares_files, self.facts = this_machine(), True, {}
+        self.machine, self.shares_files, self.facts = identify_machine(), True, {}
         self.mark = lease.mark
         self._steady: dict[str, int] = {}  # files that are read again and again, kept open
         self._parents: set[Path] = set()  # directories that we made, and remove when they are empty
@@ -65,7 +65,7 @@ class LocalHost(Host):
 
     async def clocks(self) -> Clocks:
         """Our own."""
-        return own_clocks()
+        return read_own_clocks()
 
     async def start(
         self, command: Command, streams: Streams, *, cwd: PurePosixPath, at: int | None = None
@@ -75,7 +75,9 @@ class LocalHost(Host):
             return await self._start_at(command, streams, cwd, at)
         return await self._start(command, streams, cwd, _LEADER if self._prefix else 0)
 
-    async def _start(self, command: Command, streams: Streams, cwd: PurePosixPath, least_peak: int) -> Child:
+    async def _start(
+        self, command: Command, streams: Streams, cwd: PurePosixPath, least_peak: int
+    ) -> LeaseChild:
         self._check_program(command, cwd)
         try:
             return await self._lease.start(
@@ -98,7 +100,7 @@ class LocalHost(Host):
             record = Path(f"/proc/{os.getpid()}/fd/{noted}")
             machine = os.uname()
             probe = find_probe(machine.sysname, machine.machine)
-            child = await self._start(gated(command, at, record, probe), streams, cwd, _LEADER)
+            child = await self._start(gate_command(command, at, record, probe), streams, cwd, _LEADER)
         except BaseException:
             os.close(noted)
             raise
@@ -115,19 +117,19 @@ class LocalHost(Host):
 
     async def read(self, patterns: Iterable[str]) -> dict[str, str]:
         """The content of files; see `Host`."""
-        found: dict[str, str] = {}
+        contents: dict[str, str] = {}
         for pattern in patterns:
             for path in sorted(glob.glob(pattern)) if "*" in pattern else (pattern,):  # noqa: PTH207 - 10x faster
                 with suppress(OSError):
-                    found[path] = self._read_steady(path) if _STEADY.fullmatch(path) else _content(path)
-        return found
+                    contents[path] = self._read_steady(path) if _STEADY.fullmatch(path) else _read_file(path)
+        return contents
 
     def _read_steady(self, path: str) -> str:
         """Opening one of them anew costs more than reading it, once a second for hours."""
         file = self._steady.get(path)
         if file is None:
             file = self._steady[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        return _rest(file).decode(errors="replace")
+        return _read_all(file).decode(errors="replace")
 
     def __del__(self) -> None:
         for file in vars(self).get("_steady", {}).values():
@@ -213,8 +215,8 @@ class LocalHost(Host):
     async def free_space(self, path: PurePosixPath) -> int:
         """Bytes free for us under a directory; those of the nearest parent that exists."""
         place = next(parent for parent in (Path(path), *Path(path).parents) if parent.exists())
-        found = os.statvfs(place)
-        return found.f_bavail * found.f_frsize
+        status = os.statvfs(place)
+        return status.f_bavail * status.f_frsize
 
     async def sync(self) -> None:
         """Write what is dirty to disk, without holding up the controller's loop."""
@@ -229,16 +231,16 @@ class LocalHost(Host):
         return True
 
 
-def _content(path: str) -> str:
+def _read_file(path: str) -> str:
     """A file's beginning. Files of /proc give a page at a time, so one read may not be all there is."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a file object would cost half as much again
     try:
-        return _rest(file).decode(errors="replace")
+        return _read_all(file).decode(errors="replace")
     finally:
         os.close(file)
 
 
-def _rest(file: int) -> bytes:
+def _read_all(file: int) -> bytes:
     parts, read = [], 0
     while read < MOST_READ and (part := os.pread(file, min(MOST_READ - read, 65536), read)):
         parts.append(part)

@@ -5,6 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def this_machine() -> str:
+def identify_machine() -> str:
     """What tells this machine from others while it is up; its containers and namespaces are this machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
+from steelyard.remote.connect import connect_all
 from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
 from steelyard.remote.namespace_sshd import NamespaceSshd
-from steelyard.remote.namespaces import Namespaces, Node
+from steelyard.remote.namespaces import NamespaceNode, Namespaces
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.ssh import SshTransport
-from steelyard.remote.ssh_hosts import pace
-from steelyard.remote.together import together
+from steelyard.remote.ssh_hosts import agent_timeouts
 from steelyard.remote.token import Token
 
 CONNECT_WITHIN = 10.0
 _NETWORK = "/proc/net/"
 
 
-class Wired:
+class CuttableNode:
     """A host that can be cut off the network, and joined to it again, from outside: a `Cuttable`."""
 
     name: str
@@ -47,7 +47,7 @@ class Wired:
         await self.wiring.join(self.name, addresses)
 
 
-class FarNode(Wired, ShellHost):
+class SshNode(CuttableNode, ShellHost):
     """A namespace that is reached by SSH, over its cable: who cuts it off loses it.
 
     Its agent runs below the run's minder. Should the controller be killed, the minder ends the agent before
@@ -81,24 +81,24 @@ class FarNode(Wired, ShellHost):
         self.lease.forget_scratch(Path(path))
 
 
-class NearNode(Wired, LocalHost):
+class NsenterNode(CuttableNode, LocalHost):
     """A namespace that is entered, cable or not."""
 
-    def __init__(self, lease: Lease, node: Node, wiring: Namespaces) -> None:
+    def __init__(self, lease: Lease, node: NamespaceNode, wiring: Namespaces) -> None:
         super().__init__(lease, node.name, node.address, node.prefix)
         self.facts, self.wiring = _facts(wiring, node.name), wiring
         self._network = f"/proc/{node.pid}/net/"
 
     async def read(self, patterns: Iterable[str]) -> dict[str, str]:
         """The content of files; of its own network, not of that from which it is read."""
-        found = await super().read(pattern.replace(_NETWORK, self._network) for pattern in patterns)
-        return {path.replace(self._network, _NETWORK): content for path, content in found.items()}
+        contents = await super().read(pattern.replace(_NETWORK, self._network) for pattern in patterns)
+        return {path.replace(self._network, _NETWORK): content for path, content in contents.items()}
 
 
 @asynccontextmanager
-async def far_nodes(
+async def open_ssh_nodes(
     lease: Lease, count: int, token: Token, log: Path, *, rate: float | None, lost_after: float
-) -> AsyncIterator[tuple[FarNode, ...]]:
+) -> AsyncIterator[tuple[SshNode, ...]]:
     """So many namespaces with an sshd each. `rate` is in bytes per second, `lost_after` in seconds."""
     async with Namespaces.open(lease) as wiring:
         sshd = NamespaceSshd.make(log, lost_after)
@@ -106,26 +106,28 @@ async def far_nodes(
         hosts = []
         for node in wiring.nodes:
             login = sshd.login(node.address, CONNECT_WITHIN)
-            host = FarNode(
+            host = SshNode(
                 SshTransport(node.name, login, address=node.address),
                 token,
                 log,
                 shares_files=True,
-                pace=pace(lost_after),
+                pace=agent_timeouts(lost_after),
                 facts=_facts(wiring, node.name),
             )
             host.wiring, host.lease = wiring, lease
             hosts.append(host)
-        async with together(hosts) as reached:
+        async with connect_all(hosts) as reached:
             yield reached
 
 
 @asynccontextmanager
-async def near_nodes(lease: Lease, count: int, *, rate: float | None) -> AsyncIterator[tuple[NearNode, ...]]:
+async def open_nsenter_nodes(
+    lease: Lease, count: int, *, rate: float | None
+) -> AsyncIterator[tuple[NsenterNode, ...]]:
     """So many namespaces that are entered with nsenter(1)."""
     async with Namespaces.open(lease) as wiring:
         await wiring.add(count, rate=rate)
-        yield tuple(NearNode(lease, node, wiring) for node in wiring.nodes)
+        yield tuple(NsenterNode(lease, node, wiring) for node in wiring.nodes)
 
 
 def _facts(wiring: Namespaces, name: str) -> dict[str, str]:

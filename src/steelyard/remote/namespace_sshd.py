@@ -10,9 +10,9 @@ from typing import Self
 import asyncssh
 
 from steelyard.errors import HostError
-from steelyard.remote.holders import find_sshd
 from steelyard.remote.login import NONE, Login
-from steelyard.remote.namespaces import Inside
+from steelyard.remote.namespace_holders import find_sshd
+from steelyard.remote.namespaces import NodeSetup
 
 # /run is the namespace's own here, so files in it go with it; Debian's sshd needs /run/sshd. An sshd lets
 # nobody in whose account is locked, as root's often is; and what root's own shell reads at its start, .bashrc
@@ -78,16 +78,16 @@ class NamespaceSshd:
         host, client = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
         return cls(program, host, client, log, lost_after)
 
-    def inside(self) -> Inside:
+    def inside(self) -> NodeSetup:
         """What a node has to become."""
         lines = _LINES.replace("{sshd}", self._program).replace("{log}", '"$SY_LOG"')
         variables = {
             "SY_HOST_KEY": self._host.export_private_key().decode(),
             "SY_AUTHORIZED": self._client.export_public_key().decode(),
-            "SY_CONFIG": "".join((_CONFIG, self._alive(), *_handed_on())),
+            "SY_CONFIG": "".join((_CONFIG, self._alive(), *_format_setenv())),
             "SY_LOG": str(self._log.absolute()),
         }
-        return Inside(lines, tuple(variables.items()))
+        return NodeSetup(lines, tuple(variables.items()))
 
     def _alive(self) -> str:
         # A session whose client is gone without a word ends, and with it the last that keeps a namespace.
@@ -109,7 +109,7 @@ class NamespaceSshd:
         )
 
 
-def _handed_on() -> Iterable[str]:
+def _format_setenv() -> Iterable[str]:
     # One line: sshd_config(5) takes the first SetEnv only.
     given = {name: os.environ.get(name, "") for name in _HANDED_ON}
     words = [f'"{name}={value}"' for name, value in given.items() if value and not set(value) & set('"\n\\')]

@@ -21,9 +21,9 @@ from ipaddress import IPv4Network
 from typing import NamedTuple, Self
 
 from steelyard.errors import HostError
-from steelyard.remote.holders import hold, output, search_path
 from steelyard.remote.lease import Lease
-from steelyard.remote.subnet import free_subnet
+from steelyard.remote.namespace_holders import capture_output, search_path, start_holder
+from steelyard.remote.subnet import find_free_subnet
 
 MOST = 250
 HEALED_WITHIN = 10.0
@@ -71,7 +71,7 @@ eval "$SY_BECOME"
 _ENTER = 'exec nsenter -t {pid} -n -u -m -- sh -c \'cd "$0" && exec "$@"\' "$PWD" "$@"'
 
 
-class Node(NamedTuple):
+class NamespaceNode(NamedTuple):
     """A host to be: its name, its address, and the pid of the process that holds its namespaces."""
 
     name: str
@@ -84,7 +84,7 @@ class Node(NamedTuple):
         return ("sh", "-c", _ENTER.format(pid=self.pid), "sh")
 
 
-class Inside(NamedTuple):
+class NodeSetup(NamedTuple):
     """What a node becomes: shell lines that say `ready` and end in an exec, with variables that they use.
 
     They run as root, with `set -e`; `$2` is the node's address, with the length of its prefix.
@@ -94,27 +94,27 @@ class Inside(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
 
 
-IDLE = Inside("unset SY_BECOME; echo ready; exec sleep infinity >/dev/null 2>&1")
+IDLE = NodeSetup("unset SY_BECOME; echo ready; exec sleep infinity >/dev/null 2>&1")
 
 
 class Namespaces:
     """The hosts and their cables: `async with Namespaces.open(lease) as made: await made.add(4)`."""
 
     def __init__(self, lease: Lease, network: IPv4Network, hub: int) -> None:
-        self.network, self.nodes = network, tuple[Node, ...]()
+        self.network, self.nodes = network, tuple[NamespaceNode, ...]()
         self._lease, self._hub = lease, hub
 
     @classmethod
     @asynccontextmanager
     async def open(cls, lease: Lease) -> AsyncIterator[Self]:
         """A hub with a network of its own and no nodes yet, held by the lease's minder. Raises HostError."""
-        _refuse_without(NEEDS)
-        made = cls(lease, *await _hub(lease))
+        _require_programs(NEEDS)
+        made = cls(lease, *await _make_hub(lease))
         try:
             yield made
         finally:
             with suppress(HostError):  # it goes with the hub too; this way it is gone when we return
-                await output(*_in(made._hub, "ip", "link", "del", "uplink"))
+                await capture_output(*_nsenter(made._hub, "ip", "link", "del", "uplink"))
 
     def addresses(self, count: int) -> dict[str, str]:
         """Names and addresses of so many nodes: n1 has the first."""
@@ -125,18 +125,18 @@ class Namespaces:
         """The address at which the nodes see the controller."""
         return str(self.network[_CONTROLLER])
 
-    async def add(self, count: int, inside: Inside = IDLE, *, rate: float | None = None) -> None:
+    async def add(self, count: int, inside: NodeSetup = IDLE, *, rate: float | None = None) -> None:
         """Make so many nodes, all at once. `rate`, in bytes per second, limits what each sends and receives.
 
         Raises HostError.
         """
-        _refuse_without(("tc",) if rate else ())
+        _require_programs(("tc",) if rate else ())
         addresses = self.addresses(count)
         hosts = {**addresses, os.uname().nodename: self.controller}
         variables = {
             "SY_HOSTS": "127.0.0.1 localhost\n::1 localhost\n"
             + "".join(f"{address} {name}\n" for name, address in hosts.items()),
-            "SY_RATE": _shaping(rate) if rate else "",
+            "SY_RATE": _shaping_arguments(rate) if rate else "",
             "SY_BECOME": inside.lines,
             **dict(inside.variables),
         }
@@ -149,26 +149,30 @@ class Namespaces:
 
     async def cut(self, name: str) -> None:
         """Pull a node's cable out of the hub: nothing reaches it, nothing leaves it. Raises HostError."""
-        await output(*self.cable(name, "down"))
+        await capture_output(*self.cable(name, "down"))
 
     async def part(self, name: str, addresses: Iterable[str]) -> None:
         """Have a node send nothing to these addresses. Raises HostError."""
         for address in addresses:
-            await output(*_in(self._holder(name), "ip", "route", "replace", "blackhole", f"{address}/32"))
+            await capture_output(
+                *_nsenter(self._holder(name), "ip", "route", "replace", "blackhole", f"{address}/32")
+            )
 
     async def join(self, name: str, addresses: Iterable[str]) -> None:
         """Have it send to them again; nothing happens where it does. Raises HostError."""
         for address in addresses:
             words = ("ip", "route", "flush", "type", "blackhole", "exact", f"{address}/32")
-            await output(*_in(self._holder(name), *words))
+            await capture_output(*_nsenter(self._holder(name), *words))
 
     async def heal(self, name: str) -> None:
         """Plug it in again; returns when both ends know, which takes up to a second. Raises HostError."""
-        await output(*self.cable(name, "up"))
+        await capture_output(*self.cable(name, "up"))
         pid = self._holder(name)
         deadline = time.monotonic() + HEALED_WITHIN
         for holder, device in ((self._hub, name), (pid, "eth0")):
-            while "state UP" not in await output(*_in(holder, "ip", "-o", "link", "show", "dev", device)):
+            while "state UP" not in await capture_output(
+                *_nsenter(holder, "ip", "-o", "link", "show", "dev", device)
+            ):
                 if time.monotonic() > deadline:
                     raise HostError(
                         f"host {name}: its cable is plugged in, but not up in {HEALED_WITHIN:g} s"
@@ -180,46 +184,46 @@ class Namespaces:
 
     def cable(self, name: str, state: str) -> tuple[str, ...]:
         """The command that does so (`up`, `down`), for people too."""
-        return _in(self._hub, "ip", "link", "set", name, state)
+        return _nsenter(self._hub, "ip", "link", "set", name, state)
 
-    async def _node(self, name: str, address: str, variables: Mapping[str, str]) -> Node:
+    async def _node(self, name: str, address: str, variables: Mapping[str, str]) -> NamespaceNode:
         words = (name, f"{address}/{self.network.prefixlen}", str(self._hub))
         try:
-            holder = await hold(self._lease, ("-n", "-u", "-m"), _NODE, words, variables)
+            holder = await start_holder(self._lease, ("-n", "-u", "-m"), _NODE, words, variables)
         except HostError as error:
             raise HostError(f"host {name}: {error.message}", hint=error.hint) from error
-        return Node(name, address, holder)
+        return NamespaceNode(name, address, holder)
 
 
-async def _hub(lease: Lease) -> tuple[IPv4Network, int]:
+async def _make_hub(lease: Lease) -> tuple[IPv4Network, int]:
     """The hub's network and its holder's pid."""
     for _ in range(_TRIES):
-        routes = await output("ip", "-4", "route", "show", "table", "all")
-        network = free_subnet(routes, random.Random())
-        words = (_uplink(network), str(os.getpid()), f"{network[_CONTROLLER]}/{network.prefixlen}")
+        routes = await capture_output("ip", "-4", "route", "show", "table", "all")
+        network = find_free_subnet(routes, random.Random())
+        words = (_uplink_name(network), str(os.getpid()), f"{network[_CONTROLLER]}/{network.prefixlen}")
         try:
-            return network, await hold(lease, ("-n",), _HUB, words, {})
+            return network, await start_holder(lease, ("-n",), _HUB, words, {})
         except HostError as error:
             if "File exists" not in error.message:  # another run was faster with this network
                 raise
     raise HostError("no network for namespaces could be had; other runs were always faster", hint="try again")
 
 
-def _in(holder: int, *argv: str) -> tuple[str, ...]:
+def _nsenter(holder: int, *argv: str) -> tuple[str, ...]:
     return ("nsenter", "-t", str(holder), "-n", *argv)
 
 
-def _uplink(network: IPv4Network) -> str:
+def _uplink_name(network: IPv4Network) -> str:
     return "sy" + "-".join(str(network.network_address).split(".")[:3])
 
 
-def _shaping(rate: float) -> str:
+def _shaping_arguments(rate: float) -> str:
     """Arguments of tc-tbf(8). The bucket holds 10 ms, and at least one large segment."""
     burst = max(int(rate / 100), 1 << 16)
     return f"rate {int(rate * 8)}bit burst {burst}b latency 50ms"
 
 
-def _refuse_without(programs: Sequence[str]) -> None:
+def _require_programs(programs: Sequence[str]) -> None:
     if os.geteuid() != 0:
         raise HostError("namespaces need root", hint="run as root, or use `--site local:N`, which does not")
     missing = [program for program in programs if not shutil.which(program, path=search_path())]

@@ -31,7 +31,7 @@ done
 """
 
 
-class Output:
+class OutputFollower:
     """Files of a host (`far`) that grow, and their copies here (`near`)."""
 
     def __init__(self, host: str, script: Script, files: Sequence[tuple[PurePosixPath, Path]]) -> None:
@@ -40,8 +40,8 @@ class Output:
 
     def begin(self) -> None:
         """Make the copies, empty. Raises TrialFailure and HostError."""
-        for _, near in self._files:
-            self._write(near, b"", "wb")
+        for _, local_path in self._files:
+            self._write(local_path, b"", "wb")
 
     async def follow(self) -> None:
         """Bring what is new about once a second, until the task is cancelled or the host lost."""
@@ -55,19 +55,19 @@ class Output:
         """Bring all that is left. Raises HostError."""
         while await self._bring(_CHUNK) >= _CHUNK:
             pass
-        await self._script('rm -f "$@"', *(str(far) for far, _ in self._files))
+        await self._script('rm -f "$@"', *(str(remote_path) for remote_path, _ in self._files))
 
     async def _bring(self, most: int) -> int:
         """Bring at most so many bytes of each file; how many of the file that gave most."""
-        words = [word for size, (far, _) in self._pairs() for word in (str(size), str(far))]
+        words = [word for size, (remote_path, _) in self._pairs() for word in (str(size), str(remote_path))]
         said = await self._script(_NEWS, str(most), *words)
         came = 0
-        for number, (_, near) in enumerate(self._files):
+        for number, (_, local_path) in enumerate(self._files):
             head, newline, said = said.partition(b"\n")
             if not (newline and head.isdigit() and int(head) <= min(most, len(said))):
                 raise HostError(f"host {self._host}: the output of a program could not be read")
             length = int(head)
-            self._write(near, said[:length], "ab")
+            self._write(local_path, said[:length], "ab")
             self._sizes[number] += length
             said, came = said[length:], max(came, length)
         return came

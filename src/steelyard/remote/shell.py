@@ -15,13 +15,13 @@ from typing import Any, Self
 from steelyard.errors import HostError, HostLost
 from steelyard.model.command import Command
 from steelyard.remote import copying, scripts, wire
-from steelyard.remote.agent import Agent, Pace, Refused
-from steelyard.remote.base import Clock, Host, Process, Streams
+from steelyard.remote.agent import Agent, AgentTimeouts, RequestRefused
+from steelyard.remote.base import ClockOffset, Host, Process, Streams
 from steelyard.remote.clocks import FILES, Clocks
-from steelyard.remote.far_child import NotStarted
-from steelyard.remote.mark import Mark
-from steelyard.remote.output import Output
+from steelyard.remote.output import OutputFollower
 from steelyard.remote.probe import find_probe
+from steelyard.remote.remote_child import NotStarted
+from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.shell_process import ShellProcess, start_failure
 from steelyard.remote.token import Token
 from steelyard.remote.transport import Transport
@@ -42,7 +42,7 @@ class ShellHost(Host):
 
     `log` is a file for what the machinery there complains about. With `shares_files`, programs write straight
     to the paths of the controller. `scratch` is where its site wants test data to go. `mark` is what the
-    directories of this sitting bear there.
+    directories of this session bear there.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class ShellHost(Host):
         log: Path,
         *,
         shares_files: bool = False,
-        pace: Pace | None = None,
+        pace: AgentTimeouts | None = None,
         scratch: PurePosixPath | None = None,
         facts: Mapping[str, Any] | None = None,
-        mark: Mark | None = None,
+        mark: ScratchMarker | None = None,
     ) -> None:
         self.name, self.address, self.shares_files = transport.name, transport.address, shares_files
         self.cores, self.memory, self.machine, self.facts = 1, 0, "", dict(facts or {})
-        self._transport, self._token, self._log, self._pace = transport, token, log, pace or Pace()
-        self.mark = mark or Mark.fresh(token.run)
+        self._transport, self._token, self._log, self._pace = transport, token, log, pace or AgentTimeouts()
+        self.mark = mark or ScratchMarker.fresh(token.run)
         self._base, self._desk = scratch, PurePosixPath("/")
         self._ids = (f"{self.name}:{number}" for number in itertools.count(1))
         self._agent_pid, self._agent_start = 0, 0
@@ -118,10 +118,10 @@ class ShellHost(Host):
         """Start a program; see `Host`."""
         id_ = next(self._ids)
         self._check_names(command)
-        far, output = self._output(id_, streams)
+        remote_paths, output = self._output(id_, streams)
         stdin = await self._feed(streams.stdin, self._desk / f"{id_}.in")
         variables = [f"{name}={value}" for name, value in command.variables.items()]
-        words = ["-" if at is None else str(at), str(command.cwd or cwd), stdin, *map(str, far)]
+        words = ["-" if at is None else str(at), str(command.cwd or cwd), stdin, *map(str, remote_paths)]
         try:
             agent = self._reached()
             child = await agent.start(id_, [*words, str(len(variables)), *variables, *command.argv])
@@ -137,16 +137,18 @@ class ShellHost(Host):
                 message = f"host {self.name}: the secret {name!r} cannot be passed on unseen"
                 raise HostError(message, hint=hint)
 
-    def _output(self, id_: str, streams: Streams) -> tuple[list[PurePosixPath], Output | None]:
+    def _output(self, id_: str, streams: Streams) -> tuple[list[PurePosixPath], OutputFollower | None]:
         """Where a program there prints to, and how that comes here. Equal paths share one file."""
-        near = [Path(os.path.abspath(path)) for path in (streams.stdout, streams.stderr)]  # noqa: PTH100
+        local_paths = [Path(os.path.abspath(path)) for path in (streams.stdout, streams.stderr)]  # noqa: PTH100
         if self.shares_files:
-            return [PurePosixPath(path) for path in near], None
-        names = ("out", "out" if near[0] == near[1] else "err")
-        far = [self._desk / f"{id_}.{name}" for name in names]
-        output = Output(self.name, self._script, list(dict(zip(far, near, strict=True)).items()))
+            return [PurePosixPath(path) for path in local_paths], None
+        names = ("out", "out" if local_paths[0] == local_paths[1] else "err")
+        remote_paths = [self._desk / f"{id_}.{name}" for name in names]
+        output = OutputFollower(
+            self.name, self._script, list(dict(zip(remote_paths, local_paths, strict=True)).items())
+        )
         output.begin()
-        return far, output
+        return remote_paths, output
 
     async def _feed(self, source: Path | None, target: PurePosixPath) -> str:
         """Where a program there finds its standard input."""
@@ -173,7 +175,7 @@ class ShellHost(Host):
 
     # Time -----------------------------------------------------------------------------------------------
 
-    async def clock(self) -> Clock:
+    async def clock(self) -> ClockOffset:
         """How its wall clock stands to ours: the best of several round trips.
 
         Its reading belongs to some moment between question and answer; the shortest round trip leaves the
@@ -181,11 +183,11 @@ class ShellHost(Host):
         """
         return min([await self._tell_time() for _ in range(_ROUNDS)], key=lambda clock: clock.within)
 
-    async def _tell_time(self) -> Clock:
+    async def _tell_time(self) -> ClockOffset:
         asked = time.time_ns()
         there = await self._wall_clock()
         heard = time.time_ns()
-        return Clock((there - (asked + heard) / 2) / 1e9, (heard - asked) / 2e9 + _coarse(there))
+        return ClockOffset((there - (asked + heard) / 2) / 1e9, (heard - asked) / 2e9 + _clock_doubt(there))
 
     async def _wall_clock(self) -> int:
         answer = await self._ask("clock")
@@ -196,7 +198,7 @@ class ShellHost(Host):
     async def clocks(self) -> Clocks | None:
         """Its wall clock, asked before and after the files that tell of the others; see `Host`."""
         earliest, files, latest = await self._wall_clock(), await self.read(FILES), await self._wall_clock()
-        return Clocks.from_files(files, earliest / 1e9, latest / 1e9 + _coarse(latest))
+        return Clocks.from_files(files, earliest / 1e9, latest / 1e9 + _clock_doubt(latest))
 
     # Files ----------------------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ class ShellHost(Host):
         asked = tuple(patterns)
         said = await self._ask("read", *asked) if asked else b""
         try:
-            return {path: content.decode(errors="replace") for path, content in wire.frames(said)}
+            return {path: content.decode(errors="replace") for path, content in wire.parse_frames(said)}
         except wire.WireError as error:
             raise HostError(f"host {self.name}: its files could not be read: {error}") from error
 
@@ -223,7 +225,7 @@ class ShellHost(Host):
         """Make a marked directory that the agent removes should we die; see `Host`."""
         try:
             await self._ask("scratch", str(path), str(self.mark))
-        except Refused as error:
+        except RequestRefused as error:
             message = f"host {self.name}: cannot make the scratch directory {path}: {error.reason}"
             raise HostError(message, hint=_OTHER_SCRATCH) from error
         self._scratch.add(path)
@@ -245,10 +247,10 @@ class ShellHost(Host):
     async def free_space(self, path: PurePosixPath) -> int:
         """Bytes free for us under a directory; those of the nearest parent that exists."""
         said = await self._must(f"see the free space of {path}", scripts.FREE_SPACE, str(path))
-        found = _DF.search(said.partition("\n")[2])
-        if not found:
+        match = _DF.search(said.partition("\n")[2])
+        if not match:
             raise HostError(f"host {self.name}: df(1) says nothing of {path}: {said[:200]!r}")
-        return max(int(found[1]), 0) * 1024
+        return max(int(match[1]), 0) * 1024
 
     async def sync(self) -> None:
         """Write what is dirty to disk."""
@@ -350,6 +352,6 @@ class ShellHost(Host):
             log.write(f"{self.name}: {text[:500]}\n")
 
 
-def _coarse(wall: int) -> float:
+def _clock_doubt(wall: int) -> float:
     """Seconds of doubt of a date(1) that knows whole seconds only."""
     return 1.0 if wall % 10**9 == 0 else 0.0

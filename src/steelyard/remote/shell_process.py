@@ -10,8 +10,8 @@ from steelyard.errors import HostError, TrialFailure
 from steelyard.model.command import Command, Exit
 from steelyard.remote import wire
 from steelyard.remote.base import Streams
-from steelyard.remote.far_child import NotStarted, RemoteChild
-from steelyard.remote.output import Output
+from steelyard.remote.output import OutputFollower
+from steelyard.remote.remote_child import NotStarted, RemoteChild
 
 _NOT_A_PROGRAM = ("ENOENT", "EACCES", "ENOEXEC", "ENOTDIR")
 
@@ -19,10 +19,10 @@ _NOT_A_PROGRAM = ("ENOENT", "EACCES", "ENOEXEC", "ENOTDIR")
 class ShellProcess:
     """See `Process`. Its output comes here while it runs."""
 
-    def __init__(self, child: RemoteChild, output: Output | None) -> None:
+    def __init__(self, child: RemoteChild, output: OutputFollower | None) -> None:
         self._child, self._output = child, output
         self._end = asyncio.create_task(self._see_to_the_end())
-        self._end.add_done_callback(_hear_out)
+        self._end.add_done_callback(_retrieve_exception)
 
     @property
     def pid(self) -> int:
@@ -43,7 +43,7 @@ class ShellProcess:
 
     async def _see_to_the_end(self) -> Exit:
         if self._output is None:
-            return exit_of(await self._child.wait())
+            return convert_exit(await self._child.wait())
         following = asyncio.create_task(self._output.follow())
         try:
             ended = await self._child.wait()
@@ -51,10 +51,10 @@ class ShellProcess:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
         await self._output.finish()
-        return exit_of(ended)
+        return convert_exit(ended)
 
 
-def exit_of(ended: wire.Exited) -> Exit:
+def convert_exit(ended: wire.Exited) -> Exit:
     """What an agent says of an end, as everybody understands it. An unknown start is that of the release."""
     began = ended.started if ended.started is not None else ended.released
     wall, user, system = (
@@ -94,7 +94,7 @@ def start_failure(
     return HostError(message)
 
 
-def _hear_out(task: asyncio.Task[Exit]) -> None:
+def _retrieve_exception(task: asyncio.Task[Exit]) -> None:
     """Nobody has to ask how it ended."""
     if not task.cancelled():
         task.exception()

@@ -13,7 +13,14 @@ import asyncssh
 from steelyard.errors import HostLost
 from steelyard.remote.login import NONE, Login
 from steelyard.remote.ssh_channel import SshChannel, posix_command
-from steelyard.remote.ssh_trouble import Approach, Target, Unreached, explain, lost, unusable
+from steelyard.remote.ssh_errors import (
+    HostUnreachable,
+    LoginProgress,
+    LoginTarget,
+    explain,
+    explain_loss,
+    explain_unusable,
+)
 from steelyard.remote.transport import Channel, Transport
 
 if TYPE_CHECKING:
@@ -79,7 +86,7 @@ class SshTransport(Transport):
         except (asyncssh.Error, OSError) as error:
             if isinstance(error, asyncssh.ChannelOpenError) and not connection.is_closed():
                 return None
-            raise lost(self.name, error, self._login.lost_after) from error
+            raise explain_loss(self.name, error, self._login.lost_after) from error
         return session
 
     async def _connect(self) -> SSHClientConnection:
@@ -91,7 +98,7 @@ class SshTransport(Transport):
             try:
                 # Half of the time at most for one try, so that a lost packet does not decide.
                 return await _reach(self._login, min(left, self._login.connect_within / 2))
-            except Unreached as error:
+            except HostUnreachable as error:
                 if pause is None or not error.transient or loop.time() + pause >= deadline:
                     raise HostLost(f"host {self.name}: {error.message}", hint=error.hint) from error
             await asyncio.sleep(pause)
@@ -108,9 +115,11 @@ async def _reach(
         hops = login.hops(login.jump or options.tunnel) if tunnel is None else ()
         target = _target(login, options, seconds, jumped=bool(tunnel or hops))
     except (OSError, ValueError) as error:
-        raise unusable(error, login.key) from error
+        raise explain_unusable(error, login.key) from error
     if hops and depth == MOST_HOPS:
-        raise Unreached(f"more than {MOST_HOPS} jump hosts lead to {login.host}", hint="does ProxyJump loop?")
+        raise HostUnreachable(
+            f"more than {MOST_HOPS} jump hosts lead to {login.host}", hint="does ProxyJump loop?"
+        )
     try:
         for hop in hops:
             tunnel = await _hop(hop, seconds, tunnel, depth + 1)
@@ -126,14 +135,16 @@ async def _hop(
 ) -> SSHClientConnection:
     try:
         return await _reach(login, seconds, tunnel, depth)
-    except Unreached as error:
-        raise Unreached(f"jump host: {error.message}", hint=error.hint, transient=error.transient) from error
+    except HostUnreachable as error:
+        raise HostUnreachable(
+            f"jump host: {error.message}", hint=error.hint, transient=error.transient
+        ) from error
 
 
 async def _enter(
-    login: Login, settings: dict[str, Any], target: Target, tunnel: SSHClientConnection | None
+    login: Login, settings: dict[str, Any], target: LoginTarget, tunnel: SSHClientConnection | None
 ) -> SSHClientConnection:
-    seen = Approach()
+    seen = LoginProgress()
     try:
         async with asyncio.timeout(target.seconds):
             connection = await asyncssh.connect(
@@ -146,16 +157,18 @@ async def _enter(
     return connection
 
 
-def _target(login: Login, options: SSHClientConnectionOptions, seconds: float, *, jumped: bool) -> Target:
+def _target(
+    login: Login, options: SSHClientConnectionOptions, seconds: float, *, jumped: bool
+) -> LoginTarget:
     files = _known_hosts_files(login, options)
-    return Target(
+    return LoginTarget(
         user=options.username,
         host=options.host,
         port=options.port,
         alias=options.host_key_alias,
-        keys=_keys(login),
+        keys=_describe_keys(login),
         seconds=seconds,
-        trusted=None if login.known_hosts == NONE else _trusted(files, login.trusted or ""),
+        trusted=None if login.known_hosts == NONE else _load_known_hosts(files, login.trusted or ""),
         files=files,
         jumped=jumped,
     )
@@ -180,7 +193,7 @@ def _settings(login: Login) -> dict[str, Any]:
     return settings | _key_settings(login)
 
 
-def _keys(login: Login) -> str:
+def _describe_keys(login: Login) -> str:
     if login.private:
         return "the key made for this run"
     return f"the key {login.key}" if login.key else "the keys of ~/.ssh and of ssh-agent"
@@ -210,7 +223,7 @@ def _known_hosts_files(login: Login, options: SSHClientConnectionOptions) -> tup
     return tuple(path for path in (Path(name).expanduser() for name in both) if path.is_file())
 
 
-def _trusted(files: Iterable[Path], more: str) -> asyncssh.SSHKnownHosts:
+def _load_known_hosts(files: Iterable[Path], more: str) -> asyncssh.SSHKnownHosts:
     """The keys of these files. As with ssh(1), a line that cannot be understood is passed over."""
     trusted = asyncssh.SSHKnownHosts()
     for text in (*(path.read_text(errors="replace") for path in files), more):

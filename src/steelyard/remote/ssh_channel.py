@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from asyncssh import EXTENDED_DATA_STDERR, SSHClientSession
 
 from steelyard.errors import HostLost
-from steelyard.remote.ssh_trouble import lost
+from steelyard.remote.ssh_errors import explain_loss
 
 if TYPE_CHECKING:
     from asyncssh import SSHClientChannel
@@ -24,11 +24,11 @@ def posix_command(script: str) -> str:
     The login shell may be csh, where a quote ends at a newline and `!` recalls history, or fish, where a
     backslash counts inside quotes. What any of them could take for its own is written in octal, for printf.
     """
-    octal = _UNSAFE.sub(lambda found: f"\\0{ord(found[0]):03o}", script)
+    octal = _UNSAFE.sub(lambda match: f"\\0{ord(match[0]):03o}", script)
     return f'exec sh -c \'eval "$(printf %b "{octal}")"\''
 
 
-class _Tap:
+class _FlowControl:
     """What a full StreamReader closes, and opens again.
 
     Opened, asyncssh hands over at once what it holds; a StreamReader does not expect it before it waits.
@@ -98,7 +98,7 @@ class SshChannel(SSHClientSession[bytes]):
         """The channel is open. A reader that is full stops it for a while."""
         self._chan = chan
         for reader in (self.stdout, self.stderr):
-            reader.set_transport(cast(asyncio.Transport, _Tap(chan)))  # it uses no more of one
+            reader.set_transport(cast(asyncio.Transport, _FlowControl(chan)))  # it uses no more of one
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
         """Something was written there."""
@@ -115,7 +115,7 @@ class SshChannel(SSHClientSession[bytes]):
 
     def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
         """A signal ended it."""
-        self._code = 128 + _number(signal)
+        self._code = 128 + _signal_number(signal)
 
     def pause_writing(self) -> None:
         """The other side does not read as fast as we write."""
@@ -128,7 +128,7 @@ class SshChannel(SSHClientSession[bytes]):
     def connection_lost(self, exc: Exception | None) -> None:
         """The channel is closed; `exc` says why where the whole connection broke."""
         if exc:
-            self._lost = lost(self._host, exc, self._patience)
+            self._lost = explain_loss(self._host, exc, self._patience)
             self.stdout.set_exception(self._lost)
             self.stderr.set_exception(self._lost)
         self._end_output()
@@ -140,7 +140,7 @@ class SshChannel(SSHClientSession[bytes]):
         self.stderr.feed_eof()
 
 
-def _number(name: str) -> int:
+def _signal_number(name: str) -> int:
     """The number of a signal, which SSH names without its SIG (RFC 4254, 6.10); 0 for one we do not know."""
     try:
         return signal.Signals[f"SIG{name}"]

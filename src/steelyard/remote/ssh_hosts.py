@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from steelyard.remote.agent import Pace
+from steelyard.remote.agent import AgentTimeouts
+from steelyard.remote.connect import connect_all
 from steelyard.remote.login import Login
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.ssh import SshTransport
-from steelyard.remote.together import together
 from steelyard.remote.token import Token
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class SshMachine:
     """A machine and how it is to be used: `scratch` is for test data, `cores` says how many may be used."""
 
     name: str
@@ -27,21 +27,23 @@ class Machine:
 
 
 @asynccontextmanager
-async def machines(
-    wanted: Sequence[Machine], token: Token, log: Path
+async def connect_machines(
+    wanted: Sequence[SshMachine], token: Token, log: Path
 ) -> AsyncIterator[tuple[ShellHost, ...]]:
     """All of them, connected, in this order. Raises HostError that names each that could not be had."""
-    async with together([_host(machine, token, log) for machine in wanted]) as hosts:
+    async with connect_all([_make_host(machine, token, log) for machine in wanted]) as hosts:
         for host, machine in zip(hosts, wanted, strict=True):
             host.cores = machine.cores or host.cores
         yield hosts
 
 
-def pace(lost_after: float) -> Pace:
+def agent_timeouts(lost_after: float) -> AgentTimeouts:
     """How patient an agent is where the controller bears so many seconds of silence: twice as long."""
-    return Pace(beat=lost_after / 3, patience=lost_after * 2)
+    return AgentTimeouts(beat=lost_after / 3, patience=lost_after * 2)
 
 
-def _host(machine: Machine, token: Token, log: Path) -> ShellHost:
+def _make_host(machine: SshMachine, token: Token, log: Path) -> ShellHost:
     transport = SshTransport(machine.name, machine.login, address=machine.address)
-    return ShellHost(transport, token, log, pace=pace(machine.login.lost_after), scratch=machine.scratch)
+    return ShellHost(
+        transport, token, log, pace=agent_timeouts(machine.login.lost_after), scratch=machine.scratch
+    )

@@ -16,7 +16,7 @@ _POOLS = tuple(
 _TRIES = 200
 
 
-def free_subnet(routes: str, rng: random.Random) -> IPv4Network:
+def find_free_subnet(routes: str, rng: random.Random) -> IPv4Network:
     """A /24, chosen at random, that overlaps with no route of `ip -4 route show table all`. Raises HostError.
 
     The default route is none: everything overlaps with it.
@@ -25,9 +25,9 @@ def free_subnet(routes: str, rng: random.Random) -> IPv4Network:
     for pool in _POOLS:
         for _ in range(_TRIES):
             first = int(pool.network_address) + 256 * rng.randrange(pool.num_addresses // 256)
-            found = IPv4Network((IPv4Address(first), 24))
-            if not any(found.overlaps(other) for other in taken):
-                return found
+            subnet = IPv4Network((IPv4Address(first), 24))
+            if not any(subnet.overlaps(other) for other in taken):
+                return subnet
     raise HostError("no private network is free for namespaces: this machine has routes to all of them")
 
 

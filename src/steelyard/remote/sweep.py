@@ -15,7 +15,13 @@ from pathlib import Path
 from steelyard.errors import HostError
 from steelyard.remote.accounts import is_unnamed
 from steelyard.remote.minder import TOKEN_VARIABLE
-from steelyard.remote.minder.processes import environment, pids, process, strike, variable
+from steelyard.remote.minder.processes import (
+    find_variable,
+    kill_all,
+    list_pids,
+    read_environment,
+    read_process,
+)
 from steelyard.remote.token import Token
 
 PATIENCE = 5.0
@@ -58,34 +64,34 @@ def end_bearers(predicate: Callable[[Token], bool], *, patience: float = PATIENC
 
     Never ends this process or one above it. Raises SweepError after `patience` seconds.
     """
-    spared, ended = _line_of_ancestors(), set[Bearer]()
+    spared, ended = _own_ancestors(), set[Bearer]()
 
     def look() -> set[Bearer]:
-        return {bearer for bearer in bearers(predicate) if bearer.pid not in spared}
+        return {bearer for bearer in find_bearers(predicate) if bearer.pid not in spared}
 
     deadline = time.monotonic() + patience
     while left := look():
         if time.monotonic() > deadline:
             raise SweepError(sorted(left, key=lambda bearer: bearer.pid))
-        ended |= strike(look, _send)
+        ended |= kill_all(look, _send)
         time.sleep(PAUSE)
     return len(ended)
 
 
-def bearers(predicate: Callable[[Token], bool]) -> list[Bearer]:
+def find_bearers(predicate: Callable[[Token], bool]) -> list[Bearer]:
     """Return all processes of this user with a token that satisfies the predicate.
 
     For root those of its servers, too, which run under ids that no account has. Another account may bear what
     it likes in its environment: no sweep waits for its end.
     """
-    found = (_bearer(pid) for pid in pids() if _is_ours(pid))
-    return [bearer for bearer in found if bearer and predicate(bearer.token)]
+    candidates = (_read_bearer(pid) for pid in list_pids() if _is_ours(pid))
+    return [bearer for bearer in candidates if bearer and predicate(bearer.token)]
 
 
-def _bearer(pid: int) -> Bearer | None:
+def _read_bearer(pid: int) -> Bearer | None:
     # The start time is read first: should the pid go to another process in between, the two cannot match.
-    entry = process(pid)
-    token = Token.parse(variable(environment(pid), TOKEN_VARIABLE) or "")
+    entry = read_process(pid)
+    token = Token.parse(find_variable(read_environment(pid), TOKEN_VARIABLE) or "")
     return Bearer(pid, entry.start, token) if entry and token else None
 
 
@@ -104,7 +110,7 @@ def _send(bearer: Bearer, number: int) -> bool:
     except ProcessLookupError:
         return False
     try:
-        entry = process(bearer.pid)
+        entry = read_process(bearer.pid)
         if entry is None or entry.start != bearer.start_time:
             return False
         signal.pidfd_send_signal(pidfd, number)
@@ -115,10 +121,10 @@ def _send(bearer: Bearer, number: int) -> bool:
     return True
 
 
-def _line_of_ancestors() -> set[int]:
+def _own_ancestors() -> set[int]:
     line: set[int] = set()
-    entry = process(os.getpid())
+    entry = read_process(os.getpid())
     while entry:
         line.add(entry.pid)
-        entry = process(entry.parent)
+        entry = read_process(entry.parent)
     return line

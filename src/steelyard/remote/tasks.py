@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def tasks(*work: Coroutine[Any, Any, T]) -> AsyncIterator[tuple[asyncio.Task[T], ...]]:
+async def run_tasks(*work: Coroutine[Any, Any, T]) -> AsyncIterator[tuple[asyncio.Task[T], ...]]:
     """A task for each, in order; what still runs when the block ends is cancelled and waited for.
 
     What one raises is raised where it is awaited in the block, and nowhere else.
@@ -25,7 +25,7 @@ async def tasks(*work: Coroutine[Any, Any, T]) -> AsyncIterator[tuple[asyncio.Ta
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def first(running: tuple[asyncio.Task[T], ...]) -> asyncio.Task[T]:
+async def wait_first(running: tuple[asyncio.Task[T], ...]) -> asyncio.Task[T]:
     """The first of them that is done, the earliest in order where several are."""
     await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     return next(task for task in running if task.done())

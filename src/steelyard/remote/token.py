@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from steelyard.remote.minder.processes import process
+from steelyard.remote.minder.processes import read_process
 
 _NUMBER = r"(0|[1-9][0-9]{0,18})"
 _RUN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
@@ -42,7 +42,7 @@ class Token:
     @classmethod
     def mine(cls, run: str) -> Self:
         """Make the token of a run that this process drives."""
-        me = process(os.getpid())
+        me = read_process(os.getpid())
         if me is None:
             raise OSError("cannot read /proc/self/stat; is /proc mounted?")
         return cls(run, _pid_namespace(), me.pid, me.start)
@@ -61,17 +61,17 @@ class Token:
         """Whether the controller is certainly gone: it lived among our pids, and is not there any more."""
         if self.pid_namespace != _pid_namespace():
             return False
-        found = process(self.controller)
-        if found is None:
-            return not _hidden(self.controller)
-        return found.start != self.controller_start or found.dead
+        entry = read_process(self.controller)
+        if entry is None:
+            return not _is_hidden(self.controller)
+        return entry.start != self.controller_start or entry.dead
 
 
 def _pid_namespace() -> int:
     return Path("/proc/self/ns/pid").stat().st_ino
 
 
-def _hidden(pid: int) -> bool:
+def _is_hidden(pid: int) -> bool:
     """Whether the process exists although /proc, mounted with hidepid, does not show it."""
     try:
         os.kill(pid, 0)

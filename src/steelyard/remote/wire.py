@@ -91,65 +91,65 @@ def quote(word: str) -> bytes:
     return b"'" + raw.replace(b"'", b"'\\''").replace(b"\n", b"'\"$NL\"'") + b"'"
 
 
-def line(words: Iterable[str]) -> bytes:
+def encode_request(words: Iterable[str]) -> bytes:
     """A request."""
     return b" ".join(map(quote, words)) + b"\n"
 
 
-def script_with(words: Iterable[str], script: str, **variables: str) -> str:
+def build_script(words: Iterable[str], script: str, **variables: str) -> str:
     """A script that begins with these words as its `$1`, `$2` …, and with these variables set.
 
     It becomes a word of the shell that runs it, which everybody there can see: nothing in it may be secret.
     """
     given = "".join(f"{name}={os.fsdecode(quote(value))}\n" for name, value in variables.items())
-    return f"NL='\n'\n{given}set -- {os.fsdecode(line(words))}{script}"
+    return f"NL='\n'\n{given}set -- {os.fsdecode(encode_request(words))}{script}"
 
 
-def hello(raw: bytes) -> Hello:
+def parse_hello(raw: bytes) -> Hello:
     """An agent's first line. Raises WireError."""
-    found = _HELLO.fullmatch(raw)
-    if not found:
+    match = _HELLO.fullmatch(raw)
+    if not match:
         raise WireError(f"not an agent's greeting: {raw[:80]!r}")
-    return Hello(*(part.decode("ascii") for part in found.groups()))
+    return Hello(*(part.decode("ascii") for part in match.groups()))
 
 
-def header(raw: bytes) -> tuple[int, int]:
+def parse_header(raw: bytes) -> tuple[int, int]:
     """The code and the length of a reply. Raises WireError."""
-    found = _HEADER.fullmatch(raw)
-    if not found or int(found[2]) > MOST_IN_REPLY:
+    match = _HEADER.fullmatch(raw)
+    if not match or int(match[2]) > MOST_IN_REPLY:
         raise WireError(f"not the head of a reply: {raw[:80]!r}")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
-def frames(raw: bytes) -> Iterator[tuple[str, bytes]]:
+def parse_frames(raw: bytes) -> Iterator[tuple[str, bytes]]:
     """Paths and contents in a reply to `read`. Raises WireError."""
     place = 0
     while place < len(raw):
-        found = _FRAME.match(raw, place)
-        if not found:
+        match = _FRAME.match(raw, place)
+        if not match:
             raise WireError(f"not a frame: {raw[place : place + 80]!r}")
-        name = found.end() + int(found[1])
-        end = name + 1 + int(found[2])
+        name = match.end() + int(match[1])
+        end = name + 1 + int(match[2])
         if raw[name : name + 1] != b"\n" or len(raw) < end:
             raise WireError(f"a frame is cut short: {raw[place : place + 80]!r}")
-        yield os.fsdecode(raw[found.end() : name]), raw[name + 1 : end]
+        yield os.fsdecode(raw[match.end() : name]), raw[name + 1 : end]
         place = end
 
 
-def event(raw: bytes) -> Event:
+def parse_event(raw: bytes) -> Event:
     """A line of an agent's standard error. Raises WireError for an event whose figures make no sense."""
     text = raw.decode("utf-8", "replace").rstrip("\n")
     name, *rest = text.split(" ")
     try:
         match name, rest:
             case "done", [id_, code]:
-                return Done(id_, _whole(code))
+                return Done(id_, _parse_whole(code))
             case "started", [id_, pid]:
-                return Started(id_, _whole(pid))
+                return Started(id_, _parse_whole(pid))
             case "failed", [id_, what, errno]:
                 return Failed(id_, what, errno)
             case "exited", [id_, *figures] if len(figures) == 9:
-                return _exited(id_, figures)
+                return _parse_exited(id_, figures)
             case "say", _:
                 return Say(text.partition(" ")[2])
     except WireError as error:
@@ -157,36 +157,36 @@ def event(raw: bytes) -> Event:
     return Say(text)
 
 
-def _exited(name: str, figures: list[str]) -> Exited:
+def _parse_exited(name: str, figures: list[str]) -> Exited:
     code, signal, wall, user, system, peak, started, released, leftovers = figures
-    found = Exited(
+    exited = Exited(
         name,
-        _maybe(code),
-        _maybe(signal),
-        _seconds(wall),
-        _seconds(user),
-        _seconds(system),
-        _maybe(peak),
-        _maybe(started),
-        _maybe(released),
-        _whole(leftovers),
+        _parse_optional(code),
+        _parse_optional(signal),
+        _parse_seconds(wall),
+        _parse_seconds(user),
+        _parse_seconds(system),
+        _parse_optional(peak),
+        _parse_optional(started),
+        _parse_optional(released),
+        _parse_whole(leftovers),
     )
-    if (found.code is None) == (found.signal is None):
+    if (exited.code is None) == (exited.signal is None):
         raise WireError("neither or both of an exit code and a signal")
-    return found
+    return exited
 
 
-def _maybe(text: str) -> int | None:
-    return None if text == "-" else _whole(text)
+def _parse_optional(text: str) -> int | None:
+    return None if text == "-" else _parse_whole(text)
 
 
-def _whole(text: str) -> int:
+def _parse_whole(text: str) -> int:
     if not _WHOLE.fullmatch(text):
         raise WireError(f"{text[:40]!r} is no number")
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     if text == "-":
         return math.nan
     if not _SECONDS.fullmatch(text):

@@ -7,11 +7,11 @@ from pathlib import PurePosixPath
 
 from steelyard.errors import TrialFailure
 from steelyard.model.command import Command
-from steelyard.model.wrap import RUNTIMES, TOLD, Conditions, Kernel
+from steelyard.model.wrap import RUNTIMES, TOLD, Conditions, KernelReport
 from steelyard.remote.base import Host
 
 
-async def wrapped(
+async def wrap_command(
     host: Host, command: Command, asked: Conditions, scratch: PurePosixPath, *mounts: object
 ) -> Command:
     """The command as it is started there. Raises TrialFailure when what it takes is not there."""
@@ -22,20 +22,20 @@ async def wrapped(
             raise TrialFailure(
                 "tool-missing", f"wrap: {tool.name} is not on {host.name} (apt install {tool.apt})"
             )
-    runtime = await _runtime(host, asked) if asked.image else ""
+    runtime = await _choose_runtime(host, asked) if asked.image else ""
     places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
     return asked.around(command, runtime=runtime, mounts=places, told=str(scratch / TOLD))
 
 
-async def kernel(host: Host, scratch: PurePosixPath) -> Kernel:
+async def read_kernel(host: Host, scratch: PurePosixPath) -> KernelReport:
     """What a process that was started so said of itself before it became its program."""
     path = str(scratch / TOLD)
-    return Kernel.read((await host.read([path])).get(path, ""))
+    return KernelReport.read((await host.read([path])).get(path, ""))
 
 
-async def _runtime(host: Host, asked: Conditions) -> str:
-    found = await asyncio.gather(*map(host.which, RUNTIMES))
-    there = {name: bool(path) for name, path in zip(RUNTIMES, found, strict=True)}
+async def _choose_runtime(host: Host, asked: Conditions) -> str:
+    paths = await asyncio.gather(*map(host.which, RUNTIMES))
+    there = {name: bool(path) for name, path in zip(RUNTIMES, paths, strict=True)}
     if runtime := asked.runtime(there):
         return runtime
     needed = f"wrap: image {asked.image} needs {' or '.join(asked.runtimes())}"

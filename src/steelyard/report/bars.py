@@ -8,13 +8,13 @@ WIDTH = 12
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 
 
-def bars(values: Sequence[float | None]) -> list[str]:
+def draw_bars(values: Sequence[float | None]) -> list[str]:
     """A bar for each value, from zero, the largest as long as `WIDTH`; empty for none and below zero."""
     most = max((value for value in values if value), default=0.0)
-    return [_bar(value / most) if value and value > 0 else "" for value in values]
+    return [_draw_bar(value / most) if value and value > 0 else "" for value in values]
 
 
-def _bar(share: float) -> str:
+def _draw_bar(share: float) -> str:
     """At least a sliver, so that what is there is seen."""
     eighths = max(1, round(share * WIDTH * 8))
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]

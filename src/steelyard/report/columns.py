@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 GAP = "  "
 
 
-def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+def align(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
     """One line per row; the columns in `right` are set to the right. All rows have as many columns."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     return [
-        GAP.join(_set(text, widths[n], n in right) for n, text in enumerate(row)).rstrip() for row in rows
+        GAP.join(_pad(text, widths[n], n in right) for n, text in enumerate(row)).rstrip() for row in rows
     ]
 
 
@@ -22,7 +22,7 @@ def width(text: str) -> int:
     return cell_len(text)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text, or its beginning and `…` where it would take more than `most` places."""
     if width(text) <= most:
         return text
@@ -31,6 +31,6 @@ def shortened(text: str, most: int) -> str:
     return text + "…" if most > 0 else ""
 
 
-def _set(text: str, places: int, right: bool) -> str:
+def _pad(text: str, places: int, right: bool) -> str:
     blanks = " " * (places - width(text))
     return blanks + text if right else text + blanks

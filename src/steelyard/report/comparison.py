@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steelyard.analysis.comparability import Difference
 from steelyard.analysis.compare import RunComparison
-from steelyard.analysis.gate import Gated
-from steelyard.analysis.likeness import Difference
+from steelyard.analysis.gate import GatedComparison
 from steelyard.analysis.sides import Which
-from steelyard.printable import one_line
-from steelyard.report.columns import aligned, shortened
+from steelyard.printable import make_one_line
+from steelyard.report.columns import align, shorten
 from steelyard.report.sections.comparison import conclusion, reasons, sections, verdict
-from steelyard.report.wording import counted
+from steelyard.report.wording import format_count
 
 _MOST = 12  # differences
 _LONGEST = 200  # characters of a difference
@@ -22,25 +22,25 @@ def comparison_lines(comparison: RunComparison) -> list[str]:
     lines = [*_side("a", comparison.a, "   (the baseline)"), *_side("b", comparison.b)]
     lines += _differences(comparison.differences)
     for part in sections(comparison):
-        rows = [[one_line(text) for text in row] for row in (part.head, *part.rows)]
-        lines += ["", one_line(part.heading), *aligned(rows)]
-    return [*lines, "", *map(one_line, conclusion(comparison))]
+        rows = [[make_one_line(text) for text in row] for row in (part.head, *part.rows)]
+        lines += ["", make_one_line(part.heading), *align(rows)]
+    return [*lines, "", *map(make_one_line, conclusion(comparison))]
 
 
-def gate_lines(gated: Gated) -> list[str]:
+def gate_lines(gated: GatedComparison) -> list[str]:
     """That a gate passes; or why it does not, each cell with its reason, and what would let it."""
     if gated.passes:
         return [verdict(gated)] if gated.gate else []
-    told = [one_line(f"  {text}") for text in reasons(gated)]
-    return [f"does not pass, for {counted(len(gated.objections) or 1, 'reason')}:", *told]
+    told = [make_one_line(f"  {text}") for text in reasons(gated)]
+    return [f"does not pass, for {format_count(len(gated.objections) or 1, 'reason')}:", *told]
 
 
 def _side(which: Which, names: Sequence[str], note: str = "") -> list[str]:
-    lines = [one_line(f"{'   ' if place else f'{which}  '}{name}") for place, name in enumerate(names)]
+    lines = [make_one_line(f"{'   ' if place else f'{which}  '}{name}") for place, name in enumerate(names)]
     return [*lines[:-1], lines[-1] + note]
 
 
 def _differences(found: Sequence[Difference]) -> list[str]:
-    told = [shortened(one_line(f"  {one}"), _LONGEST) for one in found[:_MOST]]
+    told = [shorten(make_one_line(f"  {one}"), _LONGEST) for one in found[:_MOST]]
     more = [f"  and {len(found) - _MOST} more"] if len(found) > _MOST else []
     return ["differs", *told, *more] if told else []

@@ -1,4 +1,4 @@
-"""A run for other programs: CSV, Parquet, JSON, JUnit. All raise StoreError as `files.aside` does."""
+"""A run for other programs: CSV, Parquet, JSON, JUnit. All raise StoreError as `files.replace_whole` does."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.analysis.compare_levels import compare_within
 from steelyard.analysis.derived import derive
-from steelyard.analysis.gate import Gated
+from steelyard.analysis.gate import GatedComparison
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
-from steelyard.analysis.within import own_comparison
 from steelyard.errors import StoreError
-from steelyard.printable import printable
+from steelyard.printable import make_printable
 from steelyard.report import html, markdown
 from steelyard.report.files import aside, write_text
-from steelyard.report.junit import junit, junit_comparison, seconds_of
+from steelyard.report.junit import render_junit, render_junit_comparison, sum_seconds
 from steelyard.report.plain import plain_comparison, plain_derived, plain_run
-from steelyard.report.sections.comparison import compared
+from steelyard.report.sections.comparison import describe_comparison
 from steelyard.report.tidy import Kind, Tidy, tidy
 from steelyard.store.reader import RunRecord
 
@@ -36,7 +36,7 @@ def write_csv(record: RunRecord, path: Path) -> Path:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([_field(name) for name in table.columns])
     writer.writerows([_field(value) for value in row] for row in table.rows)
-    return write_text(path, printable(text.getvalue()))
+    return write_text(path, make_printable(text.getvalue()))
 
 
 def write_parquet(record: RunRecord, path: Path) -> Path:
@@ -55,28 +55,28 @@ def write_parquet(record: RunRecord, path: Path) -> Path:
 def write_json(record: RunRecord, path: Path) -> Path:
     """The whole summary, see `plain`."""
     summary = summarise_run(record)
-    content = plain_run(summary, judge(record, summary), own_comparison(record, summary))
+    content = plain_run(summary, judge(record, summary), compare_within(record, summary))
     content["derived"] = plain_derived(derive(record, summary))
     return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def write_junit(record: RunRecord, path: Path) -> Path:
-    """Cells, requirements, the comparison and failed trials, see `junit`."""
+    """Cells, requirements, the comparison and failed trials, see `render_junit`."""
     summary, cancelled = summarise_run(record), record.glance().state == "cancelled"
-    own = own_comparison(record, summary)
-    return write_text(path, junit(summary, judge(record, summary), own, cancelled=cancelled))
+    own = compare_within(record, summary)
+    return write_text(path, render_junit(summary, judge(record, summary), own, cancelled=cancelled))
 
 
-def write_comparison(gated: Gated, records: Sequence[RunRecord], form: str, path: Path) -> Path:
+def write_comparison(gated: GatedComparison, records: Sequence[RunRecord], form: str, path: Path) -> Path:
     """A comparison as `html`, `markdown`, `junit` or `json`; `records` are those of its runs."""
     title = " and ".join(dict.fromkeys(str(record.design.get("experiment", "")) for record in records))
     if form == "json":
         return write_text(path, json.dumps(plain_comparison(gated), indent=1, allow_nan=False) + "\n")
     if form == "junit":
         cells = [cell for record in records for cell in summarise_run(record).cells]
-        return write_text(path, junit_comparison(gated, title, seconds_of(cells)))
+        return write_text(path, render_junit_comparison(gated, title, sum_seconds(cells)))
     writer = html.render_comparison if form == "html" else markdown.render_comparison
-    return write_text(path, writer(compared(gated), title))
+    return write_text(path, writer(describe_comparison(gated), title))
 
 
 WRITERS: Mapping[str, Callable[[RunRecord, Path], Path]] = {

@@ -17,27 +17,27 @@ def aside(path: Path) -> Iterator[Path]:
 
     Makes the folder. Raises StoreFull, StoreError.
     """
-    with _told(path), files.aside(path) as part:
+    with _translate_errors(path), files.replace_whole(path) as part:
         yield part
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file whole or not at all; what cannot be UTF-8 becomes `?`. Raises as `aside`."""
-    with _told(path):
+    """Write a text file whole or not at all; what cannot be UTF-8 becomes `?`. Raises as `replace_whole`."""
+    with _translate_errors(path):
         files.write_whole(path, text.encode("utf-8", errors="replace"))
     return path
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise _build_error(path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> StoreError:
+def _build_error(path: Path, error: OSError) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(
             f"no space left for {path}", hint="free some space, or name another place with --output"

@@ -8,23 +8,23 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
-from steelyard.analysis.derived import Derived
-from steelyard.analysis.happenings import Happening, Zero, happenings
-from steelyard.analysis.latency import Point, merged, percentile_curve
-from steelyard.analysis.over_time import over_time
+from steelyard.analysis.derived import DerivedResults
+from steelyard.analysis.event_log import LoggedEvent, TimeOrigin, list_events
+from steelyard.analysis.latency import PercentilePoint, merge_histograms, percentile_curve
 from steelyard.analysis.summary import RunSummary
-from steelyard.analysis.telemetry import samples, shown_trials
+from steelyard.analysis.telemetry import load_samples, select_trials
+from steelyard.analysis.time_series import load_series
 from steelyard.errors import StoreError
-from steelyard.report.charts.against import against
+from steelyard.report.charts.against import draw_against
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.derived import derived_chart
 from steelyard.report.charts.distribution import distribution
 from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
-from steelyard.report.charts.over_time import over_time_panels
 from steelyard.report.charts.percentiles import percentiles
+from steelyard.report.charts.time_series import draw_series
 from steelyard.store.reader import RunRecord, TrialRecord
 
-Events = Mapping[int, Sequence[Happening]]
+Events = Mapping[int, Sequence[LoggedEvent]]
 MOST_ROWS = 20_000
 MOST_CELLS = 300
 MOST_CURVES = 100
@@ -71,10 +71,10 @@ class Gallery(NamedTuple):
         )
 
 
-def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery:
+def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults) -> Gallery:
     """Make all charts; at most so much of each that the report stays under 5 MB."""
     varying = [axis for axis in axes(summary).values() if axis.varies]
-    shown, notes = _shown_metrics(summary)
+    shown, notes = _limit_metrics(summary)
     few = dataclasses.replace(summary, cells=summary.cells[:MOST_CELLS])
     if len(few.cells) < len(summary.cells):
         notes.append(f"The distributions show the first {MOST_CELLS} of {len(summary.cells)} cells.")
@@ -82,15 +82,15 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
     for number, metric in enumerate(summary.metrics[:shown]):
         charts[f"distribution/{number}"] = distribution(few, metric)
         for position in range(len(varying)):
-            charts[f"against/{number}/{position}"] = against(summary, metric, varying, position)
+            charts[f"against/{number}/{position}"] = draw_against(summary, metric, varying, position)
     for number, finding in enumerate(derived.findings):
         charts[f"derived/{number}"] = derived_chart(number, finding)
-    latencies, damaged = _latencies(record, few)
-    typical, events = shown_trials(summary, most=MOST_TRIALS), happenings(record)
-    zeros = {number: Zero.of(happened) for number, happened in events.items()}
-    hosts, trials, unread = _hosts(record, typical, events, zeros)
+    latencies, damaged = _latency_charts(record, few)
+    typical, events = select_trials(summary, most=MOST_TRIALS), list_events(record)
+    zeros = {number: TimeOrigin.of(happened) for number, happened in events.items()}
+    hosts, trials, unread = _host_charts(record, typical, events, zeros)
     lead = next((metric.unit for metric in summary.primary), "")
-    series, timed = _over_time(record, typical, events, zeros, lead)
+    series, timed = _series_charts(record, typical, events, zeros, lead)
     choices = {
         "metric": [Choice(str(n), metric.name) for n, metric in enumerate(summary.metrics[:shown])],
         "parameter": [Choice(str(n), axis.name) for n, axis in enumerate(varying)],
@@ -107,11 +107,13 @@ def gallery(record: RunRecord, summary: RunSummary, derived: Derived) -> Gallery
         "against": True,
         "distribution": True,
     }
-    headline = next((kind for kind, fits in answers.items() if fits and kind in {*drawn, *slots(drawn)}), "")
+    headline = next(
+        (kind for kind, fits in answers.items() if fits and kind in {*drawn, *chart_kinds(drawn)}), ""
+    )
     return Gallery(drawn, choices, [*notes, *damaged, *unread], headline, len(summary.leading))
 
 
-def _shown_metrics(summary: RunSummary) -> tuple[int, list[str]]:
+def _limit_metrics(summary: RunSummary) -> tuple[int, list[str]]:
     """How many metrics have charts: the most important ones, at least one."""
     rows = max(1, min(summary.trials, 100_000))
     count = min(len(summary.metrics), max(1, MOST_ROWS // rows))
@@ -122,26 +124,26 @@ def _shown_metrics(summary: RunSummary) -> tuple[int, list[str]]:
     ]
 
 
-def _latencies(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[str]]:
+def _latency_charts(record: RunRecord, summary: RunSummary) -> tuple[dict[str, Chart], list[str]]:
     """A chart for each histogram metric that any cell has."""
-    curves: dict[str, dict[str, list[Point]]] = {}
+    curves: dict[str, dict[str, list[PercentilePoint]]] = {}
     damaged: list[int] = []
     for cell in summary.cells[:MOST_CURVES]:
-        whole = merged(record, cell)
+        whole = merge_histograms(record, cell)
         damaged += whole.damaged
         for name, histogram in whole.histograms.items():
             curves.setdefault(name, {})[cell.cell.key] = percentile_curve(histogram)
     units = {name: metric.unit for name, metric in record.metrics.items()}
     charts = {
-        name: percentiles(number, name, units.get(name, "1"), found)
-        for number, (name, found) in enumerate(curves.items())
+        name: percentiles(number, name, units.get(name, "1"), by_cell)
+        for number, (name, by_cell) in enumerate(curves.items())
     }
     notes = [f"The histograms of trials {', '.join(map(str, damaged))} cannot be read."] if damaged else []
     return charts, notes
 
 
-def _hosts(
-    record: RunRecord, trials: Sequence[TrialRecord], events: Events, zeros: dict[int, Zero | None]
+def _host_charts(
+    record: RunRecord, trials: Sequence[TrialRecord], events: Events, zeros: dict[int, TimeOrigin | None]
 ) -> tuple[dict[str, Chart], list[Choice], list[str]]:
     """The hosts during the shown trials, which count from the first sample of any where nothing happened."""
     charts: dict[str, Chart] = {}
@@ -149,25 +151,27 @@ def _hosts(
     notes: list[str] = []
     for trial in trials:
         try:
-            hosts = samples(record, trial.number, COLUMNS)
+            hosts = load_samples(record, trial.number, COLUMNS)
         except StoreError as error:
             notes.append(f"Telemetry of trial {trial.number} cannot be read: {error.message}")
             continue
         happened = events.get(trial.number, ())
         for host in hosts:
-            number, zero = len(choices), zeros.setdefault(trial.number, Zero(host.wall, host.began))
+            number, zero = len(choices), zeros.setdefault(trial.number, TimeOrigin(host.wall, host.began))
             since = zero.mono if zero else None
             panels = {panel.key: host_panel(number, host, panel, happened, zero=since) for panel in PANELS}
             charts |= {f"{key}/{number}": chart for key, chart in panels.items() if chart}
-            choices.append(Choice(str(number), _named(trial) + (f", {host.host}" if len(hosts) > 1 else "")))
+            choices.append(
+                Choice(str(number), _label_trial(trial) + (f", {host.host}" if len(hosts) > 1 else ""))
+            )
     return charts, choices, notes
 
 
-def _over_time(
+def _series_charts(
     record: RunRecord,
     trials: Sequence[TrialRecord],
     events: Events,
-    zeros: Mapping[int, Zero | None],
+    zeros: Mapping[int, TimeOrigin | None],
     lead: str,
 ) -> tuple[dict[str, Chart], list[Choice]]:
     """The time series of the shown trials; what cannot be read is left out, its figures stand elsewhere."""
@@ -175,20 +179,20 @@ def _over_time(
     choices: list[Choice] = []
     for trial in trials:
         with suppress(StoreError):
-            if found := over_time(record, trial.number):
+            if series := load_series(record, trial.number):
                 number, happened = len(choices), events.get(trial.number, ())
                 zero = zeros.get(trial.number)
-                panels = over_time_panels(number, found, dict(record.metrics), happened, zero, lead)
+                panels = draw_series(number, series, dict(record.metrics), happened, zero, lead)
                 charts |= {f"over{position}/{number}": chart for position, chart in enumerate(panels)}
-                choices.append(Choice(str(number), _named(trial)))
+                choices.append(Choice(str(number), _label_trial(trial)))
     return charts, choices
 
 
-def _named(trial: TrialRecord) -> str:
+def _label_trial(trial: TrialRecord) -> str:
     kinds = ", ".join(dict.fromkeys(mark.kind for mark in trial.marks))
     return f"trial {trial.number}: {trial.result.trial.cell.key}" + (f" ({kinds})" if kinds else "")
 
 
-def slots(charts: Mapping[str, Chart]) -> Iterator[str]:
+def chart_kinds(charts: Mapping[str, Chart]) -> Iterator[str]:
     """The kinds of charts that there are, each once: `distribution`, `against`, `percentiles`, `cpu` …"""
     yield from dict.fromkeys(key.partition("/")[0] for key in charts)

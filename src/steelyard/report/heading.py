@@ -8,7 +8,7 @@ from typing import Any
 from steelyard.store.reader import RunRecord
 
 
-def place(record: RunRecord) -> str:
+def describe_site(record: RunRecord) -> str:
     """`site netns:4: 4 hosts, 2 cores each, ext4 on vda`, as far as the record tells; else empty."""
     environment = record.environment
     name = record.site or environment.get("site")

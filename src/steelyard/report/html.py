@@ -18,14 +18,14 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from steelyard.printable import printable, printable_data
+from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
 from steelyard.report.files import write_text
-from steelyard.report.gallery import slots
-from steelyard.report.page import Page, page
-from steelyard.report.sections.comparison import Compared
-from steelyard.report.wording import counted
+from steelyard.report.gallery import chart_kinds
+from steelyard.report.page import Page, build_page
+from steelyard.report.sections.comparison import ComparisonSection
+from steelyard.report.wording import format_count
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
@@ -40,28 +40,28 @@ def write(
 
     Raises StoreError when the record is damaged or the file not writable, UnknownName.
     """
-    return write_text(path, render(page(record, outliers=outliers, metrics=metrics)))
+    return write_text(path, render(build_page(record, outliers=outliers, metrics=metrics)))
 
 
 def render(content: Page) -> str:
     """The HTML of a report."""
     scripts = [_bundle(), _text("report.js")]
-    return _rendered(
+    return _render_template(
         "report.html.j2",
         page=content,
-        slots=list(slots(content.gallery.charts)),
-        data=inlined(_charts(content.gallery.charts)),
+        slots=list(chart_kinds(content.gallery.charts)),
+        data=to_inline_json(_charts(content.gallery.charts)),
         scripts=scripts,
         hashes=" ".join(f"'sha256-{_sha256(script)}'" for script in scripts),
     )
 
 
-def render_comparison(part: Compared, title: str) -> str:
+def render_comparison(part: ComparisonSection, title: str) -> str:
     """The HTML of a comparison alone."""
-    return _rendered("compare.html.j2", part=part, title=title)
+    return _render_template("compare.html.j2", part=part, title=title)
 
 
-def _rendered(template: str, **content: Any) -> str:
+def _render_template(template: str, **content: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
@@ -71,13 +71,13 @@ def _rendered(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"counted": counted, "ticked": ticked}
-    inks = _inks(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_inks(DARK)} }}\n"
+    environment.filters |= {"counted": format_count, "ticked": mark_code}
+    inks = _colour_variables(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_colour_variables(DARK)} }}\n"
     style = inks + _text("report.css")
-    return printable(environment.get_template(template).render(style=style, **content))
+    return make_printable(environment.get_template(template).render(style=style, **content))
 
 
-def ticked(text: str) -> Markup:
+def mark_code(text: str) -> Markup:
     """Text in which `backticks` mean code."""
     parts = (
         f"<code>{escape(part)}</code>" if odd % 2 else escape(part)
@@ -86,23 +86,23 @@ def ticked(text: str) -> Markup:
     return Markup("".join(parts))  # noqa: S704 - every part was escaped just before
 
 
-def inlined(data: Any) -> str:
+def to_inline_json(data: Any) -> str:
     """JSON that may stand inside a `<script>` element, whatever texts it holds."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
 
 
 def _charts(charts: Mapping[str, Chart]) -> dict[str, Any]:
     """All charts and their tables; several charts share a table."""
-    tables = {name: _packed(rows) for chart in charts.values() for name, rows in chart.data.items()}
+    tables = {name: _pack(rows) for chart in charts.values() for name, rows in chart.data.items()}
     specs = {
         key: {"title": chart.title, "wide": chart.wide, "narrow": chart.narrow, "uses": list(chart.data)}
         for key, chart in charts.items()
     }
-    drawn = printable_data({"charts": specs, "tables": tables})
+    drawn = make_data_printable({"charts": specs, "tables": tables})
     return {**drawn, "light": config(LIGHT), "dark": config(DARK)}
 
 
-def _packed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _pack(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """A table column by column; texts that come again and again stand once, with their places."""
     return {name: _column([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
@@ -116,7 +116,7 @@ def _column(values: list[Any]) -> Any:
     return {"texts": list(places), "at": [places[value] for value in values]}
 
 
-def _inks(palette: Palette) -> str:
+def _colour_variables(palette: Palette) -> str:
     """The page's colours, the same as those of its charts."""
     names = ("paper", "ink", "soft", "line", "accent", "good", "bad", "open")
     return ":root { " + " ".join(f"--{name}: {getattr(palette, name)};" for name in names) + " }"

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from steelyard.analysis.gate import Gated
-from steelyard.analysis.requirements import Judged, Ruling, Verdict
+from steelyard.analysis.gate import GatedComparison
+from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict, Ruling
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
-from steelyard.printable import printable
+from steelyard.printable import make_printable
 from steelyard.report.numbers import show_interval
-from steelyard.report.sections.comparison import said_of
+from steelyard.report.sections.comparison import format_comparison
 from steelyard.report.sections.results import figure
 from steelyard.store.reader import TrialRecord
 
@@ -23,10 +23,10 @@ Seconds = Mapping[str, float]
 """By a cell's key: how long its trials took."""
 
 
-def junit(
+def render_junit(
     summary: RunSummary,
-    judged: Sequence[Judged],
-    compared: Gated | None = None,
+    judged: Sequence[JudgedRequirement],
+    compared: GatedComparison | None = None,
     *,
     undecided: Literal["fail", "pass"] = "fail",
     cancelled: bool = False,
@@ -39,41 +39,41 @@ def junit(
     trial counts is an error, as it is to `steelyard run`.
     """
     suite = Element("testsuite", {"name": summary.title, "id": summary.run})
-    seconds = seconds_of(summary.cells)
+    seconds = sum_seconds(summary.cells)
     if cancelled:
-        _case(suite, "run", "all of it", "skipped", "the run was cancelled")
+        _add_case(suite, "run", "all of it", "skipped", "the run was cancelled")
         undecided = "pass"
     if summary.trials and not any(cell.n for cell in summary.cells):
-        _case(suite, "run", "all of it", "error", "no trial counts: each failed or is marked")
+        _add_case(suite, "run", "all of it", "error", "no trial counts: each failed or is marked")
     for cell in summary.cells:
-        _cell(suite, cell, seconds)
+        _add_cell(suite, cell, seconds)
     for one in judged:
         for ruling in one.rulings:
-            _ruling(suite, one, ruling, undecided, seconds)
+            _add_ruling(suite, one, ruling, undecided, seconds)
         if not one.rulings:
-            _case(suite, "requirement", one.sentence, "failure", "its `where` picks no cell")
+            _add_case(suite, "requirement", one.sentence, "failure", "its `where` picks no cell")
     if compared:
-        _compared(suite, compared, seconds)
+        _add_comparisons(suite, compared, seconds)
     for cell in summary.cells:
         for trial in cell.trials:
             if trial.result.status == "failed":
-                _failed(suite, trial)
-    return _document(suite)
+                _add_failed_trial(suite, trial)
+    return _render_suite(suite)
 
 
-def junit_comparison(gated: Gated, name: str, seconds: Seconds) -> str:
+def render_junit_comparison(gated: GatedComparison, name: str, seconds: Seconds) -> str:
     """The document of a comparison alone."""
     suite = Element("testsuite", {"name": name})
-    _compared(suite, gated, seconds)
-    return _document(suite)
+    _add_comparisons(suite, gated, seconds)
+    return _render_suite(suite)
 
 
-def seconds_of(cells: Sequence[CellSummary]) -> dict[str, float]:
+def sum_seconds(cells: Sequence[CellSummary]) -> dict[str, float]:
     """How long all trials of each cell took."""
     return {cell.cell.key: sum(trial.result.seconds for trial in cell.trials) for cell in cells}
 
 
-def _document(suite: Element) -> str:
+def _render_suite(suite: Element) -> str:
     for attribute, tag in (
         ("tests", "testcase"),
         ("failures", ".//failure"),
@@ -84,37 +84,41 @@ def _document(suite: Element) -> str:
     root = Element("testsuites")
     root.append(suite)
     # XML has no control characters, not even escaped ones, so they go once all is text.
-    return printable('<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n")
+    return make_printable(
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+    )
 
 
-def _cell(suite: Element, cell: CellSummary, seconds: Seconds) -> None:
+def _add_cell(suite: Element, cell: CellSummary, seconds: Seconds) -> None:
     """Its figures; a cell that was not measured is a skipped test. That trials failed is said of each."""
     lines = [f"{one.metric.name}: {_figure(*figure(one))}" for one in cell.metrics.values()]
     text = "\n".join([f"n={cell.n}", *lines])
     outcome = "" if cell.trials else "skipped"
-    _case(suite, "cell", cell.cell.key, outcome, "not measured", text, seconds=seconds[cell.cell.key])
+    _add_case(suite, "cell", cell.cell.key, outcome, "not measured", text, seconds=seconds[cell.cell.key])
 
 
 def _figure(median: str, interval: str, note: str, under: str = "") -> str:
     return "; ".join(filter(None, (f"{median} {interval}".rstrip(), note, under)))
 
 
-def _ruling(suite: Element, one: Judged, ruling: Ruling, undecided: str, seconds: Seconds) -> None:
+def _add_ruling(
+    suite: Element, one: JudgedRequirement, ruling: Ruling, undecided: str, seconds: Seconds
+) -> None:
     against = f" against {one.against}" if one.against else ""
     name = f"{one.requirement.text} [{ruling.cell.key}{against}]"
     message = "; ".join(
         part for part in (str(ruling.verdict), _value(ruling, one.metric), ruling.note) if part
     )
     outcome = "failure"
-    if ruling.verdict is Verdict.MET:
+    if ruling.verdict is RequirementVerdict.MET:
         outcome = ""
-    elif ruling.verdict is not Verdict.NOT_MET and undecided == "pass":
+    elif ruling.verdict is not RequirementVerdict.NOT_MET and undecided == "pass":
         outcome = "skipped"
     took = seconds.get(ruling.cell.key, 0.0)
-    _case(suite, "requirement", name, outcome, message, message, seconds=took)
+    _add_case(suite, "requirement", name, outcome, message, message, seconds=took)
 
 
-def _compared(suite: Element, gated: Gated, seconds: Seconds) -> None:
+def _add_comparisons(suite: Element, gated: GatedComparison, seconds: Seconds) -> None:
     """A case for each comparison, and for each objection that is of none."""
     against = {(one.cell.key, one.metric): one for one in gated.objections}
     for one in gated.comparison.compared:
@@ -123,19 +127,19 @@ def _compared(suite: Element, gated: Gated, seconds: Seconds) -> None:
         message = f"{objection.kind}: {objection.reason}" if objection else ""
         name = f"{one.metric.name} [{one.cell.key} against {' '.join(gated.comparison.a)}]"
         took = seconds.get(one.cell.key, 0.0)
-        _case(suite, "comparison", name, outcome, message, said_of(one), seconds=took)
+        _add_case(suite, "comparison", name, outcome, message, format_comparison(one), seconds=took)
     for left in against.values():
         took = seconds.get(left.cell.key, 0.0)
-        _case(suite, "comparison", f"{left.kind} [{left.cell.key}]", "failure", left.reason, seconds=took)
+        _add_case(suite, "comparison", f"{left.kind} [{left.cell.key}]", "failure", left.reason, seconds=took)
 
 
-def _failed(suite: Element, trial: TrialRecord) -> None:
+def _add_failed_trial(suite: Element, trial: TrialRecord) -> None:
     result = trial.result
     name = f"trial {trial.number} [{result.trial.cell.key}] repetition {result.trial.repetition}"
-    _case(suite, "trial", name, "error", f"{result.category}: {trial.message}", seconds=result.seconds)
+    _add_case(suite, "trial", name, "error", f"{result.category}: {trial.message}", seconds=result.seconds)
 
 
-def _case(
+def _add_case(
     suite: Element,
     kind: str,
     name: str,

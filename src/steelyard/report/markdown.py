@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.printable import printable, printable_data
+from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import PANELS
 from steelyard.report.charts.theme import LIGHT, config
 from steelyard.report.files import write_text
 from steelyard.report.gallery import Gallery
-from steelyard.report.page import Page, page
-from steelyard.report.sections.comparison import Compared
-from steelyard.report.wording import counted, listed
+from steelyard.report.page import Page, build_page
+from steelyard.report.sections.comparison import ComparisonSection
+from steelyard.report.wording import format_count, format_list
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
@@ -42,12 +42,12 @@ def write(
     record: RunRecord, path: Path, *, outliers: Policy | None = None, metrics: Sequence[str] = ()
 ) -> Path:
     """Write the report and its charts (in `<name>-charts`). Raises as `html.write`."""
-    content = page(record, outliers=outliers, metrics=metrics)
+    content = build_page(record, outliers=outliers, metrics=metrics)
     folder = path.with_name(f"{path.stem}-charts")
     pictures: dict[str, list[tuple[str, str]]] = {}
-    for key, chart in _printed(content.gallery):
+    for key, chart in _select_printed(content.gallery):
         name = f"{key.replace('/', '-')}.svg"
-        drawn = svg(chart)
+        drawn = render_svg(chart)
         if drawn is None:
             continue
         write_text(folder / name, drawn)
@@ -57,7 +57,7 @@ def write(
 
 def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
     """The Markdown of a report; `pictures` by kind of chart, see `_kind`: title and path."""
-    return _rendered(
+    return _render_template(
         "report.md.j2",
         page=content,
         pictures=pictures,
@@ -66,30 +66,30 @@ def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
     )
 
 
-def render_comparison(part: Compared, title: str) -> str:
+def render_comparison(part: ComparisonSection, title: str) -> str:
     """The Markdown of a comparison alone."""
-    return _rendered("compare.md.j2", part=part, title=title)
+    return _render_template("compare.md.j2", part=part, title=title)
 
 
-def _rendered(template: str, **content: Any) -> str:
+def _render_template(template: str, **content: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(  # noqa: S701 - this is not HTML; `finalize` escapes for Markdown
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
-        finalize=lambda value: value if isinstance(value, Raw) else escaped(str(value)),
+        finalize=lambda value: value if isinstance(value, Raw) else escape(str(value)),
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "counted": counted,
-        "ticked": ticked,
-        "fenced": fenced,
-        "listed": listed,
+        "counted": format_count,
+        "ticked": mark_code,
+        "fenced": fence_code,
+        "listed": format_list,
         "path": _path,
         "raw": Raw,
     }
-    return printable(environment.get_template(template).render(**content))
+    return make_printable(environment.get_template(template).render(**content))
 
 
 def _kind(gallery: Gallery, key: str) -> str:
@@ -99,38 +99,40 @@ def _kind(gallery: Gallery, key: str) -> str:
     return key.replace("/", "-") if key.startswith("derived/") else key.partition("/")[0]
 
 
-def svg(chart: Chart) -> str | None:
+def render_svg(chart: Chart) -> str | None:
     """A chart as a picture on white; None when it cannot be drawn, which must not cost the report."""
     import vl_convert
 
     # vl-convert ends the whole process when the picture is no XML, which has no control characters.
-    spec = printable_data({**chart.wide, "width": WIDTH, "autosize": "pad", "datasets": dict(chart.data)})
+    spec = make_data_printable(
+        {**chart.wide, "width": WIDTH, "autosize": "pad", "datasets": dict(chart.data)}
+    )
     try:
         return str(vl_convert.vegalite_to_svg(spec, config={**config(LIGHT), "background": LIGHT.paper}))
     except ValueError:
         return None
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """One line of Markdown in which the text means nothing but itself, in a table as well."""
     line = _SPECIAL.sub(lambda special: "\\" + special[0], _line(text))
     return _LIST.sub(r"\1\\\2", line.replace("&", "&amp;").replace("<", "&lt;"))
 
 
-def ticked(text: str) -> Raw:
+def mark_code(text: str) -> Raw:
     """Text in which `backticks` mean code."""
     parts = enumerate(text.split("`"))
-    shown = (f"`{_line(part)}`" if odd % 2 and part.strip() else escaped_part(part) for odd, part in parts)
+    shown = (f"`{_line(part)}`" if odd % 2 and part.strip() else escape_part(part) for odd, part in parts)
     return Raw("".join(shown))
 
 
-def escaped_part(text: str) -> str:
-    """As `escaped`, but the blanks at both ends stay."""
-    inner = escaped(text)
+def escape_part(text: str) -> str:
+    """As `escape`, but the blanks at both ends stay."""
+    inner = escape(text)
     return f"{' ' if text[:1].isspace() else ''}{inner}{' ' if inner and text[-1:].isspace() else ''}"
 
 
-def fenced(text: str) -> Raw:
+def fence_code(text: str) -> Raw:
     """A block of code whose fence is longer than any run of backticks inside."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -147,7 +149,7 @@ def _path(text: str) -> Raw:
     return Raw("<" + text.replace("<", "%3C").replace(">", "%3E") + ">")
 
 
-def _printed(gallery: Gallery) -> Iterator[tuple[str, Chart]]:
+def _select_printed(gallery: Gallery) -> Iterator[tuple[str, Chart]]:
     """The charts worth printing: the leading metrics, each parameter for them, all latencies, one trial."""
     for key, chart in gallery.charts.items():
         kind, number, *_ = key.split("/")

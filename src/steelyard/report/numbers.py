@@ -28,7 +28,7 @@ class Scale:
 
     def number(self, value: float, digits: int = 3) -> str:
         """The bare number with at least so many significant digits."""
-        return _rounded(value / self.factor, digits)
+        return _round(value / self.factor, digits)
 
     def text(self, value: float, digits: int = 3) -> str:
         """The number with its unit: `2.05 GiB/s`, `5 %`, `3.1 k/s`, `7`."""
@@ -79,7 +79,7 @@ def _decimals(value: float, digits: int) -> int:
     return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 
 
-def _rounded(value: float, digits: int) -> str:
+def _round(value: float, digits: int) -> str:
     if value == 0:
         return "0"
     if not 1e-6 <= abs(value) < 1e16:

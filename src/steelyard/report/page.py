@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard import __version__
-from steelyard.analysis.damage import readable
+from steelyard.analysis.compare_levels import compare_within
+from steelyard.analysis.damage import guard_record
 from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
-from steelyard.analysis.within import own_comparison
-from steelyard.report.gallery import Gallery, gallery
-from steelyard.report.sections.comparison import Compared, compared
+from steelyard.report.gallery import Gallery, draw_gallery
+from steelyard.report.sections.comparison import ComparisonSection, describe_comparison
 from steelyard.report.sections.derived import derived_sections
+from steelyard.report.sections.environment import EnvironmentSection, describe_environment
 from steelyard.report.sections.finding import Section
 from steelyard.report.sections.method import method
 from steelyard.report.sections.needs import Need, needs
-from steelyard.report.sections.outcome import Outcome, outcome
-from steelyard.report.sections.place import Place, place
+from steelyard.report.sections.outcome import RunOutcome, outcome
 from steelyard.report.sections.plan import Plan, plan
-from steelyard.report.sections.results import Results, results
+from steelyard.report.sections.results import ResultTables, results
 from steelyard.report.sections.trouble import Trouble, trouble
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
@@ -40,11 +40,11 @@ class Page(NamedTuple):
 
     title: str
     run: str
-    outcome: Outcome
-    compared: Compared | None
+    outcome: RunOutcome
+    compared: ComparisonSection | None
     plan: Plan
-    place: Place
-    results: Results
+    place: EnvironmentSection
+    results: ResultTables
     gallery: Gallery
     derived: list[Section]
     underived: tuple[str, ...]
@@ -55,27 +55,27 @@ class Page(NamedTuple):
     versions: list[tuple[str, str]]
 
 
-def page(record: RunRecord, *, outliers: Policy | None = None, metrics: Sequence[str] = ()) -> Page:
+def build_page(record: RunRecord, *, outliers: Policy | None = None, metrics: Sequence[str] = ()) -> Page:
     """Gather the report of a run, of these `metrics` alone where any are given.
 
     Raises StoreError when its record is damaged, UnknownName.
     """
     summary = summarise_run(record, outliers=outliers)
     judged = judge(record, summary)
-    own = own_comparison(record, summary)
+    own = compare_within(record, summary)
     derived, shown = derive(record, summary), summary.only(metrics)
-    with readable(record.id):
+    with guard_record(record.id):
         sections = derived_sections(derived)
-        within = compared(own) if own else None
+        within = describe_comparison(own) if own else None
         return Page(
             title=summary.title,
             run=record.id,
             outcome=outcome(record, shown, judged, sections, within),
             compared=within,
             plan=plan(record, summary),
-            place=place(record),
+            place=describe_environment(record),
             results=results(shown),
-            gallery=gallery(record, shown, derived),
+            gallery=draw_gallery(record, shown, derived),
             derived=sections,
             underived=derived.notes,
             needs=needs(judged),

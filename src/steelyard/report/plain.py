@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.cell_metric import CellMetric
-from steelyard.analysis.derived import Derived
-from steelyard.analysis.disturbed import AllTrials
+from steelyard.analysis.derived import DerivedResults
+from steelyard.analysis.disturbed_trials import AllTrials
 from steelyard.analysis.overhead import Overhead
-from steelyard.analysis.requirements import Judged
+from steelyard.analysis.requirements import JudgedRequirement
 from steelyard.analysis.summary import CellSummary, RunSummary, Tally
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
@@ -18,13 +18,15 @@ from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.outcome import doubts
 
 if TYPE_CHECKING:
-    from steelyard.analysis.beside import SetBeside
-    from steelyard.analysis.gate import Gated
+    from steelyard.analysis.compare_published import PublishedComparison
+    from steelyard.analysis.gate import GatedComparison
 
 SCHEMA = 1
 
 
-def plain_run(summary: RunSummary, judged: Sequence[Judged], compared: Gated | None = None) -> dict[str, Any]:
+def plain_run(
+    summary: RunSummary, judged: Sequence[JudgedRequirement], compared: GatedComparison | None = None
+) -> dict[str, Any]:
     """Everything that the summary and the requirements say. `schema` grows when a key changes its meaning."""
     return {
         "schema": SCHEMA,
@@ -42,7 +44,7 @@ def plain_run(summary: RunSummary, judged: Sequence[Judged], compared: Gated | N
     }
 
 
-def plain_derived(derived: Derived) -> dict[str, Any]:
+def plain_derived(derived: DerivedResults) -> dict[str, Any]:
     """Everything that was derived, in base units. `kind` says what an entry is: `Scaling`, `KneeStudy` …"""
     return {
         "findings": [{"kind": type(one).__name__, **_plain(one)} for one in derived.findings],
@@ -50,17 +52,17 @@ def plain_derived(derived: Derived) -> dict[str, Any]:
     }
 
 
-def plain_beside(found: SetBeside) -> dict[str, Any]:
+def plain_published(found: PublishedComparison) -> dict[str, Any]:
     """A run beside a published result: shares and ratios as plain numbers."""
     return {"schema": SCHEMA, **_plain(found)}
 
 
-def plain_comparison(gated: Gated) -> dict[str, Any]:
+def plain_comparison(gated: GatedComparison) -> dict[str, Any]:
     """Everything that a comparison says; ratios are plain numbers, differences in base units.
 
     `objections` are what the gate says, and without one what a gate would say that allows nothing.
     """
-    from steelyard.analysis.gate import Gate, objections
+    from steelyard.analysis.gate import Gate, find_objections
 
     comparison, gate = gated.comparison, gated.gate or Gate()
     worst = comparison.worst()
@@ -90,7 +92,7 @@ def plain_comparison(gated: Gated) -> dict[str, Any]:
         "differences": [dataclasses.asdict(one) for one in comparison.differences],
         "objections": [
             {"kind": str(one.kind), "cell": dict(one.cell.parameters), "reason": one.reason}
-            for one in objections(comparison, gate.allowed, margin=gate.margin)
+            for one in find_objections(comparison, gate.allowed, margin=gate.margin)
         ],
         "not_compared": list(comparison.left_out),
         "notes": [f"{one.cell.key}: {one}" for one in comparison.valueless],
@@ -132,7 +134,7 @@ def _cell(cell: CellSummary, metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def _metric(one: CellMetric) -> dict[str, Any]:
-    disturbed: dict[str, Any] = {"with_disturbed": _with_disturbed(one.with_disturbed)}
+    disturbed: dict[str, Any] = {"with_disturbed": _disturbed_figures(one.with_disturbed)}
     if one.bound:
         disturbed["at_most"] = True
     if one.summary is None:
@@ -146,7 +148,7 @@ def _metric(one: CellMetric) -> dict[str, Any]:
     }
 
 
-def _with_disturbed(found: AllTrials | None) -> dict[str, Any] | None:
+def _disturbed_figures(found: AllTrials | None) -> dict[str, Any] | None:
     """The same over all trials that ended well, and what disturbed them; None where nothing did."""
     if found is None:
         return None
@@ -162,7 +164,7 @@ def _tally(tally: Tally) -> dict[str, Any]:
     return {"what": tally.what, "reasons": list(tally.reasons), "trials": list(tally.trials)}
 
 
-def _requirement(one: Judged) -> dict[str, Any]:
+def _requirement(one: JudgedRequirement) -> dict[str, Any]:
     return {
         "text": one.requirement.text,
         "where": one.where,

@@ -6,17 +6,24 @@ import sys
 from collections.abc import Sequence
 
 from steelyard.analysis.cell_metric import CellMetric
-from steelyard.analysis.requirements import Judged
+from steelyard.analysis.requirements import JudgedRequirement
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
-from steelyard.printable import one_line
-from steelyard.report.bars import WIDTH, bars
-from steelyard.report.columns import GAP, aligned, shortened, width
+from steelyard.printable import make_one_line
+from steelyard.report.bars import WIDTH, draw_bars
+from steelyard.report.columns import GAP, align, shorten, width
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.outcome import doubts
 from steelyard.report.sections.results import figure
-from steelyard.report.wording import all_counted, counted, in_short, levels_of, listed, marks_of
+from steelyard.report.wording import (
+    describe_all_counted,
+    format_count,
+    format_levels,
+    format_list,
+    format_marks,
+    format_verdicts,
+)
 from steelyard.stats.interval import smallest_n
 from steelyard.stats.summary import Summary
 
@@ -33,7 +40,7 @@ ADVICE = (
 
 def result_lines(
     summary: RunSummary,
-    judged: Sequence[Judged],
+    judged: Sequence[JudgedRequirement],
     *,
     columns: int | None = 100,
     most: int | None = None,
@@ -48,7 +55,7 @@ def result_lines(
     """
     lines = table_lines(summary, columns=columns, most=most, both=both)
     blocks = [lines, requirement_lines(judged), trouble_lines(summary), _notes(summary)]
-    return [one_line(line) for block in blocks for line in block]
+    return [make_one_line(line) for block in blocks for line in block]
 
 
 def table_lines(
@@ -57,12 +64,14 @@ def table_lines(
     """The table alone, with its footnotes."""
     cells = summary.cells[:most]
     widest = WIDEST_MARKS if columns else sys.maxsize
-    marks = [shortened(one_line("; ".join(marks_of(cell))), widest) for cell in cells]
-    figures = [one.shown for metric in summary.primary[:1] for one in _of(cells, metric) if one.shown]
+    marks = [shorten(make_one_line("; ".join(format_marks(cell))), widest) for cell in cells]
+    figures = [
+        one.shown for metric in summary.primary[:1] for one in _cell_metrics(cells, metric) if one.shown
+    ]
     drawn = bool(columns) and len(figures) > 1
     beside = width(_names(cells)[0]) + max(map(width, marks), default=0) + 3 * len(GAP) + 4
     beside += WIDTH + len(GAP) if drawn else 0
-    fitting = _fitting(cells, summary.primary, columns - beside if columns else sys.maxsize)
+    fitting = _split_metrics(cells, summary.primary, columns - beside if columns else sys.maxsize)
     shown = fitting if summary.chosen else fitting[:1]
     tables = [line for part in shown for line in _table(cells, part, marks, both=both, drawn=drawn)]
     return [*tables, *_footnotes(summary, cells, [metric for part in shown for metric in part])]
@@ -78,59 +87,63 @@ def _table(
 ) -> list[str]:
     head = ["cell", "n", *(_head(metric) for metric in shown), "marks" if any(marks) else ""]
     no_bar = "" if drawn else None
-    rows, lengths = [_with_bar(head, no_bar)], [no_bar] * len(cells)
+    rows, lengths = [_insert_bar(head, no_bar)], [no_bar] * len(cells)
     if drawn:
-        lengths = [*bars([one.shown.median if one.shown else None for one in _of(cells, shown[0])])]
+        lengths = [
+            *draw_bars([one.shown.median if one.shown else None for one in _cell_metrics(cells, shown[0])])
+        ]
     for name, cell, mark, bar in zip(_names(cells), cells, marks, lengths, strict=True):
         measured = [cell.metrics[metric.name] for metric in shown]
-        rows.append(_with_bar([name, str(cell.n), *map(_text, measured), mark], bar))
+        rows.append(_insert_bar([name, str(cell.n), *map(_text, measured), mark], bar))
         if both and any(one.with_disturbed for one in measured):
-            rows.append(_with_bar(_with_disturbed(measured), no_bar))
-    return aligned(rows, right={1})
+            rows.append(_insert_bar(_disturbed_row(measured), no_bar))
+    return align(rows, right={1})
 
 
-def _with_bar(row: list[str], bar: str | None) -> list[str]:
+def _insert_bar(row: list[str], bar: str | None) -> list[str]:
     """The row with a bar behind its first figure; as it is where no bars are drawn."""
     return row if bar is None else [*row[:3], bar, *row[3:]]
 
 
-def _of(cells: Sequence[CellSummary], metric: Metric) -> list[CellMetric]:
+def _cell_metrics(cells: Sequence[CellSummary], metric: Metric) -> list[CellMetric]:
     return [cell.metrics[metric.name] for cell in cells]
 
 
-def requirement_lines(judged: Sequence[Judged]) -> list[str]:
+def requirement_lines(judged: Sequence[JudgedRequirement]) -> list[str]:
     """`require  write_bandwidth.median >= 200 MiB/s  met in 4 of 4 cells`."""
-    rows = [["require", one_line(one.sentence), one_line(in_short(one))] for one in judged]
-    return aligned(rows) if rows else []
+    rows = [["require", make_one_line(one.sentence), make_one_line(format_verdicts(one))] for one in judged]
+    return align(rows) if rows else []
 
 
 def trouble_lines(summary: RunSummary) -> list[str]:
     """`2 trials failed: crashed (trial 7, 12)`, by category, and each reason with the first that has it."""
-    found: dict[str, list[int]] = {}
+    trials_by_category: dict[str, list[int]] = {}
     why = {trial.number: trial.message for cell in summary.cells for trial in cell.trials}
     for cell in summary.cells:
         for tally in cell.failed:
-            found.setdefault(one_line(tally.what), []).extend(tally.trials)
+            trials_by_category.setdefault(make_one_line(tally.what), []).extend(tally.trials)
     lines = []
-    for what, numbers in found.items():
-        lines.append(f"{counted(len(numbers), 'trial')} failed: {what} (trial {listed(sorted(numbers), 6)})")
+    for what, numbers in trials_by_category.items():
+        lines.append(
+            f"{format_count(len(numbers), 'trial')} failed: {what} (trial {format_list(sorted(numbers), 6)})"
+        )
         first = {why[number]: number for number in sorted(numbers, reverse=True) if why.get(number)}
         reasons = sorted((number, message) for message, number in first.items())
         for number, message in reasons[:MOST_REASONS]:
-            lines.append(f"     trial {number}: {shortened(one_line(message), WIDEST_REASON)}")
+            lines.append(f"     trial {number}: {shorten(make_one_line(message), WIDEST_REASON)}")
         if len(reasons) > MOST_REASONS:
-            more = counted(len(reasons) - MOST_REASONS, "more reason")
+            more = format_count(len(reasons) - MOST_REASONS, "more reason")
             lines.append(f"     … and {more}; `steelyard show {summary.run} --trial N` tells each")
     return lines
 
 
 def _names(cells: Sequence[CellSummary]) -> list[str]:
     """The cells' names with their parameters below each other."""
-    rows = [[one_line(level) for level in levels_of(cell.cell)] for cell in cells]
-    return aligned(rows) if len({len(row) for row in rows}) == 1 else [GAP.join(row) for row in rows] or [""]
+    rows = [[make_one_line(level) for level in format_levels(cell.cell)] for cell in cells]
+    return align(rows) if len({len(row) for row in rows}) == 1 else [GAP.join(row) for row in rows] or [""]
 
 
-def _fitting(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int) -> list[list[Metric]]:
+def _split_metrics(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int) -> list[list[Metric]]:
     """The metrics in as many tables as are needed, each with as many of them as have room."""
     parts: list[list[Metric]] = [[]]
     left = room
@@ -146,7 +159,7 @@ def _fitting(cells: Sequence[CellSummary], metrics: Sequence[Metric], room: int)
 
 
 def _head(metric: Metric) -> str:
-    return f"{one_line(metric.name)}  median [95 %]"
+    return f"{make_one_line(metric.name)}  median [95 %]"
 
 
 def _text(one: CellMetric) -> str:
@@ -157,14 +170,14 @@ def _text(one: CellMetric) -> str:
     return f"{shown.median} {shown.interval or NO_INTERVAL}" + (f" {DISTURBED}" if shown.under else "")
 
 
-def _with_disturbed(measured: Sequence[CellMetric]) -> list[str]:
+def _disturbed_row(measured: Sequence[CellMetric]) -> list[str]:
     """The row of a cell with its disturbed trials counted in."""
-    found = [one.with_disturbed for one in measured]
+    everything = [one.with_disturbed for one in measured]
     texts = [
         one.sign + _median(each.summary, one.metric) if each else "–"
-        for one, each in zip(measured, found, strict=True)
+        for one, each in zip(measured, everything, strict=True)
     ]
-    first = next(filter(None, found))
+    first = next(filter(None, everything))
     return ["  with disturbed trials", str(first.summary.n_total), *texts, first.under]
 
 
@@ -174,45 +187,49 @@ def _median(summary: Summary, metric: Metric) -> str:
 
 
 def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
-    found = [one for cell in cells for metric in shown if (one := cell.metrics[metric.name])]
-    without = [one.shown.interval_reason for one in found if one.shown and not one.shown.interval]
-    nothing = [one.reason for one in found if one.shown is None and one.marked is None]
-    marked = [one.reason for one in found if one.shown is None and one.marked is not None]
-    bounds = dict.fromkeys(one.metric.name for one in found if one.bound)
-    disturbed = _disturbed(cells, shown)
+    cell_metrics = [one for cell in cells for metric in shown if (one := cell.metrics[metric.name])]
+    without = [one.shown.interval_reason for one in cell_metrics if one.shown and not one.shown.interval]
+    nothing = [one.reason for one in cell_metrics if one.shown is None and one.marked is None]
+    marked = [one.reason for one in cell_metrics if one.shown is None and one.marked is not None]
+    bounds = dict.fromkeys(one.metric.name for one in cell_metrics if one.bound)
+    disturbed = _disturbance_notes(cells, shown)
     least = smallest_n(trimmed=int(summary.outliers == "extremes"))
     enough = TOO_FEW.format(run=summary.run, least=least, repeat=_enough(cells, shown, least))
-    notes = [f"{NO_INTERVAL}  {one_line(reason)}; {enough}" for reason in dict.fromkeys(without)]
-    notes += [f"–  {one_line(reason)}" for reason in dict.fromkeys(nothing)]
-    notes += [f"( )  median of marked trials, no result: {one_line(why)}" for why in dict.fromkeys(marked)]
+    notes = [f"{NO_INTERVAL}  {make_one_line(reason)}; {enough}" for reason in dict.fromkeys(without)]
+    notes += [f"–  {make_one_line(reason)}" for reason in dict.fromkeys(nothing)]
+    notes += [
+        f"( )  median of marked trials, no result: {make_one_line(why)}" for why in dict.fromkeys(marked)
+    ]
     notes += [f"≤  {name} is at most so much: what starts the program may be as large" for name in bounds]
     notes += [*disturbed, ADVICE.format(run=summary.run)] if disturbed else []
     if not summary.chosen and (more := summary.unmentioned(shown)):
-        which = listed([one_line(name) for name in more], MOST_NAMES)
-        notes.append(f"{counted(len(more), 'more metric')}: {which}; {MORE.format(run=summary.run)}")
+        which = format_list([make_one_line(name) for name in more], MOST_NAMES)
+        notes.append(f"{format_count(len(more), 'more metric')}: {which}; {MORE.format(run=summary.run)}")
     if len(cells) < len(summary.cells):
-        notes.append(f"… and {counted(len(summary.cells) - len(cells), 'more cell')}")
+        notes.append(f"… and {format_count(len(summary.cells) - len(cells), 'more cell')}")
     return notes
 
 
 def _enough(cells: Sequence[CellSummary], shown: Sequence[Metric], least: int) -> int:
     """As many repetitions as give every cell an interval, if those to come count."""
-    found = [least]
+    needed = [least]
     for cell in cells:
         made = max((trial.result.trial.repetition for trial in cell.trials), default=0)
         counts = [one.shown.n for metric in shown if (one := cell.metrics[metric.name]).shown]
-        found += [made + least - count for count in counts if count < least]
-    return max(found)
+        needed += [made + least - count for count in counts if count < least]
+    return max(needed)
 
 
-def _disturbed(cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
+def _disturbance_notes(cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
     """What disturbed the trials of the figures with a star, and in which cells where there are several."""
-    found: dict[str, dict[str, None]] = {}
+    cells_by_note: dict[str, dict[str, None]] = {}
     for cell in cells:
         for metric in shown:
-            if said := all_counted(cell.metrics[metric.name]):
-                found.setdefault(said, {})[cell.cell.key] = None
-    where = {said: f": {listed(list(keys))}" if len(cells) > 1 else "" for said, keys in found.items()}
+            if said := describe_all_counted(cell.metrics[metric.name]):
+                cells_by_note.setdefault(said, {})[cell.cell.key] = None
+    where = {
+        said: f": {format_list(list(keys))}" if len(cells) > 1 else "" for said, keys in cells_by_note.items()
+    }
     notes = [f"{DISTURBED}  {said}{which}" for said, which in where.items()]
     more = len(notes) - MOST_NOTES
     return notes[:MOST_NOTES] + ([f"{DISTURBED}  … and {more} more; the report has all"] if more > 0 else [])
@@ -224,5 +241,5 @@ def _notes(summary: RunSummary) -> list[str]:
         one.summary.dropped for cell in summary.cells for one in cell.metrics.values() if one.summary
     )
     if summary.outliers != "none":
-        notes.append(f"outliers: {summary.outliers} set aside {counted(dropped, 'value')}")
-    return notes + [one_line(text) for text in (*cautions(summary), *doubts(summary))]
+        notes.append(f"outliers: {summary.outliers} set aside {format_count(dropped, 'value')}")
+    return notes + [make_one_line(text) for text in (*cautions(summary), *doubts(summary))]

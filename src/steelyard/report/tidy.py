@@ -55,7 +55,7 @@ def tidy(record: RunRecord) -> Tidy:
         columns |= _PLACED
     extra = frozenset(columns)
     for name, kind in kinds.items():
-        columns[_free(_text(name), columns)] = kind
+        columns[_make_unique(_text(name), columns)] = kind
     metrics = {name: metric for name, metric in record.metrics.items() if metric.kind == "scalar"}
     rows = [row for trial in record.trials for row in _rows(record.id, trial, metrics, kinds, extra)]
     return Tidy(columns, rows)
@@ -81,7 +81,7 @@ def _rows(
         yield (*begin, None, None, None, *(None for _ in _BOUND if "bound" in extra), *levels)
 
 
-def _free(name: str, taken: Mapping[str, Kind]) -> str:
+def _make_unique(name: str, taken: Mapping[str, Kind]) -> str:
     """A name that no column has yet; readers of SQL make no difference between `a` and `A`."""
     lower = {other.lower() for other in taken}
     while name.lower() in lower:

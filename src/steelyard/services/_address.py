@@ -8,19 +8,19 @@ from steelyard.errors import HostError
 from steelyard.remote.base import Host
 
 
-async def numeric(host: Host, name: str | None = None) -> str:
+async def resolve_address(host: Host, name: str | None = None) -> str:
     """The host's own address, or another's, in numbers. Raises HostError when it cannot tell."""
     wanted = host.address if name is None else name
     try:
         return str(ip_address(wanted))
     except ValueError:
         said = await host.capture(("getent", "ahosts", wanted)) or ""
-    found = [line.split()[0] for line in said.splitlines() if line.strip()]
-    if not found:
+    numbers = [line.split()[0] for line in said.splitlines() if line.strip()]
+    if not numbers:
         whose = "its own address" if name is None else "the address"
         hint = "give the host an `address` in numbers"
         raise HostError(f"{host.name} cannot tell {whose} {wanted} in numbers", hint=hint)
     # Many systems have their own name at 127.0.1.1, where nobody else reaches it.
     return next(
-        (number for number in found if not ip_address(number.partition("%")[0]).is_loopback), found[0]
+        (number for number in numbers if not ip_address(number.partition("%")[0]).is_loopback), numbers[0]
     )

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
-from steelyard.remote.vault import Vault
+from steelyard.remote.snapshot_store import SnapshotStore
 
-Vaults = Callable[[Host], Vault]
+Vaults = Callable[[Host], SnapshotStore]
 """Where the files of a snapshot lie, for each host: one place for all, or one of its own."""
 
 
@@ -63,7 +63,7 @@ class Metered(Protocol):
 
 
 @runtime_checkable
-class Mirrored(Protocol):
+class HasMirror(Protocol):
     """A service that may keep a second copy of its data, where it outlives the service."""
 
     async def proven(self) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ _BEGINS = "steelyard.cassandra.Seeds"  # ours: comes up with others, and waits f
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class CassandraPorts:
     """The ports of a ring, the same on all of its nodes."""
 
     native: int
@@ -44,7 +44,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CassandraNodeConfig:
     """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own.
 
     `conf`: where what it reads lies, and `data` what it writes. `mirrored`: the ring has two data centres.
@@ -55,7 +55,7 @@ class Node:
     address: str
     tokens: tuple[int, ...]
     seeds: tuple[str, ...]
-    ports: Ports
+    ports: CassandraPorts
     conf: PurePosixPath
     data: PurePosixPath
     mirrored: bool = False
@@ -67,12 +67,12 @@ class Node:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def refused(settings: Mapping[str, Any]) -> str | None:
+def find_reserved_setting(settings: Mapping[str, Any]) -> str | None:
     """The first setting that the service must see to itself."""
     return next((name for name in settings if name in _NOT_YOURS.split()), None)
 
 
-def cassandra_yaml(node: Node) -> str:
+def cassandra_yaml(node: CassandraNodeConfig) -> str:
     """The file. JSON is YAML, too.
 
     Clients are let in later, by management, when the ring is whole and has the role of clients; the one that
@@ -80,14 +80,14 @@ def cassandra_yaml(node: Node) -> str:
     A role is read from the nearest replica, so that one dead node keeps nobody out. A node whose disk fails
     ends, so that it is noticed. What is dropped is gone: the ring is a copy, or its snapshot was asked for.
     """
-    found = {
+    settings = {
         "cluster_name": node.cluster,
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
         "num_tokens": len(node.tokens),
         "initial_token": ",".join(str(token) for token in node.tokens),
         "auto_bootstrap": node.bootstrap,
         "endpoint_snitch": "GossipingPropertyFileSnitch",
-        "seed_provider": [_seeds(node)],
+        "seed_provider": [_seed_provider(node)],
         "listen_address": node.address,
         "rpc_address": node.address,
         "storage_port": node.ports.storage,
@@ -110,15 +110,15 @@ def cassandra_yaml(node: Node) -> str:
         **_encryption(node.conf, clients=node.encrypted),
         **node.settings,
     }
-    return json.dumps(found, indent=1) + "\n"
+    return json.dumps(settings, indent=1) + "\n"
 
 
-def rack(datacenter: str) -> str:
+def rackdc_properties(datacenter: str) -> str:
     """cassandra-rackdc.properties."""
     return f"dc={datacenter}\nrack=rack1\n"
 
 
-def _seeds(node: Node) -> dict[str, Any]:
+def _seed_provider(node: CassandraNodeConfig) -> dict[str, Any]:
     seeds = ",".join(f"{address}:{node.ports.storage}" for address in node.seeds)
     return {"class_name": _JOINS if node.bootstrap else _BEGINS, "parameters": [{"seeds": seeds}]}
 

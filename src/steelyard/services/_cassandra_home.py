@@ -10,7 +10,7 @@ from steelyard.errors import HostError
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.tools import maven
-from steelyard.tools.find import environment, missing
+from steelyard.tools.find import find_missing, install_directory
 
 JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
 CASSANDRA = Tool("cassandra", maven=True, program="cassandra", version=("-v",))
@@ -63,7 +63,7 @@ compiler=org.eclipse.jdt.internal.compiler.batch.Main
 """
 
 
-class Home(NamedTuple):
+class CassandraHome(NamedTuple):
     """A Cassandra on a host: the program `java`, the directory of its jars, its version.
 
     `classes` are ours: where Java finds `steelyard.cassandra`.
@@ -75,7 +75,7 @@ class Home(NamedTuple):
     classes: str
 
 
-async def found_home(host: Host, scratch: PurePosixPath) -> Home:
+async def find_home(host: Host, scratch: PurePosixPath) -> CassandraHome:
     """Cassandra on a host; `scratch` is for what it lacks.
 
     Raises HostError that says what is missing and how to get it.
@@ -94,15 +94,15 @@ async def found_home(host: Host, scratch: PurePosixPath) -> Home:
         what = f"{host.name}: nodes do not run as root, who alone can read {lines['closed']}"
         raise HostError(f"{what}, and it cannot be copied to {scratch}")
     if "home" not in lines:
-        jar = await _brought(host, scratch)
+        jar = await _copy_jars(host, scratch)
         ours = str(jar.with_name(_OURS))
     else:
         jar = PurePosixPath(lines["home"])
-        ours = lines.get("ours") or await _compiled(host, java, jar, scratch)
-    return Home(java, jar.parent, jar.stem.rsplit("-", 1)[1], ours)
+        ours = lines.get("ours") or await _compile_classes(host, java, jar, scratch)
+    return CassandraHome(java, jar.parent, jar.stem.rsplit("-", 1)[1], ours)
 
 
-async def verify(host: Host, home: Home) -> None:
+async def verify_jars(host: Host, home: CassandraHome) -> None:
     """That jars which `steelyard install` fetched are those that it fetched then. Raises HostError."""
     if not home.classes.startswith(f"{home.lib}/"):
         return  # an installed one, which others answer for
@@ -117,7 +117,7 @@ async def verify(host: Host, home: Home) -> None:
         )
 
 
-async def _compiled(host: Host, java: str, jar: PurePosixPath, scratch: PurePosixPath) -> str:
+async def _compile_classes(host: Host, java: str, jar: PurePosixPath, scratch: PurePosixPath) -> str:
     """Our few classes, by the compiler that Cassandra brings, where only Cassandra is installed."""
     await host.put(maven.project(CASSANDRA.name) / "src" / "main" / "java", scratch / "sources")
     words = ("sh", "-c", _COMPILE, "sh", java, str(jar), str(scratch))
@@ -126,10 +126,10 @@ async def _compiled(host: Host, java: str, jar: PurePosixPath, scratch: PurePosi
     return str(scratch / "classes")
 
 
-async def _brought(host: Host, scratch: PurePosixPath) -> PurePosixPath:
+async def _copy_jars(host: Host, scratch: PurePosixPath) -> PurePosixPath:
     """The jars of the controller's cache, copied to a host that has none of its own."""
-    place = environment(CASSANDRA)
-    jars = [] if missing([CASSANDRA]) else sorted((place / "lib").glob("cassandra-all-5.*.jar"))
+    place = install_directory(CASSANDRA)
+    jars = [] if find_missing([CASSANDRA]) else sorted((place / "lib").glob("cassandra-all-5.*.jar"))
     if not jars:
         raise HostError(
             f"there is no Cassandra on {host.name} ({host.address})",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from steelyard.services.base import Share
+from steelyard.services.base import HostShare
 
 _MIB = 2**20
 _LEAST, _MOST = 128 * _MIB, 8 * 1024 * _MIB
@@ -25,12 +25,12 @@ _OPENS = (
 )
 
 
-def heap(share: Share) -> int:
+def heap_size(share: HostShare) -> int:
     """Bytes: a quarter of what the service may use, as Cassandra does itself; the rest is for its caches."""
     return min(_MOST, max(_LEAST, share.memory // 4 // _MIB * _MIB))
 
 
-def memory(size: int, cores: int) -> list[str]:
+def memory_flags(size: int, cores: int) -> list[str]:
     """Flags for a heap of so many bytes, which starts small, and for so many cores."""
     small = size < _SMALL
     return [
@@ -43,13 +43,13 @@ def memory(size: int, cores: int) -> list[str]:
     ]
 
 
-def modules() -> list[str]:
+def module_flags() -> list[str]:
     """Flags that let Cassandra reach into Java."""
     exports = [f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTS.split()]
     return [*exports, *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENS.split())]
 
 
-def behaviour(
+def behaviour_flags(
     address: str, conf: PurePosixPath, data: PurePosixPath, replicas: int, ring_delay: float
 ) -> list[str]:
     """Flags for quick starts, for reading what is in `conf`, and for writing nothing outside `data`.
@@ -86,7 +86,7 @@ def behaviour(
     ]
 
 
-def joining() -> list[str]:
+def bootstrap_flags() -> list[str]:
     """Flags of a node that joins a ring: it knows the ring's tables before it asks for rows, or it fails."""
     return [
         "-Dcassandra.schema.update_handler_factory.class=steelyard.cassandra.SchemaFirst",
@@ -94,12 +94,12 @@ def joining() -> list[str]:
     ]
 
 
-def mirror() -> list[str]:
+def mirror_flags() -> list[str]:
     """Flags of a node of a mirror: what was streamed to it once is streamed again when it is asked for."""
     return ["-Dcassandra.reset_bootstrap_progress=true"]
 
 
-def arguments(flags: Iterable[str]) -> str:
+def format_arguments(flags: Iterable[str]) -> str:
     """A file of arguments for `java @FILE`, a flag a line."""
     quoted = (flag.replace("\\", "\\\\").replace('"', '\\"') for flag in flags)
     return "".join(f'"{flag}"\n' for flag in quoted)

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from steelyard.errors import HostError
 from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
-from steelyard.services._cassandra_schema import replications
+from steelyard.services._cassandra_schema import parse_replications
 from steelyard.services._cql_ring import HIGHEST, LOWEST
 
 _TABLE = re.compile(r"(\w{1,222})[./]\w{1,222}", re.ASCII)
@@ -24,41 +24,41 @@ _SHOWN = 60  # characters of a statement
 def examine(snapshot: Snapshot, service: str, version: str) -> None:
     """Raises HostError with all that a ring of this version of Cassandra cannot take of it."""
     where = f"service {service}: snapshot {snapshot.name}"
-    if snapshot.service != "cassandra" or _numbers(snapshot.version) > _numbers(version):
+    if snapshot.service != "cassandra" or _parse_version(snapshot.version) > _parse_version(version):
         what = f"{where} is of {snapshot.service} {snapshot.version}, which Cassandra {version} cannot read"
         raise HostError(what)
-    if faults := list(_faults(snapshot)):
+    if faults := list(_find_faults(snapshot)):
         what = f"{where} is refused, and nothing was recovered: {'; '.join(faults)}"
         raise HostError(what, hint=REFUSED_HINT)
 
 
-def told(definitions: Sequence[str], faults: Sequence[str]) -> str:
+def format_faults(definitions: Sequence[str], faults: Sequence[str]) -> str:
     """Which statements are refused, and why: `faults` has a reason for each, empty where it is sound."""
     wrong = [
-        f"statement {number} of its manifest ({_shown(text)}) {fault}"
+        f"statement {number} of its manifest ({_quote_statement(text)}) {fault}"
         for number, (text, fault) in enumerate(zip(definitions, faults, strict=True), 1)
         if fault
     ]
-    return "; ".join(_first(wrong))
+    return "; ".join(_limit_faults(wrong))
 
 
-def refuse(snapshot: Snapshot, definitions: Sequence[str], faults: Sequence[str]) -> None:
+def raise_for_faults(snapshot: Snapshot, definitions: Sequence[str], faults: Sequence[str]) -> None:
     """Raises HostError where Cassandra's grammar finds faults in statements of a manifest."""
     if any(faults):
-        what = f"snapshot {snapshot.name}: {told(definitions, faults)}; nothing was recovered"
+        what = f"snapshot {snapshot.name}: {format_faults(definitions, faults)}; nothing was recovered"
         raise HostError(what, hint=REFUSED_HINT)
 
 
-def _faults(snapshot: Snapshot) -> Iterator[str]:
-    if snapshot.replication != replications(snapshot.definitions):
+def _find_faults(snapshot: Snapshot) -> Iterator[str]:
+    if snapshot.replication != parse_replications(snapshot.definitions):
         yield "its replication is not that of the keyspaces that it defines"
     keyspaces = snapshot.replication
-    for kind in (_of_tokens, _of_files, _of_rows):
+    for kind in (_token_faults, _file_faults, _row_faults):
         faults = ((node.host, fault) for node in snapshot.nodes for fault in kind(node, keyspaces))
-        yield from _first(f"node {host} {fault}" for host, fault in faults)
+        yield from _limit_faults(f"node {host} {fault}" for host, fault in faults)
 
 
-def _of_tokens(node: SnapshotNode, _: Container[str]) -> Iterator[str]:
+def _token_faults(node: SnapshotNode, _: Container[str]) -> Iterator[str]:
     if not node.tokens:
         yield "has no token"
     for token in node.tokens:
@@ -66,13 +66,13 @@ def _of_tokens(node: SnapshotNode, _: Container[str]) -> Iterator[str]:
             yield f"has the token {token}, which is on no ring"
 
 
-def _of_files(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
+def _file_faults(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
     for file in node.files:
         if not _is_sstable(file.path, keyspaces):
             yield f"has the file {file.path}, of no table that it defines"
 
 
-def _of_rows(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
+def _row_faults(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
     for table in node.rows:
         if not _is_table(table, keyspaces):
             yield f"counts rows of {table}, no table that it defines"
@@ -84,21 +84,21 @@ def _is_sstable(path: str, keyspaces: Container[str]) -> bool:
 
 
 def _is_table(name: str, keyspaces: Container[str]) -> bool:
-    found = _TABLE.fullmatch(name)
-    return found is not None and found[1] in keyspaces
+    match = _TABLE.fullmatch(name)
+    return match is not None and match[1] in keyspaces
 
 
-def _first(faults: Iterable[str]) -> list[str]:
+def _limit_faults(faults: Iterable[str]) -> list[str]:
     every = list(faults)
     more = [f"and {len(every) - _MOST} more"] if len(every) > _MOST else []
     return every[:_MOST] + more
 
 
-def _shown(text: str) -> str:
+def _quote_statement(text: str) -> str:
     plain = "".join(letter if letter.isprintable() else " " for letter in text[: _SHOWN + 1])
     return repr(plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}…")
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _parse_version(version: str) -> tuple[int, ...]:
     """Major and minor: files are the same within."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

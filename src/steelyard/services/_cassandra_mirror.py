@@ -18,8 +18,8 @@ from typing import Any
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
 from steelyard.services._cassandra_options import MirrorOptions
-from steelyard.services._cassandra_schema import placement
-from steelyard.services._cql_ring import Tokens, apart, even_tokens
+from steelyard.services._cassandra_schema import format_replication
+from steelyard.services._cql_ring import Tokens, even_tokens, separate_tokens
 
 # The mark `in-use` is there from a node's start until it ended in good order. What a former ring left is set
 # aside, never removed; one that did not end in good order may still live, elsewhere.
@@ -81,11 +81,11 @@ class Mirror:
         """Of its nodes: even ones, beside those of the others."""
         used = [token for own in taken for token in own]
         even = even_tokens(len(self.hosts), each)
-        return {host.name: apart(own, used) for host, own in zip(self.hosts, even, strict=True)}
+        return {host.name: separate_tokens(own, used) for host, own in zip(self.hosts, even, strict=True)}
 
     def everywhere(self, datacenter: str, nodes: int) -> str:
         """How roles are kept: by every node of both data centres."""
-        return placement({datacenter: nodes, self.chosen.datacenter: len(self.hosts)})
+        return format_replication({datacenter: nodes, self.chosen.datacenter: len(self.hosts)})
 
     def words(self, datacenter: str, nodes: int) -> tuple[str, ...]:
         """What the program that sees to it is told: see Java's `Centres`."""
@@ -101,7 +101,7 @@ class Mirror:
         }
 
 
-def split(
+def split_hosts(
     hosts: tuple[Host, ...], chosen: MirrorOptions | None, name: str
 ) -> tuple[list[Host], Mirror | None]:
     """The hosts that clients use, and the mirror. Raises HostError where none would be left."""
@@ -115,7 +115,7 @@ def split(
     return list(hosts[: -chosen.nodes]), Mirror(chosen, hosts[-chosen.nodes :])
 
 
-def verdict(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def check_proof(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """What a proof found, as facts. Raises HostError that names the keyspaces that differ, and how."""
     differ = {keyspace: said for keyspace, said in found["differences"].items() if said}
     if differ:
@@ -135,6 +135,6 @@ def verdict(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def document(facts: Mapping[str, Any]) -> str:
+def format_facts(facts: Mapping[str, Any]) -> str:
     """A file beside the data, with the time."""
     return json.dumps({"written": time.time(), **facts}, indent=1) + "\n"

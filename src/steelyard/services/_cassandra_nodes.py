@@ -7,13 +7,19 @@ from collections.abc import Sequence
 
 from steelyard.remote.base import Host
 from steelyard.services import _cassandra_jvm as jvm
-from steelyard.services._cassandra_config import LOGBACK, Node, Ports, cassandra_yaml, rack
-from steelyard.services._cassandra_home import Home, found_home
+from steelyard.services._cassandra_config import (
+    LOGBACK,
+    CassandraNodeConfig,
+    CassandraPorts,
+    cassandra_yaml,
+    rackdc_properties,
+)
+from steelyard.services._cassandra_home import CassandraHome, find_home
 from steelyard.services._cassandra_manifest import examine
-from steelyard.services._cassandra_mirror import BEGIN, PREPARE, Mirror, document, split
+from steelyard.services._cassandra_mirror import BEGIN, PREPARE, Mirror, format_facts, split_hosts
 from steelyard.services._cassandra_options import CassandraOptions
-from steelyard.services._cassandra_schema import placement
-from steelyard.services._cassandra_watch import Secrets, Watch
+from steelyard.services._cassandra_schema import format_replication
+from steelyard.services._cassandra_watch import RingPasswords, RingWatch
 from steelyard.services._cql_ring import Tokens, even_tokens
 from steelyard.services._data import make_data
 from steelyard.services._ring import RingService
@@ -36,14 +42,14 @@ class CassandraNodes(RingService[CassandraOptions]):
         await super().configure()
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
-        self.ring, self.mirror = split(hosts, self.chosen.mirror, self.context.name)
+        self.ring, self.mirror = split_hosts(hosts, self.chosen.mirror, self.context.name)
         self.replication = self._replication(len(self.ring))
         ports, self.homes, self.data = await asyncio.gather(
             self._chosen_ports(everywhere, 2), self._homes(everywhere), make_data(self, hosts)
         )
-        self.ports = Ports(*ports)
+        self.ports = CassandraPorts(*ports)
         self.tokens = self._first_tokens()
-        self.secrets = Secrets.drawn(self.context.password)
+        self.secrets = RingPasswords.drawn(self.context.password)
         await asyncio.gather(self._prepare_watch(), *(self._prepare(host) for host in hosts))
         await asyncio.gather(*(self._prepare_mirror(host) for host in self._mirrored()))
 
@@ -52,12 +58,14 @@ class CassandraNodes(RingService[CassandraOptions]):
         """Whether clients must log in."""
         return self.chosen.authentication == "password"
 
-    async def _homes(self, hosts: Sequence[Host]) -> dict[str, Home]:
+    async def _homes(self, hosts: Sequence[Host]) -> dict[str, CassandraHome]:
         """By host. Those that share the controller's files have the same, so one of them is looked at."""
         places = {host.name: "" if host.shares_files else host.name for host in hosts}
         firsts = {places[host.name]: host for host in reversed(hosts)}
-        found = await asyncio.gather(*(found_home(host, self.scratch(host)) for host in firsts.values()))
-        homes = dict(zip(firsts, found, strict=True))
+        distinct_homes = await asyncio.gather(
+            *(find_home(host, self.scratch(host)) for host in firsts.values())
+        )
+        homes = dict(zip(firsts, distinct_homes, strict=True))
         return {name: homes[place] for name, place in places.items()}
 
     async def start(self) -> None:
@@ -92,9 +100,9 @@ class CassandraNodes(RingService[CassandraOptions]):
         """
         if like := self.context.recovering:
             examine(like, self.context.name, self.homes[self.ring[0].name].version)
-        found = self._tokens_to_use(tuple(self.ring))
+        tokens = self._tokens_to_use(tuple(self.ring))
         each = self.chosen.num_tokens
-        return {**found, **(self.mirror.tokens(list(found.values()), each) if self.mirror else {})}
+        return {**tokens, **(self.mirror.tokens(list(tokens.values()), each) if self.mirror else {})}
 
     def _tokens_to_use(self, hosts: tuple[Host, ...]) -> dict[str, Tokens]:
         like = self.context.recovering
@@ -102,17 +110,19 @@ class CassandraNodes(RingService[CassandraOptions]):
             even = even_tokens(len(hosts), self.chosen.num_tokens)
             return {host.name: own for host, own in zip(hosts, even, strict=True)}
         left = {node.host: tuple(map(int, node.tokens)) for node in like.nodes}
-        found = {host.name: left.pop(host.name) for host in hosts if host.name in left}
+        kept_tokens = {host.name: left.pop(host.name) for host in hosts if host.name in left}
         others = iter(list(left.values()))
-        return {host.name: found[host.name] if host.name in found else next(others) for host in hosts}
+        return {
+            host.name: kept_tokens[host.name] if host.name in kept_tokens else next(others) for host in hosts
+        }
 
     async def _prepare_watch(self) -> None:
         first = self.context.hosts[0]
         directory = self.scratch(first) / "ring"
         await first.make_directory(directory)
-        self.watch = Watch(first, directory, self.context.logs, self.homes[first.name], self.ports)
+        self.watch = RingWatch(first, directory, self.context.logs, self.homes[first.name], self.ports)
         copies = {self.chosen.datacenter: self.replication, **(self.mirror.beside if self.mirror else {})}
-        schema = {"keyspaces": ",".join(self.chosen.keyspaces), "replication": placement(copies)}
+        schema = {"keyspaces": ",".join(self.chosen.keyspaces), "replication": format_replication(copies)}
         schema["encrypted"] = "true" if self.encrypted else "false"
         if self.mirror:
             schema["auth"] = self.mirror.everywhere(self.chosen.datacenter, len(self.ring))
@@ -120,7 +130,7 @@ class CassandraNodes(RingService[CassandraOptions]):
 
     async def _prepare(self, host: Host, *, bootstrap: bool = False) -> None:
         mirror = self.mirror if host in self._mirrored() else None
-        node = Node(
+        node = CassandraNodeConfig(
             address=host.address,
             tokens=self.tokens[host.name],
             seeds=self._seeds(),
@@ -137,7 +147,7 @@ class CassandraNodes(RingService[CassandraOptions]):
         )
         files = {
             "cassandra.yaml": cassandra_yaml(node),
-            "cassandra-rackdc.properties": rack(
+            "cassandra-rackdc.properties": rackdc_properties(
                 mirror.chosen.datacenter if mirror else self.chosen.datacenter
             ),
             "logback.xml": LOGBACK,
@@ -156,7 +166,7 @@ class CassandraNodes(RingService[CassandraOptions]):
             "datacenter": self.chosen.mirror.datacenter if self.chosen.mirror else "",
             "tokens": [str(token) for token in self.tokens[host.name]],
         }
-        await self._at_mirror(host, PREPARE, FACTS=document(facts))
+        await self._at_mirror(host, PREPARE, FACTS=format_facts(facts))
 
     async def _at_mirror(self, host: Host, script: str, **env: str) -> None:
         if self.mirror:
@@ -167,23 +177,23 @@ class CassandraNodes(RingService[CassandraOptions]):
         """Three of a data centre are enough for gossip, however many nodes there are."""
         return tuple(host.address for host in (*self.ring[:3], *self._mirrored()[:3]))
 
-    def _arguments(self, host: Host, home: Home, bootstrap: bool) -> str:
+    def _arguments(self, host: Host, home: CassandraHome, bootstrap: bool) -> str:
         share = self.share(host)
-        size = self.chosen.heap or jvm.heap(share)
+        size = self.chosen.heap or jvm.heap_size(share)
         conf, data, delay = self._conf(host), self.data[host.name].path, self._ring_delay(bootstrap)
         flags = [
-            *jvm.modules(),
-            *jvm.memory(size, share.cores),
-            *jvm.behaviour(host.address, conf, data, self._copies_of_roles(), delay),
-            *(jvm.joining() if bootstrap else []),
-            *(jvm.mirror() if host in self._mirrored() else []),
+            *jvm.module_flags(),
+            *jvm.memory_flags(size, share.cores),
+            *jvm.behaviour_flags(host.address, conf, data, self._copies_of_roles(), delay),
+            *(jvm.bootstrap_flags() if bootstrap else []),
+            *(jvm.mirror_flags() if host in self._mirrored() else []),
             f"-javaagent:{home.lib}/jamm-0.4.0.jar",
             *self.chosen.jvm,
             "-cp",
             f"{home.lib}/*:{home.classes}",
         ]
         node = ("steelyard.cassandra.Node", host.address, str(self.ports.jmx), str(conf))
-        return jvm.arguments([*flags, *node, *self._addresses()])
+        return jvm.format_arguments([*flags, *node, *self._addresses()])
 
     def _ring_delay(self, bootstrap: bool) -> float:
         """One that joins waits until all others have heard of it: they send it new rows from then on."""

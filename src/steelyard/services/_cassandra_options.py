@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from steelyard.services._cassandra_config import refused
+from steelyard.services._cassandra_config import find_reserved_setting
 from steelyard.services._ring_options import NAME, RingOptions
 from steelyard.units import Duration, Size
 
@@ -78,7 +78,7 @@ class CassandraOptions(RingOptions):
     @staticmethod
     def refused(settings: dict[str, Any]) -> str | None:
         """See `RingOptions`."""
-        return refused(settings)
+        return find_reserved_setting(settings)
 
     @model_validator(mode="after")
     def _two_names(self) -> Self:

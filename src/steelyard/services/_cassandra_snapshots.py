@@ -20,19 +20,19 @@ from typing import Any
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot, SnapshotNode
 from steelyard.remote.base import Host
-from steelyard.remote.vault import Kept, Runner
+from steelyard.remote.snapshot_store import Runner, SavedFiles
 from steelyard.services._capabilities import Vaults
-from steelyard.services._cassandra_manifest import refuse, told
-from steelyard.services._cassandra_schema import adapted, replications, without
-from steelyard.services._cassandra_watch import Watch
-from steelyard.services._cql_ring import Tokens, sources
-from steelyard.services._data import Data, give, lend, take_back
+from steelyard.services._cassandra_manifest import format_faults, raise_for_faults
+from steelyard.services._cassandra_schema import adapt_definitions, drop_datacenter, parse_replications
+from steelyard.services._cassandra_watch import RingWatch
+from steelyard.services._cql_ring import Tokens, find_sources
+from steelyard.services._data import DataDirectory, give, lend, take_back
 
 _INDEX = re.compile(r"CREATE (?:CUSTOM )?INDEX (?:IF NOT EXISTS )?")
 
 
 @dataclass(frozen=True)
-class Ring:
+class RingData:
     """A ring as far as its data are concerned. `within`: seconds for any step. `scratch` is on each host.
 
     Its hosts are those of one data centre, which hold everything; `beside` are copies of each row in another.
@@ -42,65 +42,67 @@ class Ring:
     tokens: Mapping[str, Tokens]
     datacenter: str
     version: str
-    watch: Watch
+    watch: RingWatch
     scratch: Callable[[Host], PurePosixPath]
     runner: Callable[[Host, str, float], Runner]
     within: float
-    data: Mapping[str, Data]
+    data: Mapping[str, DataDirectory]
     beside: Mapping[str, int] = field(default_factory=dict)
 
     def same_as(self, snapshot: Snapshot) -> bool:
         """Whether each node of the snapshot has its twin here: a node with the very same tokens."""
-        ours = sorted(_texts(self.tokens[host.name]) for host in self.hosts)
+        ours = sorted(_format_tokens(self.tokens[host.name]) for host in self.hosts)
         return ours == sorted(node.tokens for node in snapshot.nodes)
 
     def run(self, host: Host, label: str) -> Runner:
         """What runs commands on a host of it."""
         return self.runner(host, label, self.within)
 
-    def hands(self, host: Host, label: str) -> tuple[Runner, Data]:
+    def hands(self, host: Host, label: str) -> tuple[Runner, DataDirectory]:
         """The same, and whose what it makes may become."""
         return self.run(host, label), self.data[host.name]
 
 
-async def kept(ring: Ring, vaults: Vaults, name: str) -> Snapshot:
+async def take_snapshot(ring: RingData, vaults: Vaults, name: str) -> Snapshot:
     """A snapshot of a ring: all nodes at one moment, their files in the vault."""
     began = time.time()
     lent = {host.address: ring.scratch(host) / "kept" / name for host in ring.hosts}
     places = {address: str(place) for address, place in lent.items()}
     await asyncio.gather(*(lend(*ring.hands(host, "lend"), lent[host.address]) for host in ring.hosts))
-    found = await ring.watch.freeze(name, places, ring.within)
+    frozen = await ring.watch.freeze(name, places, ring.within)
     copying = time.monotonic()
-    parts = await asyncio.gather(*(_copied(ring, vaults, host, lent[host.address]) for host in ring.hosts))
-    steps = {step: float(seconds) for step, seconds in found["seconds"].items()}
-    definitions, left_out = _recoverable(name, found)
+    parts = await asyncio.gather(
+        *(_copy_files(ring, vaults, host, lent[host.address]) for host in ring.hosts)
+    )
+    steps = {step: float(seconds) for step, seconds in frozen["seconds"].items()}
+    definitions, left_out = _select_recoverable(name, frozen)
     for other in ring.beside:
-        definitions = without(definitions, other)
+        definitions = drop_datacenter(definitions, other)
     return Snapshot(
         name=name,
         service="cassandra",
         version=ring.version,
         taken=began,
-        replication=replications(definitions),
+        replication=parse_replications(definitions),
         definitions=definitions,
         nodes=tuple(
             SnapshotNode(
                 host=host.name,
-                tokens=_texts(ring.tokens[host.name]),
+                tokens=_format_tokens(ring.tokens[host.name]),
                 files=part.files,
-                rows=found["rows"][host.address],
+                rows=frozen["rows"][host.address],
             )
             for host, part in zip(ring.hosts, parts, strict=True)
         ),
         steps={**steps, "copy": time.monotonic() - copying},
-        spread=float(found["spread"]),
-        waiting=tuple(host.name for host in ring.hosts if host.address in found["waiting"]),
+        spread=float(frozen["spread"]),
+        waiting=tuple(host.name for host in ring.hosts if host.address in frozen["waiting"]),
         copied=sum(part.copied for part in parts),
         left_out=left_out,
     )
 
 
-async def recovered(ring: Ring, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+async def recover_snapshot(ring: RingData, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
     """A ring with the data of a snapshot, and no others; seconds by step.
 
     Raises HostError; as long as files are missing or not what they were, or a statement does more than to
@@ -108,20 +110,20 @@ async def recovered(ring: Ring, vaults: Vaults, snapshot: Snapshot) -> Mapping[s
     """
     began = time.monotonic()
     own = ring.same_as(snapshot)
-    wanted = {host.address: _wanted(ring, host, snapshot, own=own) for host in ring.hosts}
+    wanted = {host.address: _select_nodes(ring, host, snapshot, own=own) for host in ring.hosts}
     places = {host.address: str(ring.scratch(host) / "incoming") for host in ring.hosts}
-    fetches = (_fetched(ring, vaults, host, wanted[host.address]) for host in ring.hosts)
+    fetches = (_fetch_files(ring, vaults, host, wanted[host.address]) for host in ring.hosts)
     await asyncio.gather(*fetches)
     fetched = time.monotonic()
-    definitions = adapted(snapshot.definitions, ring.datacenter, len(ring.hosts), ring.beside)
-    found = await ring.watch.impose(definitions, places, ring.within, own=own)
-    refuse(snapshot, definitions, found.get("faults", ()))
+    definitions = adapt_definitions(snapshot.definitions, ring.datacenter, len(ring.hosts), ring.beside)
+    answer = await ring.watch.impose(definitions, places, ring.within, own=own)
+    raise_for_faults(snapshot, definitions, answer.get("faults", ()))
     for host in ring.hosts:
-        _compare(host, wanted[host.address], found["rows"][host.address])
-    return {"copy": fetched - began, **{step: float(took) for step, took in found["seconds"].items()}}
+        _check_rows(host, wanted[host.address], answer["rows"][host.address])
+    return {"copy": fetched - began, **{step: float(took) for step, took in answer["seconds"].items()}}
 
 
-def _recoverable(name: str, found: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _select_recoverable(name: str, found: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The definitions, all of which another ring would take, and names of what is left out of them.
 
     An index can be done without. Raises HostError that names a table or type that no ring would take.
@@ -130,32 +132,34 @@ def _recoverable(name: str, found: Mapping[str, Any]) -> tuple[tuple[str, ...], 
     indexes = [text for text, fault in zip(definitions, faults, strict=True) if fault and _INDEX.match(text)]
     wrong = ["" if text in indexes else fault for text, fault in zip(definitions, faults, strict=True)]
     if any(wrong):
-        what = f"snapshot {name} is not taken, as no ring would recover it: {told(definitions, wrong)}"
+        what = (
+            f"snapshot {name} is not taken, as no ring would recover it: {format_faults(definitions, wrong)}"
+        )
         raise HostError(what, hint="have these tables without what is named, then take the snapshot again")
     names = [*found["left_out"], *(f"index {_INDEX.sub('', text).split(' (')[0]}" for text in indexes)]
     plain = ("".join(sign if sign.isprintable() else "?" for sign in each)[:256] for each in names)
     return tuple(text for text in definitions if text not in indexes), tuple(plain)
 
 
-async def _copied(ring: Ring, vaults: Vaults, host: Host, place: PurePosixPath) -> Kept:
+async def _copy_files(ring: RingData, vaults: Vaults, host: Host, place: PurePosixPath) -> SavedFiles:
     await take_back(*ring.hands(host, "take-back"), place)
-    found = await vaults(host).keep(ring.run(host, "keep"), place)
+    stored_files = await vaults(host).keep(ring.run(host, "keep"), place)
     await host.remove_directory(place)
-    return found
+    return stored_files
 
 
-def _wanted(ring: Ring, host: Host, snapshot: Snapshot, *, own: bool) -> list[SnapshotNode]:
+def _select_nodes(ring: RingData, host: Host, snapshot: Snapshot, *, own: bool) -> list[SnapshotNode]:
     """The nodes of a snapshot whose files a host is to have."""
     if own:
-        return [node for node in snapshot.nodes if node.tokens == _texts(ring.tokens[host.name])]
+        return [node for node in snapshot.nodes if node.tokens == _format_tokens(ring.tokens[host.name])]
     before = [tuple(map(int, node.tokens)) for node in snapshot.nodes]
     now = [ring.tokens[each.name] for each in ring.hosts]
     copies = max(snapshot.replication.values(), default=1)
-    needed = sources(before, now, copies)[ring.hosts.index(host)]
+    needed = find_sources(before, now, copies)[ring.hosts.index(host)]
     return [snapshot.nodes[place] for place in needed]
 
 
-async def _fetched(ring: Ring, vaults: Vaults, host: Host, nodes: Sequence[SnapshotNode]) -> None:
+async def _fetch_files(ring: RingData, vaults: Vaults, host: Host, nodes: Sequence[SnapshotNode]) -> None:
     """Files of several nodes may have the same names, so each node's have a directory of their own."""
     target = ring.scratch(host) / "incoming"
     await host.remove_directory(target)
@@ -169,7 +173,7 @@ async def _fetched(ring: Ring, vaults: Vaults, host: Host, nodes: Sequence[Snaps
     await give(*ring.hands(host, "give"), target)
 
 
-def _compare(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, int]) -> None:
+def _check_rows(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, int]) -> None:
     expected = Counter[str]()
     for node in nodes:
         expected.update(node.rows)
@@ -182,5 +186,5 @@ def _compare(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, int]
         raise HostError(f"{host.name}: the files that came hold other rows: {'; '.join(wrong[:5])}")
 
 
-def _texts(tokens: Tokens) -> tuple[str, ...]:
+def _format_tokens(tokens: Tokens) -> tuple[str, ...]:
     return tuple(str(token) for token in sorted(tokens))

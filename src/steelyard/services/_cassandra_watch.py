@@ -22,9 +22,9 @@ from typing import Any
 from steelyard.errors import HostError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host
-from steelyard.remote.small import run_small
-from steelyard.services._cassandra_config import Ports
-from steelyard.services._cassandra_home import Home
+from steelyard.remote.short_programs import run_short
+from steelyard.services._cassandra_config import CassandraPorts
+from steelyard.services._cassandra_home import CassandraHome
 from steelyard.services._certificates import Authority
 from steelyard.services._server import Server
 
@@ -46,7 +46,7 @@ _TELL = 'printf "%s" "$2" > "$1/ring.new" && mv "$1/ring.new" "$1/ring" && echo 
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class RingStatus:
     """What the watch found last. `nodes`: what each says, by address; one that does not answer lacks."""
 
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -66,14 +66,14 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class RingPasswords:
     """Passwords of a ring: of the role of clients, and of management."""
 
     client: str = field(repr=False)
     jmx: str = field(repr=False)
 
     @classmethod
-    def drawn(cls, client: str) -> Secrets:
+    def drawn(cls, client: str) -> RingPasswords:
         """With the run's password for clients."""
         return cls(client, secrets.token_hex(24))
 
@@ -82,22 +82,24 @@ class Secrets:
         return f"client={self.client}\njmx={self.jmx}\n"
 
 
-class Watch:
+class RingWatch:
     """Watches a ring from one of its hosts, in a directory there that exists already."""
 
-    def __init__(self, host: Host, directory: PurePosixPath, logs: Path, home: Home, ports: Ports) -> None:
+    def __init__(
+        self, host: Host, directory: PurePosixPath, logs: Path, home: CassandraHome, ports: CassandraPorts
+    ) -> None:
         self._host, self._directory, self._logs = host, directory, logs
         self._home, self._ports = home, ports
         self._server: Server | None = None
         self._addresses: tuple[str, ...] = ()
         self._generation = 0
         self._hurry = True
-        self._read: tuple[float, Picture] = (-1.0, Picture())
+        self._read: tuple[float, RingStatus] = (-1.0, RingStatus())
         self._lock = asyncio.Lock()
 
     async def configure(
         self,
-        passwords: Secrets,
+        passwords: RingPasswords,
         authority: Authority,
         schema: Mapping[str, str],
         addresses: Iterable[str],
@@ -143,7 +145,7 @@ class Watch:
         """Whether a node sees all of these, and lets clients in. Raises HostError when the watch is gone."""
         return (await self.picture()).sees(address, others, self._generation)
 
-    async def picture(self) -> Picture:
+    async def picture(self) -> RingStatus:
         """What it found last. Raises HostError when it has ended."""
         if self._server is None or self._server.exit is not None:
             words = self._server.last_words() if self._server else "it was never started"
@@ -164,7 +166,7 @@ class Watch:
         tell of each why no ring would recover it; `left_out`: what of the schema is code. Raises HostError.
         """
         places = (f"{address}={target}" for address, target in targets.items())
-        return _document(await self._ask("Snapshot", (name, *places), f"snapshot-{name}", seconds))
+        return _parse_answer(await self._ask("Snapshot", (name, *places), f"snapshot-{name}", seconds))
 
     async def impose(
         self, definitions: Iterable[str], sources: Mapping[str, str], seconds: float, *, own: bool
@@ -180,11 +182,11 @@ class Watch:
         await self._run(define, "definitions")
         places = (f"{address}={source}" for address, source in sources.items())
         words = (str(self._directory / "definitions"), "own" if own else "any", *places)
-        return _document(await self._ask("Recover", words, "recover", seconds))
+        return _parse_answer(await self._ask("Recover", words, "recover", seconds))
 
     async def mirror(self, action: str, words: Iterable[str], seconds: float) -> Mapping[str, Any]:
         """Have a second data centre brought or compared what it lacks; see `_cassandra_mirror`."""
-        return _document(
+        return _parse_answer(
             await self._ask("Mirror", (action, str(float(seconds)), *words), action, seconds + 60)
         )
 
@@ -197,13 +199,13 @@ class Watch:
     def _java(self, classes: str) -> tuple[str, ...]:
         return (self._home.java, *_FLAGS.split(), "-cp", classes)
 
-    async def _state(self) -> Picture:
+    async def _state(self) -> RingStatus:
         path = str(self._directory / "state.json")
         text = (await self._host.read([path])).get(path)
         if not text:
-            return Picture()
-        found = json.loads(text)
-        return Picture(found["nodes"])
+            return RingStatus()
+        state = json.loads(text)
+        return RingStatus(state["nodes"])
 
     async def _tell(self) -> None:
         if not await self._host.capture(("sh", "-c", _TELL, "sh", str(self._directory), self._settings())):
@@ -221,11 +223,11 @@ class Watch:
         return "".join(f"{name}={value}\n" for name, value in facts.items())
 
     async def _run(self, command: Command, label: str, seconds: float = 60.0) -> str:
-        return await run_small(
+        return await run_short(
             self._host, command, cwd=self._directory, logs=self._logs, label=label, seconds=seconds
         )
 
 
-def _document(text: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(text)
-    return found
+def _parse_answer(text: str) -> Mapping[str, Any]:
+    answer: Mapping[str, Any] = json.loads(text)
+    return answer

@@ -46,10 +46,10 @@ class Authority:
         from cryptography import x509
 
         self._key = _new_key()
-        self._name = _named(f"steelyard-{secrets.token_hex(8)}")
+        self._name = _make_name(f"steelyard-{secrets.token_hex(8)}")
         only = x509.BasicConstraints(ca=True, path_length=0)
-        signed = _signed(self._builder(self._name, self._key, only, signs=True), self._key)
-        self.certificate = _pem(signed)
+        signed = _sign(self._builder(self._name, self._key, only, signs=True), self._key)
+        self.certificate = _encode_certificate(signed)
 
     def files(self, address: str) -> dict[str, str]:
         """What a server at this address reads, by name."""
@@ -60,15 +60,15 @@ class Authority:
         from cryptography import x509
         from cryptography.x509.oid import ExtendedKeyUsageOID
 
-        key, name = _new_key(), _named(addresses[0] if addresses else "steelyard")
+        key, name = _new_key(), _make_name(addresses[0] if addresses else "steelyard")
         no_authority = x509.BasicConstraints(ca=False, path_length=None)
         both = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
         builder = self._builder(name, key, no_authority, signs=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage(both), critical=False)
         if addresses:
-            names = x509.SubjectAlternativeName([_general(address) for address in addresses])
+            names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
             builder = builder.add_extension(names, critical=False)
-        return Identity(_pem(_signed(builder, self._key)), _key_pem(key))
+        return Identity(_encode_certificate(_sign(builder, self._key)), _encode_key(key))
 
     def _builder(
         self, subject: x509.Name, key: EllipticCurvePrivateKey, rank: x509.BasicConstraints, *, signs: bool
@@ -84,7 +84,7 @@ class Authority:
             .not_valid_before(now - _BEFORE)
             .not_valid_after(now + _AFTER)
             .add_extension(rank, critical=True)
-            .add_extension(_usage(signs=signs), critical=True)
+            .add_extension(_key_usage(signs=signs), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(issuer, critical=False)
         )
@@ -108,13 +108,13 @@ def _new_key() -> EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _named(common: str) -> x509.Name:
+def _make_name(common: str) -> x509.Name:
     from cryptography import x509
 
     return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common[:64])])
 
 
-def _general(address: str) -> x509.GeneralName:
+def _general_name(address: str) -> x509.GeneralName:
     from cryptography import x509
 
     try:
@@ -123,7 +123,7 @@ def _general(address: str) -> x509.GeneralName:
         return x509.DNSName(address)
 
 
-def _usage(*, signs: bool) -> x509.KeyUsage:
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
     from cryptography import x509
 
     rest = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
@@ -131,19 +131,19 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     return x509.KeyUsage(digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, **never)
 
 
-def _signed(builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey) -> x509.Certificate:
+def _sign(builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey) -> x509.Certificate:
     from cryptography.hazmat.primitives.hashes import SHA256
 
     return builder.sign(key, SHA256())
 
 
-def _pem(certificate: x509.Certificate) -> str:
+def _encode_certificate(certificate: x509.Certificate) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return certificate.public_bytes(Encoding.PEM).decode()
 
 
-def _key_pem(key: EllipticCurvePrivateKey) -> str:
+def _encode_key(key: EllipticCurvePrivateKey) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -16,7 +16,7 @@ from steelyard.remote.base import Host
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class HostShare:
     """What a service may use of a host, beside all else that runs there: cores, and bytes of memory."""
 
     cores: int
@@ -47,7 +47,7 @@ class ServiceContext:
     password: str
     within: float = 30.0
     spare: tuple[Host, ...] = ()
-    shares: Mapping[str, Share] = field(default_factory=dict)
+    shares: Mapping[str, HostShare] = field(default_factory=dict)
     recovering: Snapshot | None = None
     levels: Mapping[str, Scalar] = field(default_factory=dict)
     known: Known = field(default_factory=dict)

@@ -37,16 +37,16 @@ def more_tokens(owned: Sequence[Sequence[int]], count: int) -> tuple[int, ...]:
     return tuple(sorted(new))
 
 
-def apart(tokens: Iterable[int], taken: Iterable[int]) -> Tokens:
+def separate_tokens(tokens: Iterable[int], taken: Iterable[int]) -> Tokens:
     """The same tokens, each moved to the next that nobody has: a token may be in a ring once only."""
-    used, found = set(taken), []
+    used, free_tokens = set(taken), []
     for wanted in tokens:
         token = wanted
         while token in used:
             token = (token + 1 - LOWEST) % _RING + LOWEST
         used.add(token)
-        found.append(token)
-    return tuple(found)
+        free_tokens.append(token)
+    return tuple(free_tokens)
 
 
 def range_widths(tokens: Iterable[int]) -> dict[int, int]:
@@ -56,17 +56,17 @@ def range_widths(tokens: Iterable[int]) -> dict[int, int]:
     return {token: (token - last) % _RING or _RING for token, last in zip(ordered, before, strict=False)}
 
 
-def sources(before: Sequence[Tokens], now: Sequence[Tokens], copies: int) -> list[list[int]]:
+def find_sources(before: Sequence[Tokens], now: Sequence[Tokens], copies: int) -> list[list[int]]:
     """Which nodes of a former ring may hold what belongs to each node of this one; places in `before`.
 
     `copies`: on how many nodes a row is kept, on the owner of its range and on those that follow it on the
     ring, as SimpleStrategy and NetworkTopologyStrategy in one rack place them.
     """
-    held, owned = _held(before, before, now, copies), _held(now, before, now, copies)
+    held, owned = _assign_ranges(before, before, now, copies), _assign_ranges(now, before, now, copies)
     return [[place for place, ranges in enumerate(held) if ranges & mine] for mine in owned]
 
 
-def _held(
+def _assign_ranges(
     ring: Sequence[Tokens], before: Sequence[Tokens], now: Sequence[Tokens], copies: int
 ) -> list[set[int]]:
     """What each node of a ring holds: the ranges of both rings' tokens, each named by where it ends."""

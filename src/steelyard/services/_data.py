@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from steelyard.model.command import Command
-from steelyard.remote.accounts import CHOOSE, draws
+from steelyard.remote.accounts import CHOOSE, draw_accounts
 from steelyard.remote.base import Host
 from steelyard.remote.minder import SCRATCH_MARKER
-from steelyard.remote.vault import Runner
+from steelyard.remote.snapshot_store import Runner
 from steelyard.services.base import Service
 
 _TEMPORARY = PurePosixPath("/tmp")  # noqa: S108 - where every server may keep temporary files
@@ -55,7 +55,7 @@ chown -h "$2:$2" "$1"
 """
 
 
-class Data(NamedTuple):
+class DataDirectory(NamedTuple):
     """Where data lies. `account` is the user and group id that a server of root must take; empty
     elsewhere."""
 
@@ -77,12 +77,12 @@ class Data(NamedTuple):
         return Command((*self.become, *argv), {**temporary, **env})
 
 
-async def lend(run: Runner, data: Data, place: PurePosixPath) -> None:
+async def lend(run: Runner, data: DataDirectory, place: PurePosixPath) -> None:
     """Make an empty directory that the server may write to, beside its data; its parent stays ours."""
     await run(Command(("sh", "-eu", "-c", _LEND, "sh", str(place), data.account)))
 
 
-async def take_back(run: Runner, data: Data, place: PurePosixPath) -> None:
+async def take_back(run: Runner, data: DataDirectory, place: PurePosixPath) -> None:
     """Have what was lent to ourselves; the files stay the server's. Raises HostError for links and the like,
     which could have root read what is not the server's.
     """
@@ -90,34 +90,34 @@ async def take_back(run: Runner, data: Data, place: PurePosixPath) -> None:
         await run(Command(("sh", "-eu", "-c", _TAKE_BACK, "sh", str(place), data.account)))
 
 
-async def give(run: Runner, data: Data, place: PurePosixPath) -> None:
+async def give(run: Runner, data: DataDirectory, place: PurePosixPath) -> None:
     """Let the server have a directory of ours, of mode 0700, for good, with all that is in it."""
     if data.account:
         await run(Command(("sh", "-eu", "-c", _GIVE, "sh", str(place), data.account)))
 
 
-async def make_data(service: Service[Any], hosts: Sequence[Host]) -> dict[str, Data]:
+async def make_data(service: Service[Any], hosts: Sequence[Host]) -> dict[str, DataDirectory]:
     """Make the directory in the service's scratch on each host. Raises HostError when only root could write
     to it, or no id is free.
     """
     accounts = await _run(service, hosts, _MAKE)
-    return {host.name: Data(service.scratch(host) / "data", accounts[host.name]) for host in hosts}
+    return {host.name: DataDirectory(service.scratch(host) / "data", accounts[host.name]) for host in hosts}
 
 
-async def choose_accounts(service: Service[Any], hosts: Sequence[Host]) -> dict[str, Data]:
+async def choose_accounts(service: Service[Any], hosts: Sequence[Host]) -> dict[str, DataDirectory]:
     """For servers without data: they need not enter the scratch. Raises HostError when no id is free."""
     accounts = await _run(service, hosts, f'{_CHOOSE}echo "$account"')
-    return {host.name: Data(_TEMPORARY, accounts[host.name]) for host in hosts}
+    return {host.name: DataDirectory(_TEMPORARY, accounts[host.name]) for host in hosts}
 
 
 async def _run(service: Service[Any], hosts: Sequence[Host], script: str) -> dict[str, str]:
     return {
         host.name: (await service.small(host, "data", script, MARKER=SCRATCH_MARKER, **draw)).strip()
-        for host, draw in zip(hosts, draws(len(hosts)), strict=True)
+        for host, draw in zip(hosts, draw_accounts(len(hosts)), strict=True)
     }
 
 
-def allowed(addresses: tuple[str, ...], host: Host) -> list[str]:
+def list_allowed_addresses(addresses: tuple[str, ...], host: Host) -> list[str]:
     """Addresses that may connect to a host: the clients' and its own.
 
     Linux connects to any loopback address from 127.0.0.1, unless a client chooses another.

@@ -20,10 +20,10 @@ _GROUP = 0
 
 def passwd_line(password: str, home: str) -> str:
     """The file: the one user, whose home is the directory that is served."""
-    return f"{USER}:{hashed(password)}:{_GROUP}:{_GROUP}::{home}:/bin/sh\n"
+    return f"{USER}:{hash_password(password)}:{_GROUP}:{_GROUP}::{home}:/bin/sh\n"
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """As `crypt(password, "..")` of the C library."""
     key = bytes(ord(letter) << 1 & 0xFF for letter in password[:LENGTH]).ljust(8, b"\0")
     turn = Cipher(TripleDES(key * 3), modes.ECB()).encryptor()  # noqa: S305 - one block, as the scheme has it

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import Field
 
 from steelyard.model.command import Endpoint
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._data import Data, choose_accounts
+from steelyard.services._data import DataDirectory, choose_accounts
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._ports import choose_ports, list_listening_ports
 from steelyard.services.base import ServiceOptions
 
 
@@ -39,17 +39,19 @@ class PerCopy(Disturbable[PerCopyT]):
     """
 
     access = (Listener("clients", asks=""),)
+    label: ClassVar[str]
+    """What a server's log is named after."""
 
     async def configure(self) -> None:
         """Find ports, and whom the servers are to be."""
-        self.ports = await chosen_ports(self.context.hosts, self.chosen.port, self.chosen.servers)
+        self.ports = await choose_ports(self.context.hosts, self.chosen.port, self.chosen.servers)
         self.data = await self.make_data()
 
     async def start(self) -> None:
         """All servers at once."""
         await asyncio.gather(*(self._start(host, port) for port in self.ports for host in self.context.hosts))
 
-    async def make_data(self) -> dict[str, Data]:
+    async def make_data(self) -> dict[str, DataDirectory]:
         """Whom the servers are to be on each host, and where their data lie, if they have any."""
         return await choose_accounts(self, self.context.hosts)
 
@@ -62,7 +64,7 @@ class PerCopy(Disturbable[PerCopyT]):
         if any(server.exit is not None or server.frozen for server in self.servers):
             return False
         hosts = self.context.hosts
-        there = dict(zip(hosts, await asyncio.gather(*map(listening, hosts)), strict=True))
+        there = dict(zip(hosts, await asyncio.gather(*map(list_listening_ports, hosts)), strict=True))
         return all(server.port in there[server.host] for server in self.servers)
 
     @abstractmethod
@@ -75,6 +77,6 @@ class PerCopy(Disturbable[PerCopyT]):
         return Endpoint(self.context.hosts[0].address, self.ports[0], facts)
 
     async def _start(self, host: Host, port: int) -> None:
-        label = f"{type(self).__name__.lower()}-{port}"
+        label = f"{self.label}-{port}"
         command = self.data[host.name].as_its_user(*self.program(host, port))
         await self.launch(host, label, command, address=host.address, port=port)

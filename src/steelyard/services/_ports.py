@@ -18,22 +18,22 @@ _LISTENING = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:0000 (0A|07)
 _WIDE = re.compile(r"^ *\d+: 0+:([0-9A-F]{4}) [0-9A-F]+:0000 0A ", re.MULTILINE)
 
 
-async def chosen_ports(hosts: Iterable[Host], first: int | None, count: int) -> tuple[int, ...]:
+async def choose_ports(hosts: Iterable[Host], first: int | None, count: int) -> tuple[int, ...]:
     """So many ports from the first one on, or wherever they are free. Raises HostError when one is taken."""
     if first is None:
-        return await free_ports(hosts, count)
+        return await find_free_ports(hosts, count)
     ports = tuple(range(first, first + count))
     await asyncio.gather(*(check_free(host, ports) for host in hosts))
     return ports
 
 
-async def free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
+async def find_free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
     """So many ports that are free on all hosts. Raises HostError.
 
     Drawn by chance, so that two runs which look at the same time hardly choose the same.
     """
-    tables = await asyncio.gather(*map(_tables, _one_of_each(hosts)))
-    used = set().union(*(_found(_LOCAL, text) for text in tables))
+    tables = await asyncio.gather(*map(_read_tables, _one_per_network(hosts)))
+    used = set().union(*(_parse_ports(_LOCAL, text) for text in tables))
     free = [port for port in _RANGE if port not in used]
     if len(free) < count:
         raise HostError(f"no {count} ports are free between {_RANGE.start} and {_RANGE.stop}")
@@ -43,22 +43,22 @@ async def free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
 
 async def check_free(host: Host, ports: Iterable[int]) -> None:
     """Raises HostError when something listens on one of the ports already."""
-    if taken := set(ports) & await listening(host):
+    if taken := set(ports) & await list_listening_ports(host):
         hint = "name another port, or leave `port` out to have a free one chosen"
         raise HostError(f"port {min(taken)} on {host.name} ({host.address}) is in use already", hint=hint)
 
 
-async def listening(host: Host) -> set[int]:
+async def list_listening_ports(host: Host) -> set[int]:
     """The ports on which something waits, by TCP or UDP."""
-    return {int(port, 16) for port, _ in _LISTENING.findall(await _tables(host))}
+    return {int(port, 16) for port, _ in _LISTENING.findall(await _read_tables(host))}
 
 
-async def is_wide(host: Host, port: int) -> bool:
+async def is_bound_everywhere(host: Host, port: int) -> bool:
     """Whether somebody listens on a port at every address of the host, not at one of them."""
-    return port in {int(number, 16) for number in _WIDE.findall(await _tables(host))}
+    return port in {int(number, 16) for number in _WIDE.findall(await _read_tables(host))}
 
 
-async def _tables(host: Host) -> str:
+async def _read_tables(host: Host) -> str:
     # By a program beside us: the kernel takes 5 ms for each table, which would hold up all else.
     text = await host.capture(("sh", "-c", _TABLES))
     if not text:
@@ -66,11 +66,11 @@ async def _tables(host: Host) -> str:
     return text
 
 
-def _one_of_each(hosts: Iterable[Host]) -> list[Host]:
+def _one_per_network(hosts: Iterable[Host]) -> list[Host]:
     """A host of each network: who is reached by a loopback address has the ports of its whole machine."""
     networks = {host.machine if host.address.startswith("127.") else host.name: host for host in hosts}
     return list(networks.values())
 
 
-def _found(pattern: re.Pattern[str], text: str) -> set[int]:
+def _parse_ports(pattern: re.Pattern[str], text: str) -> set[int]:
     return {int(port, 16) for port in pattern.findall(text)}

@@ -48,7 +48,7 @@ INITDB_WORDS = (
 )
 
 
-class Primary(NamedTuple):
+class PostgresqlPrimary(NamedTuple):
     """Where the primary listens; `authority`: the file that says who signed it, where it uses TLS."""
 
     address: str
@@ -64,7 +64,7 @@ class Primary(NamedTuple):
         return {"sslmode": "verify-full", "sslrootcert": str(self.authority), "sslcert": own}
 
 
-def backup_words(primary: Primary) -> tuple[str, ...]:
+def backup_words(primary: PostgresqlPrimary) -> tuple[str, ...]:
     """For a copy of the primary, with the log written meanwhile."""
     where = (f"--host={primary.address}", f"--port={primary.port}", f"--username={USER}", "--no-password")
     return ("--pgdata=data/db", *where, "--wal-method=stream", "--checkpoint=fast", "--no-sync")
@@ -76,7 +76,7 @@ def psql_words(address: str, port: int) -> tuple[str, ...]:
     return ("--no-psqlrc", "--no-align", "--tuples-only", "--no-password", *where)
 
 
-def place(
+def location_settings(
     address: str, port: int, scratch: PurePosixPath, *, encrypted: bool
 ) -> dict[str, str | int | float | bool]:
     """The settings that say where a server is, and who may reach it."""
@@ -93,7 +93,7 @@ def place(
     }
 
 
-def conninfo(primary: Primary, name: str, password: str) -> str:
+def conninfo(primary: PostgresqlPrimary, name: str, password: str) -> str:
     """How a replica reaches its primary, and what it calls itself there.
 
     libpq takes no file of passwords that is not its user's alone, and so that user could write to it.
@@ -106,15 +106,15 @@ def conninfo(primary: Primary, name: str, password: str) -> str:
         "application_name": name,
         **primary.tls,
     }
-    return " ".join(f"{key}='{_escaped(value)}'" for key, value in words.items())
+    return " ".join(f"{key}='{_escape(value)}'" for key, value in words.items())
 
 
-def conf(settings: Mapping[str, str | int | float | bool]) -> str:
+def format_conf(settings: Mapping[str, str | int | float | bool]) -> str:
     """`postgresql.conf` with these settings."""
-    return "".join(f"{name} = {_value(value)}\n" for name, value in settings.items())
+    return "".join(f"{name} = {_format_value(value)}\n" for name, value in settings.items())
 
 
-def hba(clients: Iterable[str], *, encrypted: bool) -> str:
+def format_hba(clients: Iterable[str], *, encrypted: bool) -> str:
     """`pg_hba.conf`: these addresses, by password, and by TLS alone; replication from them, too."""
     kind = "hostssl" if encrypted else "host"
     lines = [
@@ -125,11 +125,11 @@ def hba(clients: Iterable[str], *, encrypted: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _value(value: str | int | float | bool) -> str:
+def _format_value(value: str | int | float | bool) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"'{value.replace(chr(39), chr(39) * 2)}'" if isinstance(value, str) else str(value)
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "\\'")

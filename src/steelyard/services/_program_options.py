@@ -15,7 +15,7 @@ from steelyard.units import Duration
 WAYS = ("port", "line", "url", "command")
 
 
-class Ready(ServiceOptions):
+class ReadyOptions(ServiceOptions):
     """How it shows that it serves: one of four ways."""
 
     port: Literal[True] | None = Field(None, description="It listens on its port; what holds by default")
@@ -55,7 +55,7 @@ class Ready(ServiceOptions):
         return self
 
 
-class Stop(ServiceOptions):
+class StopOptions(ServiceOptions):
     """How it is asked to end."""
 
     signal: str = Field("SIGTERM", description="The signal that asks it to end in good order")
@@ -81,10 +81,12 @@ class ProgramOptions(Program, ServiceOptions):
     ports: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")], ...] = Field(
         (), description="Names of further ports: [admin] is ${self.admin_port}. They follow `port`."
     )
-    ready: Ready = Field(
-        default_factory=Ready, description="When it can be used: by port, line, url or command."
+    ready: ReadyOptions = Field(
+        default_factory=ReadyOptions, description="When it can be used: by port, line, url or command."
     )
-    stop: Stop = Field(default_factory=Stop, description="By which signal it ends, and within which time.")
+    stop: StopOptions = Field(
+        default_factory=StopOptions, description="By which signal it ends, and within which time."
+    )
     authentication: str | None = Field(
         None,
         min_length=1,

@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 from steelyard.services._certificates import AUTHORITY, IDENTITY
 from steelyard.services._redis_options import RedisOptions
-from steelyard.services._redis_roles import roles
+from steelyard.services._redis_roles import role_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class RedisPorts:
     """Of a server: its clients', and in a cluster that of the bus and one by which nodes alone come.
 
     Redis encrypts the bus only where there is a port for TLS, too; `nodes` is 0 where clients use that one.
@@ -27,14 +27,14 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RedisNodeConfig:
     """A server as it is to start, with what it reads in `conf`. `primary`: whom it replicates.
 
     `memory`: bytes that it may use of its host. `encrypted`: clients and replicas come by TLS.
     """
 
     address: str
-    ports: Ports
+    ports: RedisPorts
     conf: PurePosixPath
     data: PurePosixPath
     memory: int
@@ -42,18 +42,23 @@ class Node:
     primary: str | None = None
 
 
-def redis_conf(node: Node, chosen: RedisOptions, password: str) -> str:
+def redis_conf(node: RedisNodeConfig, chosen: RedisOptions, password: str) -> str:
     """The file."""
-    lines = [*_place(node), *_keeping(node, chosen), *_others(node, chosen, password), *_tls(node, chosen)]
-    return "\n".join([*lines, *roles(password)]) + "\n"
+    lines = [
+        *_network_lines(node),
+        *_storage_lines(node, chosen),
+        *_peer_lines(node, chosen, password),
+        *_tls_lines(node, chosen),
+    ]
+    return "\n".join([*lines, *role_lines(password)]) + "\n"
 
 
-def has_keys(chosen: RedisOptions, *, encrypted: bool) -> bool:
+def needs_certificates(chosen: RedisOptions, *, encrypted: bool) -> bool:
     """Whether servers need certificates."""
     return encrypted or chosen.cluster
 
 
-def _place(node: Node) -> Iterator[str]:
+def _network_lines(node: RedisNodeConfig) -> Iterator[str]:
     yield f"bind {node.address}"
     yield f"bind-source-addr {node.address}"
     yield "port 0" if node.encrypted else f"port {node.ports.clients}"
@@ -61,7 +66,7 @@ def _place(node: Node) -> Iterator[str]:
     yield from ("protected-mode yes", "daemonize no", 'logfile ""', "set-proc-title no", f"dir {node.data}")
 
 
-def _keeping(node: Node, chosen: RedisOptions) -> Iterator[str]:
+def _storage_lines(node: RedisNodeConfig, chosen: RedisOptions) -> Iterator[str]:
     yield f"maxmemory {int(chosen.maxmemory or node.memory // 2)}"
     yield f"maxmemory-policy {chosen.maxmemory_policy}"
     yield f"io-threads {chosen.io_threads}"
@@ -71,7 +76,7 @@ def _keeping(node: Node, chosen: RedisOptions) -> Iterator[str]:
     yield "sanitize-dump-payload yes"  # a snapshot's may be a stranger's
 
 
-def _others(node: Node, chosen: RedisOptions, password: str) -> Iterator[str]:
+def _peer_lines(node: RedisNodeConfig, chosen: RedisOptions, password: str) -> Iterator[str]:
     if chosen.cluster:
         yield f"cluster-announce-ip {node.address}"
         yield f"cluster-port {node.ports.bus}"
@@ -84,9 +89,9 @@ def _others(node: Node, chosen: RedisOptions, password: str) -> Iterator[str]:
         yield "repl-diskless-sync-delay 0"  # or a first replica waits 5 s for company
 
 
-def _tls(node: Node, chosen: RedisOptions) -> Iterator[str]:
+def _tls_lines(node: RedisNodeConfig, chosen: RedisOptions) -> Iterator[str]:
     """Clients have no certificate. On the bus Redis always asks for one."""
-    if not has_keys(chosen, encrypted=node.encrypted):
+    if not needs_certificates(chosen, encrypted=node.encrypted):
         return
     files = {"cert": IDENTITY, "key": IDENTITY, "ca-cert": AUTHORITY}
     yield from (f"tls-{what}-file {node.conf / name}" for what, name in files.items())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from steelyard.model.password import password_of
+from steelyard.model.password import derive_password
 
 BENCHMARK = "benchmark"
 _LISTS = ("mylist", "myset", "myhash", "myzset", "mystream")
@@ -21,12 +21,12 @@ _COMMANDS = (
 )
 
 
-def roles(password: str) -> Iterator[str]:
+def role_lines(password: str) -> Iterator[str]:
     """The run's own role, which may do everything, and that of redis-benchmark."""
     yield f"user default on #{_hash(password)} ~* &* +@all"
     keys = " ".join(f"~{pattern}" for pattern in _KEYS)
     commands = " ".join(f"+{command}" for command in _COMMANDS.split())
-    yield f"user {BENCHMARK} on #{_hash(password_of(BENCHMARK, password))} {keys} {commands}"
+    yield f"user {BENCHMARK} on #{_hash(derive_password(BENCHMARK, password))} {keys} {commands}"
 
 
 def _hash(password: str) -> str:

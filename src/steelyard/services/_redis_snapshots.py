@@ -16,9 +16,9 @@ from steelyard.errors import HostError
 from steelyard.model.command import Command
 from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
 from steelyard.remote.base import Host
-from steelyard.remote.vault import Runner
+from steelyard.remote.snapshot_store import Runner
 from steelyard.services._capabilities import Vaults
-from steelyard.services._data import Data
+from steelyard.services._data import DataDirectory
 from steelyard.services._server import Server
 
 _TABLE, _DUMP = "keys", "dump.rdb"
@@ -29,11 +29,11 @@ _LAY = 'from=$1 to=$2; shift 2; "$@" sh -eu -c \'cat > "$1.new"; mv "$1.new" "$1
 
 
 @dataclass(frozen=True)
-class Primaries:
+class RedisPrimaries:
     """The servers that hold the data. `ask` puts a question to one, `again` starts one once more."""
 
     servers: Sequence[Server]
-    data: Mapping[str, Data]
+    data: Mapping[str, DataDirectory]
     run: Callable[[Host, str], Runner]
     ask: Callable[[Server, str], Awaitable[str]]
     again: Callable[[Server], Awaitable[None]]
@@ -97,10 +97,12 @@ class Primaries:
         data = self.data[host.name]
         words = ("sh", "-eu", "-c", _KEEP, "sh", str(place), str(data.path / _DUMP), *data.become)
         await self.run(host, "dump")(Command(words))
-        found = await vaults(host).keep(self.run(host, "keep"), place)
+        stored_files = await vaults(host).keep(self.run(host, "keep"), place)
         await host.remove_directory(place)
         rows = int((await self.ask(server, "dbsize")).split()[-1])
-        return SnapshotNode(host=host.name, files=found.files, rows={_TABLE: rows}), found.copied
+        return SnapshotNode(
+            host=host.name, files=stored_files.files, rows={_TABLE: rows}
+        ), stored_files.copied
 
     async def _fetch(self, server: Server, vaults: Vaults, node: SnapshotNode) -> None:
         host, target = server.host, server.cwd / "incoming"

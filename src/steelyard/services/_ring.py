@@ -13,10 +13,10 @@ from steelyard.errors import HostError
 from steelyard.remote.base import Host
 from steelyard.services._certificates import Authority, is_encrypted
 from steelyard.services._cql_ring import Tokens
-from steelyard.services._data import Data, make_data
+from steelyard.services._data import DataDirectory, make_data
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import check_free, free_ports
-from steelyard.services._private import write_private
+from steelyard.services._ports import check_free, find_free_ports
+from steelyard.services._private_files import write_private
 from steelyard.services._ring_options import RingOptions
 from steelyard.services._server import Server
 
@@ -37,7 +37,7 @@ class RingService(Disturbable[RingOptionsT]):
     glance: ClassVar[float] = 0.05
     ring: list[Host]
     tokens: dict[str, Tokens]
-    data: dict[str, Data]
+    data: dict[str, DataDirectory]
     cluster: str
     authority: Authority
     encrypted: bool
@@ -113,8 +113,8 @@ class RingService(Disturbable[RingOptionsT]):
         asked = self.chosen.port
         if asked is not None:
             await asyncio.gather(*(check_free(host, [asked]) for host in hosts))
-        found = [port for port in await free_ports(hosts, others + 1) if port != asked]
-        return (asked or found[others], *found[:others])
+        free = [port for port in await find_free_ports(hosts, others + 1) if port != asked]
+        return (asked or free[others], *free[:others])
 
     async def _until_whole(self, changed: Server) -> None:
         """Wait for a ring with a node that joins or comes back, or without one that left."""

@@ -63,7 +63,7 @@ _VERSION = "/storage_service/scylla_release_version"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ScyllaState:
     """What a node said: empty when it did not answer, or not all of it."""
 
     said: Mapping[str, Any] = field(default_factory=dict)
@@ -82,23 +82,23 @@ class State:
         return not moves and len(schemas) <= 1 and set(others) <= set(self.said["live"])
 
 
-async def state(host: Host, place: str) -> State:
+async def fetch_state(host: Host, place: str) -> ScyllaState:
     """What a node says; `place` is address and port of its API."""
-    return State(await _asked(host, place, _STATE))
+    return ScyllaState(await _fetch_answers(host, place, _STATE))
 
 
-async def figures(host: Host, place: str) -> dict[str, float]:
+async def fetch_meters(host: Host, place: str) -> dict[str, float]:
     """Its figures by our names; empty when it does not answer."""
-    found = await _asked(host, place, _METERS)
-    return {name: float(value) for name, value in found.items()}
+    answers = await _fetch_answers(host, place, _METERS)
+    return {name: float(value) for name, value in answers.items()}
 
 
-async def version(host: Host, place: str) -> str:
+async def fetch_version(host: Host, place: str) -> str:
     """Of ScyllaDB; `unknown` when it does not tell."""
-    return str((await _asked(host, place, {"version": _VERSION})).get("version", "unknown"))
+    return str((await _fetch_answers(host, place, {"version": _VERSION})).get("version", "unknown"))
 
 
-async def tell(host: Host, place: str, path: str, seconds: float) -> None:
+async def run_operation(host: Host, place: str, path: str, seconds: float) -> None:
     """Have it do something, and wait until it has. Raises HostError with its reason."""
     words = ("sh", "-c", _TELL, "sh", f"{seconds:g}", f"http://{place}{path}")
     said = await host.capture(words, seconds=seconds + _SECONDS) or "it did not answer"
@@ -108,7 +108,7 @@ async def tell(host: Host, place: str, path: str, seconds: float) -> None:
         raise HostError(f"{path} failed on {host.name}: {reason} ({code})" if body else f"{path}: {reason}")
 
 
-async def lets_in(
+async def can_log_in(
     host: Host, address: str, port: int, scratch: str, *well_known: str, encrypted: bool
 ) -> bool:
     """Whether the run's user may log in; or the well-known one, whose name and password are given.
@@ -120,7 +120,7 @@ async def lets_in(
     return (await host.capture(line, seconds=_SECONDS) or "").strip() == "in"
 
 
-async def _asked(host: Host, place: str, paths: Mapping[str, str]) -> dict[str, Any]:
+async def _fetch_answers(host: Host, place: str, paths: Mapping[str, str]) -> dict[str, Any]:
     """The answers by name; none at all unless all of them could be read."""
     words = ("sh", "-c", _ASK, "sh", *(f"http://{place}{path}" for path in paths.values()))
     said = (await host.capture(words, seconds=_SECONDS * len(paths)) or "").split(_BETWEEN)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from steelyard.services.base import Share
+from steelyard.services.base import HostShare
 
 USER = "steelyard"
 _MIB, _GIB = 2**20, 2**30
@@ -32,7 +32,7 @@ _NOT_YOUR_FLAGS = ("--options-file", "--smp", "--memory", "--developer-mode", "-
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class ScyllaPorts:
     """The ports of a ring, the same on all of its nodes. `shard_aware` is for drivers, beside `native`."""
 
     native: int
@@ -42,7 +42,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ScyllaNodeConfig:
     """A node as it is to start. `seed` is where it learns of the ring; the first one's is itself.
 
     What it reads is in `conf`; it writes to `data`.
@@ -53,7 +53,7 @@ class Node:
     address: str
     tokens: tuple[int, ...]
     seed: str
-    ports: Ports
+    ports: ScyllaPorts
     conf: PurePosixPath
     data: PurePosixPath
     salted: str = field(repr=False)
@@ -64,30 +64,30 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ScyllaResources:
     """What a node takes of its host: shards, a core each, and bytes of memory for all of them."""
 
     shards: int
     memory: int
 
 
-def refused(settings: Mapping[str, Any]) -> str | None:
+def find_reserved_setting(settings: Mapping[str, Any]) -> str | None:
     """The first setting that the service must see to itself."""
     return next((name for name in settings if name in _NOT_YOURS.split()), None)
 
 
-def refused_flag(flags: tuple[str, ...]) -> str | None:
+def find_reserved_flag(flags: tuple[str, ...]) -> str | None:
     """The first flag of the command line that the service gives by itself."""
     return next((flag for flag in flags if flag.partition("=")[0] in _NOT_YOUR_FLAGS), None)
 
 
-def size(share: Share, shards: int | None, memory: int | None) -> Size:
+def choose_resources(share: HostShare, shards: int | None, memory: int | None) -> ScyllaResources:
     """As asked; else three quarters of its memory, as ScyllaDB has no use for the page cache, and its cores.
 
     Not more shards than GiB, which is the least that ScyllaDB takes for one in production.
     """
     taken = memory or max(_GIB // 2, share.memory * 3 // 4)
-    return Size(shards or max(1, min(share.cores, taken // _GIB)), taken // _MIB * _MIB)
+    return ScyllaResources(shards or max(1, min(share.cores, taken // _GIB)), taken // _MIB * _MIB)
 
 
 def api_address(address: str) -> str:
@@ -98,20 +98,20 @@ def api_address(address: str) -> str:
         return "127.0.0.1"
 
 
-def scylla_yaml(node: Node) -> str:
+def scylla_yaml(node: ScyllaNodeConfig) -> str:
     """The file. JSON is YAML, too.
 
     The first superuser is told here, so ScyllaDB's well-known one is never made, and no moment is without
     a password. No figures are served to Prometheus, which would ask for none. Where all of what nodes say is
     encrypted, `ssl_storage_port` is the only one on which they listen to each other.
     """
-    found = {
+    settings = {
         "cluster_name": node.cluster,
         "workdir": str(node.data),
         "num_tokens": len(node.tokens),
         "initial_token": ",".join(str(token) for token in node.tokens),
         "endpoint_snitch": "GossipingPropertyFileSnitch",
-        "seed_provider": [_seed(node)],
+        "seed_provider": [_seed_provider(node)],
         "listen_address": node.address,
         "rpc_address": node.address,
         "storage_port": node.ports.storage,
@@ -130,10 +130,12 @@ def scylla_yaml(node: Node) -> str:
         **_encryption(node.conf, clients=node.encrypted),
         **node.settings,
     }
-    return json.dumps(found, indent=1) + "\n"
+    return json.dumps(settings, indent=1) + "\n"
 
 
-def words(program: str, conf: PurePosixPath, its: Size, *, developer: bool, alone: bool) -> tuple[str, ...]:
+def scylla_arguments(
+    program: str, conf: PurePosixPath, its: ScyllaResources, *, developer: bool, alone: bool
+) -> tuple[str, ...]:
     """The command line. `alone`: nothing else uses its cores, so that they may be pinned and polled."""
     return (
         program,
@@ -155,6 +157,6 @@ def _encryption(conf: PurePosixPath, *, clients: bool) -> dict[str, Any]:
     }
 
 
-def _seed(node: Node) -> dict[str, Any]:
+def _seed_provider(node: ScyllaNodeConfig) -> dict[str, Any]:
     name = "org.apache.cassandra.locator.SimpleSeedProvider"
     return {"class_name": name, "parameters": [{"seeds": node.seed}]}

@@ -15,12 +15,12 @@ exit 0
 """
 
 
-async def found_program(host: Host) -> str:
+async def find_program(host: Host) -> str:
     """Its path on a host. Raises HostError with how to get it."""
-    found = (await host.capture(("sh", "-c", _FIND)) or "").strip()
-    if not found:
+    path = (await host.capture(("sh", "-c", _FIND)) or "").strip()
+    if not path:
         raise HostError(
             f"there is no ScyllaDB on {host.name} ({host.address})",
             hint="install its packages there (https://docs.scylladb.com), or set SCYLLA_HOME",
         )
-    return found
+    return path

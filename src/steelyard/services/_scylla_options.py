@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from steelyard.services._ring_options import RingOptions
-from steelyard.services._scylla_config import refused, refused_flag
+from steelyard.services._scylla_config import find_reserved_flag, find_reserved_setting
 from steelyard.units import Size
 
 
@@ -34,11 +34,11 @@ class ScyllaOptions(RingOptions):
     @staticmethod
     def refused(settings: dict[str, Any]) -> str | None:
         """See `RingOptions`."""
-        return refused(settings)
+        return find_reserved_setting(settings)
 
     @field_validator("flags")
     @classmethod
     def _not_our_flags(cls, flags: tuple[str, ...]) -> tuple[str, ...]:
-        if name := refused_flag(flags):
+        if name := find_reserved_flag(flags):
             raise ValueError(f"'{name}' is given by the service itself; use its options")
         return flags

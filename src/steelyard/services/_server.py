@@ -10,7 +10,7 @@ from typing import Self
 
 from steelyard.model.command import Command, Exit
 from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.small import complaints, tail
+from steelyard.remote.short_programs import complaints, tail
 
 _GRACE = 2.0  # seconds to end in good order
 # A program may give its children sessions of their own, so the tree is walked: first a parent, which then
@@ -91,10 +91,10 @@ class Server:
 
     async def ended_by_itself(self) -> str:
         """Wait until it ends, and say how; for ever when its end was asked for."""
-        found = await asyncio.shield(self._watch)
+        outcome = await asyncio.shield(self._watch)
         if self.expected:
             await asyncio.Event().wait()
-        return f"{self.label} on {self.host.name} ({self.address}) ended {found.way}; {self.last_words()}"
+        return f"{self.label} on {self.host.name} ({self.address}) ended {outcome.way}; {self.last_words()}"
 
     async def stop(self) -> None:
         """End it with everything below it, and wait for that."""

@@ -40,7 +40,7 @@ class Attached(Service[AttachedOptions]):
         """Read what the other run says. Raises HostError when it does not live, or has no service yet."""
         path = self.chosen.control
         text = (await self.context.hosts[0].read([path])).get(path, "")
-        self._endpoint = found_endpoint(text, f"service {self.context.name}: {path}")
+        self._endpoint = parse_endpoint(text, f"service {self.context.name}: {path}")
 
     async def start(self) -> None:
         """It runs already."""
@@ -54,7 +54,7 @@ class Attached(Service[AttachedOptions]):
         return self._endpoint
 
 
-def found_endpoint(text: str, where: str) -> Endpoint:
+def parse_endpoint(text: str, where: str) -> Endpoint:
     """The service that a `control.json` tells of. Raises HostError."""
     try:
         told: Mapping[str, Any] = json.loads(text)["service"]

@@ -23,41 +23,41 @@ from steelyard.model.command import Command, Endpoint
 from steelyard.model.metric import Mark
 from steelyard.model.reference import FOLDER
 from steelyard.model.tool import Tool
-from steelyard.model.wrap import Wrapped
+from steelyard.model.wrap import ConditionCheck
 from steelyard.remote.base import Host
-from steelyard.remote.small import runner
-from steelyard.remote.tasks import first, tasks
-from steelyard.remote.vault import Runner
-from steelyard.remote.wrapping import kernel, wrapped
+from steelyard.remote.short_programs import make_runner
+from steelyard.remote.snapshot_store import Runner
+from steelyard.remote.tasks import run_tasks, wait_first
+from steelyard.remote.wrapping import read_kernel, wrap_command
 from steelyard.services._access import Listener
 from steelyard.services._capabilities import (
     Growable,
+    HasMirror,
     HasNodes,
     Killable,
     Metered,
-    Mirrored,
     NodeState,
     Pausable,
     Shrinkable,
     Snapshottable,
     Vaults,
 )
-from steelyard.services._context import ServiceContext, Share
+from steelyard.services._context import HostShare, ServiceContext
 from steelyard.services._server import Server
 
 __all__ = [
     "Growable",
+    "HasMirror",
     "HasNodes",
+    "HostShare",
     "Killable",
     "Listener",
     "Metered",
-    "Mirrored",
     "NodeState",
     "Pausable",
     "Service",
     "ServiceContext",
     "ServiceOptions",
-    "Share",
     "Shrinkable",
     "Snapshottable",
     "Vaults",
@@ -142,22 +142,24 @@ class Service(ABC, Generic[OptionsT]):
 
     def is_open(self) -> bool:
         """Whether it has a port that asks for nothing, or does not say."""
-        found = self.listeners()
-        return not found or any(listener.is_open for listener in found)
+        listeners = self.listeners()
+        return not listeners or any(listener.is_open for listener in listeners)
 
     async def ready(self) -> None:
         """Wait until every server answers. Raises HostError with the last lines of its log."""
         await asyncio.gather(*(self._until_it_answers(server) for server in self.servers))
 
-    async def conditions(self) -> list[Wrapped]:
+    async def conditions(self) -> list[ConditionCheck]:
         """What its servers were put under on each host, by the kernel's word; of several, of the last."""
         if not self.context.wrap.any:
             return []
         hosts = {server.host.name: server.host for server in self.servers}
-        found = await asyncio.gather(*(kernel(host, self.scratch(host)) for host in hosts.values()))
+        observations = await asyncio.gather(
+            *(read_kernel(host, self.scratch(host)) for host in hosts.values())
+        )
         return [
-            Wrapped(f"service {self.context.name} on {name}", self.context.wrap, got)
-            for name, got in zip(hosts, found, strict=True)
+            ConditionCheck(f"service {self.context.name} on {name}", self.context.wrap, got)
+            for name, got in zip(hosts, observations, strict=True)
         ]
 
     async def settled(self) -> bool:
@@ -169,7 +171,7 @@ class Service(ABC, Generic[OptionsT]):
     async def stop(self) -> None:
         """End all servers and wait until they are gone."""
         stops = (server.stop() for server in self.servers)
-        failures = [found for found in await asyncio.gather(*stops, return_exceptions=True) if found]
+        failures = [error for error in await asyncio.gather(*stops, return_exceptions=True) if error]
         if failures:
             raise failures[0]
 
@@ -181,8 +183,8 @@ class Service(ABC, Generic[OptionsT]):
         while True:
             self._changed.clear()
             ends = (server.ended_by_itself() for server in self.servers)
-            async with tasks(*ends, self._more()) as watches:
-                if said := (await first(watches)).result():
+            async with run_tasks(*ends, self._more()) as watches:
+                if said := (await wait_first(watches)).result():
                     return f"service {self.context.name}: {said}"
 
     async def _more(self) -> None:
@@ -213,7 +215,7 @@ class Service(ABC, Generic[OptionsT]):
     async def launch(self, host: Host, label: str, command: Command, *, address: str, port: int) -> Server:
         """Start one server on a host. Its output goes to the record as `<host>-<label>.log` and `.err`."""
         scratch, folder = self.scratch(host), self.context.known.get(FOLDER)
-        command = await wrapped(host, command, self.context.wrap, scratch, folder)
+        command = await wrap_command(host, command, self.context.wrap, scratch, folder)
         server = await Server.start(
             host, label, command, cwd=scratch, logs=self.context.logs, address=address, port=port
         )
@@ -235,7 +237,7 @@ class Service(ABC, Generic[OptionsT]):
     def runner(self, host: Host, label: str, seconds: float = 60.0) -> Runner:
         """Runs commands in the scratch on a host. Raises HostError when one fails or takes so long."""
 
-        plain = runner(host, self.scratch(host), self.context.logs, label, seconds)
+        plain = make_runner(host, self.scratch(host), self.context.logs, label, seconds)
 
         async def run(command: Command) -> str:
             try:
@@ -249,9 +251,9 @@ class Service(ABC, Generic[OptionsT]):
         """Its directory on a host."""
         return self.context.scratch[host.name]
 
-    def share(self, host: Host) -> Share:
+    def share(self, host: Host) -> HostShare:
         """What it may use of a host."""
-        return self.context.shares.get(host.name) or Share(host.cores, host.memory)
+        return self.context.shares.get(host.name) or HostShare(host.cores, host.memory)
 
     def all_servers(self) -> str:
         """The fact `servers` of an endpoint: every host once before any comes again."""

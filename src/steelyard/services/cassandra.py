@@ -11,12 +11,12 @@ from steelyard.model.command import Endpoint
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._cassandra_home import CASSANDRA, JAVA, verify
+from steelyard.services._cassandra_home import CASSANDRA, JAVA, verify_jars
 from steelyard.services._cassandra_manifest import examine
-from steelyard.services._cassandra_mirrored import MirroredNodes
+from steelyard.services._cassandra_mirror_nodes import MirroredNodes
 from steelyard.services._cassandra_options import CassandraOptions
-from steelyard.services._cassandra_snapshots import Ring, kept, recovered
-from steelyard.services._cql_ring import apart, more_tokens
+from steelyard.services._cassandra_snapshots import RingData, recover_snapshot, take_snapshot
+from steelyard.services._cql_ring import more_tokens, separate_tokens
 from steelyard.services._server import Server
 from steelyard.services._tls_option import ENCRYPTED
 from steelyard.services.base import Vaults
@@ -75,7 +75,7 @@ class Cassandra(MirroredNodes):
         """Every node sees every node, and lets clients in; the jars are compared meanwhile."""
         await self.watch.start()
         await asyncio.gather(
-            super().ready(), *(verify(host, self.homes[host.name]) for host in self._machines())
+            super().ready(), *(verify_jars(host, self.homes[host.name]) for host in self._machines())
         )
         await self.watch.calm()
 
@@ -112,22 +112,22 @@ class Cassandra(MirroredNodes):
     async def snapshot(self, vaults: Vaults, name: str) -> Snapshot:
         """All nodes at one moment; see `Snapshottable`. Those of a mirror have nothing that others lack."""
         await self._extend_mirror()
-        return await kept(self._whole_ring(), vaults, name)
+        return await take_snapshot(self._whole_ring(), vaults, name)
 
     async def recover(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
         """Also of a ring of another size, and of an older version; see `Snapshottable`."""
         examine(snapshot, self.context.name, self._version())
-        took = await recovered(self._whole_ring(), vaults, snapshot)
+        took = await recover_snapshot(self._whole_ring(), vaults, snapshot)
         return {**took, **await self._fill_mirror()}
 
     async def meters(self) -> Mapping[str, float]:
         """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
         nodes = (await self.watch.picture()).nodes
-        found = {"live_nodes": float(sum(node["mode"] == "NORMAL" for node in nodes.values()))}
+        totals = {"live_nodes": float(sum(node["mode"] == "NORMAL" for node in nodes.values()))}
         for node in nodes.values():
             for name, value in node["meters"].items():
-                found[name] = found.get(name, 0.0) + value
-        return found
+                totals[name] = totals.get(name, 0.0) + value
+        return totals
 
     def endpoint(self) -> Endpoint:
         """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
@@ -151,7 +151,7 @@ class Cassandra(MirroredNodes):
     async def _join(self, host: Host) -> None:
         owned = [self.tokens[other.name] for other in self.ring]
         beside = [token for other in self._mirrored() for token in self.tokens[other.name]]
-        self.tokens[host.name] = apart(more_tokens(owned, self.chosen.num_tokens), beside)
+        self.tokens[host.name] = separate_tokens(more_tokens(owned, self.chosen.num_tokens), beside)
         await self._begin_anew(host)
         await self._prepare(host, bootstrap=True)
         self.ring.append(host)
@@ -190,9 +190,9 @@ class Cassandra(MirroredNodes):
     def _version(self) -> str:
         return self.homes[self.ring[0].name].version
 
-    def _whole_ring(self) -> Ring:
+    def _whole_ring(self) -> RingData:
         tokens = {host.name: self.tokens[host.name] for host in self.ring}
-        return Ring(
+        return RingData(
             tuple(self.ring),
             tokens,
             self.chosen.datacenter,

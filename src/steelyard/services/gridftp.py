@@ -12,11 +12,11 @@ from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._data import DataDirectory, list_allowed_addresses, make_data
 from steelyard.services._disturbable import Disturbable
 from steelyard.services._gridftp_password import LENGTH, USER, passwd_line
-from steelyard.services._ports import chosen_ports, listening
-from steelyard.services._private import ask, write_private
+from steelyard.services._ports import choose_ports, list_listening_ports
+from steelyard.services._private_files import ask, write_private
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
 
@@ -63,7 +63,7 @@ class Gridftp(Disturbable[GridftpOptions]):
     async def configure(self) -> None:
         """Find a port and make the directories."""
         hosts = self.context.hosts
-        (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
+        (self.port,) = await choose_ports(hosts, self.chosen.port, 1)
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
 
@@ -73,7 +73,7 @@ class Gridftp(Disturbable[GridftpOptions]):
 
     async def answers(self, server: Server) -> bool:
         """It lets the user in and tells of its directory; asked only when the port is open."""
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         path = str(self.data[server.host.name].path)
         said = await ask(self, server.host, _ASK, server.address, str(server.port), path)
@@ -94,17 +94,17 @@ class Gridftp(Disturbable[GridftpOptions]):
     def _password(self) -> str:
         return self.context.password[:LENGTH]
 
-    async def _write(self, host: Host, data: Data) -> None:
+    async def _write(self, host: Host, data: DataDirectory) -> None:
         line = passwd_line(self._password(), str(data.path))
         await write_private(self, host, data, {_PASSWD: line, _PASSWORD: self._password()})
 
-    async def _start(self, host: Host, data: Data) -> None:
+    async def _start(self, host: Host, data: DataDirectory) -> None:
         address = ("-control-interface", host.address, "-data-interface", host.address)
         # It is to change to nobody's user id, and to read no configuration of its host.
         who = ("-auth-level", "4", "-password-file", str(self.scratch(host) / _PASSWD), "-c", "/dev/null")
         where = (
             "-allow-from",
-            ",".join(allowed(self.context.clients, host)),
+            ",".join(list_allowed_addresses(self.context.clients, host)),
             "-restrict-paths",
             str(data.path),
         )

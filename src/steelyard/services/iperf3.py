@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._per_copy import PerCopy, PerCopyOptions
-from steelyard.services._ports import listening
+from steelyard.services._ports import list_listening_ports
 from steelyard.services._server import Server
 
 
-class Iperf3(PerCopy[PerCopyOptions]):
+class Iperf3Server(PerCopy[PerCopyOptions]):
     """iperf3 servers: each takes one client at a time, so there are as many as copies.
 
     They listen on the host's own address. iperf3 asks for no password here, and moves only what clients send;
     its servers end with the run. Source: https://github.com/esnet/iperf.
     """
 
+    label = "iperf3"
     options = PerCopyOptions
     needs = (Tool("iperf3", apt="iperf3", dnf="iperf3", at_least="3.7"),)
     examples = ({"servers": 2},)
@@ -33,7 +34,7 @@ class Iperf3(PerCopy[PerCopyOptions]):
 
     async def answers(self, server: Server) -> bool:
         """A block of one byte gets through; asked only when the port is open, to keep the log short."""
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         to = ("--client", server.address, "--port", str(server.port))
         text = await server.host.capture(("iperf3", "--json", *to, "--blockcount", "1", "--length", "1"))

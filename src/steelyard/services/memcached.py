@@ -12,11 +12,11 @@ from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._address import numeric
+from steelyard.services._address import resolve_address
 from steelyard.services._data import choose_accounts
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._meters import summed
-from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._meters import sum_meters
+from steelyard.services._ports import choose_ports, list_listening_ports
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
 from steelyard.units import Size
@@ -86,8 +86,8 @@ class Memcached(Disturbable[MemcachedOptions]):
 
     async def configure(self) -> None:
         """Find a port, and addresses in numbers."""
-        self.address = {host.name: await numeric(host) for host in self.context.hosts}
-        (self.port,) = await chosen_ports(self.context.hosts, self.chosen.port, 1)
+        self.address = {host.name: await resolve_address(host) for host in self.context.hosts}
+        (self.port,) = await choose_ports(self.context.hosts, self.chosen.port, 1)
         self.data = await choose_accounts(self, self.context.hosts)
 
     async def start(self) -> None:
@@ -96,25 +96,26 @@ class Memcached(Disturbable[MemcachedOptions]):
 
     async def answers(self, server: Server) -> bool:
         """It tells its version; asked only when the port is open."""
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         return (
-            await server.host.capture(_asking(server, "version"), seconds=_ANSWER_WITHIN) or ""
+            await server.host.capture(_query_command(server, "version"), seconds=_ANSWER_WITHIN) or ""
         ).startswith("VERSION ")
 
     async def ready(self) -> None:
         """Every server answers; its settings are kept then, for it logs nothing but trouble."""
         await super().ready()
         for server in self.servers:
-            script = shlex.join(_asking(server, "stats settings"))
+            script = shlex.join(_query_command(server, "stats settings"))
             await self.small(server.host, "settings", script)
 
     async def meters(self) -> Mapping[str, float]:
         """Sums over the servers that answer; see `Metered`."""
         asked = (
-            server.host.capture(_asking(server, "stats"), seconds=_ANSWER_WITHIN) for server in self.servers
+            server.host.capture(_query_command(server, "stats"), seconds=_ANSWER_WITHIN)
+            for server in self.servers
         )
-        return summed((said or "" for said in await asyncio.gather(*asked)), _METERS)
+        return sum_meters((said or "" for said in await asyncio.gather(*asked)), _METERS)
 
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`."""
@@ -131,5 +132,5 @@ class Memcached(Disturbable[MemcachedOptions]):
         await self.launch(host, "memcached", command, address=self.address[host.name], port=self.port)
 
 
-def _asking(server: Server, question: str) -> tuple[str, ...]:
+def _query_command(server: Server, question: str) -> tuple[str, ...]:
     return ("bash", "-c", _ASK, "bash", server.address, str(server.port), question)

@@ -12,11 +12,11 @@ from pydantic import Field
 from steelyard.model.command import Command
 from steelyard.model.tool import NETBENCH
 from steelyard.remote.base import Host
-from steelyard.services._address import numeric
-from steelyard.services._data import Data, make_data
+from steelyard.services._address import resolve_address
+from steelyard.services._data import DataDirectory, make_data
 from steelyard.services._per_copy import PerCopy, PerCopyOptions
-from steelyard.services._ports import listening
-from steelyard.services._private import write_private
+from steelyard.services._ports import list_listening_ports
+from steelyard.services._private_files import write_private
 from steelyard.services._server import Server
 from steelyard.units import Size
 
@@ -29,7 +29,7 @@ _PLAN = "scenario.json"
 _ENDLESS = 2**63  # transactions; a client goes when its time is over
 
 
-class NetbenchOptions(PerCopyOptions):
+class NetbenchServerOptions(PerCopyOptions):
     """How many servers, and what they answer."""
 
     request: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of a request, as the workload's.")
@@ -37,7 +37,7 @@ class NetbenchOptions(PerCopyOptions):
     no_delay: bool = Field(True, description="Send small answers at once (TCP_NODELAY).")
 
 
-class Netbench(PerCopy[NetbenchOptions]):
+class NetbenchServer(PerCopy[NetbenchServerOptions]):
     """s2n-netbench's TCP servers, which answer requests of one size with answers of another.
 
     They must know both sizes, so they are told them as the workload is: with `${…}` in both places they are
@@ -45,7 +45,8 @@ class Netbench(PerCopy[NetbenchOptions]):
     of memory each. Source: https://github.com/aws/s2n-netbench, the crate s2n-netbench-driver-tcp.
     """
 
-    options = NetbenchOptions
+    label = "netbench"
+    options = NetbenchServerOptions
     needs = (NETBENCH,)  # the crate brings both programs
     examples = ({"servers": 2}, {"request": "128B", "response": "8KiB", "no_delay": False})
 
@@ -53,7 +54,7 @@ class Netbench(PerCopy[NetbenchOptions]):
         """Find ports and numeric addresses, and write what the servers are to do."""
         await super().configure()
         hosts = self.context.hosts
-        numbers = await asyncio.gather(*(numeric(host) for host in hosts))
+        numbers = await asyncio.gather(*(resolve_address(host) for host in hosts))
         self.numbers = {host.name: number for host, number in zip(hosts, numbers, strict=True)}
         content = json.dumps(scenario(int(self.chosen.request), int(self.chosen.response)))
         await asyncio.gather(
@@ -61,7 +62,7 @@ class Netbench(PerCopy[NetbenchOptions]):
             *(self.runner(host, "program")(Command(_COPY)) for host in hosts),
         )
 
-    async def make_data(self) -> dict[str, Data]:
+    async def make_data(self) -> dict[str, DataDirectory]:
         """They must enter the scratch, where their program and its scenario lie."""
         return await make_data(self, self.context.hosts)
 
@@ -78,7 +79,7 @@ class Netbench(PerCopy[NetbenchOptions]):
 
     async def answers(self, server: Server) -> bool:
         """It answers one request. The first one takes longest: the server fills its memory then."""
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         number = self.numbers[server.host.name]
         to = f"SERVER_0=[{number}]:{server.port}" if ":" in number else f"SERVER_0={number}:{server.port}"

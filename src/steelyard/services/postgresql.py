@@ -14,13 +14,13 @@ from steelyard.model.command import Endpoint
 from steelyard.remote.base import Host
 from steelyard.services import _postgresql_files as files
 from steelyard.services._access import Listener
-from steelyard.services._address import numeric
+from steelyard.services._address import resolve_address
 from steelyard.services._certificates import AUTHORITY, Authority, is_encrypted
-from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._data import DataDirectory, list_allowed_addresses, make_data
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import chosen_ports, listening
+from steelyard.services._ports import choose_ports, list_listening_ports
 from steelyard.services._postgresql_files import BASE_BACKUP, INITDB, POSTGRES, PSQL, USER
-from steelyard.services._private import ask, write_private
+from steelyard.services._private_files import ask, write_private
 from steelyard.services._server import Server
 from steelyard.services._tls_option import ENCRYPTED, TlsOption
 from steelyard.units import Size
@@ -130,12 +130,12 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     async def configure(self) -> None:
         """Find a port, write each server's files, and make the empty database on the first host."""
         hosts = self.context.hosts
-        (self.port,) = await chosen_ports(hosts, self.chosen.port, 1)
-        self.address = {host.name: await numeric(host) for host in hosts}
+        (self.port,) = await choose_ports(hosts, self.chosen.port, 1)
+        self.address = {host.name: await resolve_address(host) for host in hosts}
         self.encrypted = is_encrypted(self.chosen.tls, (host.address for host in hosts))
         self.authority = Authority() if self.encrypted else None
         self.data = await make_data(self, hosts)
-        self.apart = {host.name: await _apart(host) for host in hosts}
+        self.apart = {host.name: await _find_ipc_wrapper(host) for host in hosts}
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
         script = f"set -- {shlex.join(INITDB.argv(*files.INITDB_WORDS))}\n{_INITDB}"
         await self.small(hosts[0], "initdb", script, ACCOUNT=self.data[hosts[0].name].account)
@@ -152,11 +152,11 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         """A primary takes writes; a replica is one that the primary streams to."""
         first = self.context.hosts[0]
         primary = self.address[first.name]
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         if server.host is first:
             return await self._holds(first, primary, _PRIMARY)
-        streams = await self._holds(first, primary, f"{_STREAMS}'{_called(server.host)}'")
+        streams = await self._holds(first, primary, f"{_STREAMS}'{_replica_name(server.host)}'")
         return streams and await self._holds(server.host, server.address, _REPLICA)
 
     def endpoint(self) -> Endpoint:
@@ -168,9 +168,9 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         first = self.address[self.context.hosts[0].name]
         return Endpoint(first, self.port, facts, self.context.password, believed)
 
-    def _primary(self, seen_from: Host) -> files.Primary:
+    def _primary(self, seen_from: Host) -> files.PostgresqlPrimary:
         authority = self.scratch(seen_from) / AUTHORITY if self.encrypted else None
-        return files.Primary(self.address[self.context.hosts[0].name], self.port, authority)
+        return files.PostgresqlPrimary(self.address[self.context.hosts[0].name], self.port, authority)
 
     def _client(self) -> str:
         """Variables of libpq, in the scratch."""
@@ -194,13 +194,15 @@ class Postgresql(Disturbable[PostgresqlOptions]):
         script = f'{self._client()} PGCONNECT_TIMEOUT=4 exec "$@"'
         return (await ask(self, host, script, *words)).strip() == "t"
 
-    async def _write(self, host: Host, data: Data) -> None:
+    async def _write(self, host: Host, data: DataDirectory) -> None:
         password = self.context.password
-        clients = [await numeric(host, name) for name in allowed(self.context.clients, host)]
+        clients = [
+            await resolve_address(host, name) for name in list_allowed_addresses(self.context.clients, host)
+        ]
         texts = {
             files.PASSWORD: password,
-            files.HBA: files.hba(clients, encrypted=self.encrypted),
-            files.CONF: files.conf(self._settings(host)),
+            files.HBA: files.format_hba(clients, encrypted=self.encrypted),
+            files.CONF: files.format_conf(self._settings(host)),
         }
         keys = self.authority.files(self.address[host.name]) if self.authority else {}
         await write_private(self, host, data, {**texts, **keys})
@@ -208,7 +210,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     def _settings(self, host: Host) -> dict[str, str | int | float | bool]:
         chosen, first, scratch = self.chosen, self.context.hosts[0], self.scratch(host)
         buffers = max(_SMALLEST_BUFFERS, min(self.share(host).memory // 4, _MOST_BUFFERS))
-        found: dict[str, str | int | float | bool] = {
+        settings: dict[str, str | int | float | bool] = {
             "shared_buffers": f"{int(chosen.shared_buffers or buffers) // 1024}kB",
             "max_connections": chosen.max_connections,
             "synchronous_commit": chosen.synchronous_commit,
@@ -217,18 +219,18 @@ class Postgresql(Disturbable[PostgresqlOptions]):
             **({"wal_keep_size": _KEPT_LOG} if len(self.context.hosts) > 1 else {}),
             "dynamic_shared_memory_type": "sysv" if self.apart[host.name] else "mmap",  # POSIX's would stay
             **chosen.settings,
-            **files.place(self.address[host.name], self.port, scratch, encrypted=self.encrypted),
+            **files.location_settings(self.address[host.name], self.port, scratch, encrypted=self.encrypted),
         }
         if host is not first:
             primary = self._primary(host)
-            found["primary_conninfo"] = files.conninfo(primary, _called(host), self.context.password)
-        return found
+            settings["primary_conninfo"] = files.conninfo(primary, _replica_name(host), self.context.password)
+        return settings
 
 
-async def _apart(host: Host) -> tuple[str, ...]:
+async def _find_ipc_wrapper(host: Host) -> tuple[str, ...]:
     return tuple((await host.capture(("sh", "-c", _APART)) or "").split())
 
 
-def _called(host: Host) -> str:
+def _replica_name(host: Host) -> str:
     """What a replica is called on its primary, which keeps 63 characters of a name."""
     return host.name[:63]

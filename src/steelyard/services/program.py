@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from steelyard.errors import HostError
 from steelyard.model import reference
 from steelyard.model.command import Endpoint
-from steelyard.model.program import mentioned
+from steelyard.model.program import find_mentions
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
-from steelyard.remote.small import lacks
+from steelyard.remote.short_programs import explain_missing_file
 from steelyard.services._access import Listener
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import chosen_ports, is_wide, listening
-from steelyard.services._program_options import ProgramOptions, Ready
+from steelyard.services._ports import choose_ports, is_bound_everywhere, list_listening_ports
+from steelyard.services._program_options import ProgramOptions, ReadyOptions
 from steelyard.services._server import Server
 
 _LOOKED_AT = 1 << 20  # bytes at the beginning of a log in which a line is looked for
@@ -42,7 +42,7 @@ Server((os.environ["STEELYARD_SELF_ADDRESS"], int(os.environ["STEELYARD_SELF_POR
 """
 
 
-class Program(Disturbable[ProgramOptions]):
+class ProgramService(Disturbable[ProgramOptions]):
     """Any server of yours, one on each host: `run: [python3, server.py, "${port}"]`.
 
     A file in `run` that lies beside the experiment file is found there; all else is relative to the service's
@@ -98,7 +98,7 @@ class Program(Disturbable[ProgramOptions]):
     async def configure(self) -> None:
         """Find ports, and fill them in."""
         hosts = self.context.hosts
-        self.ports = await chosen_ports(hosts, self.chosen.port, 1 + len(self.chosen.ports))
+        self.ports = await choose_ports(hosts, self.chosen.port, 1 + len(self.chosen.ports))
         self.wide = False
         bind = self.context.bind or (lambda _: self.chosen)
         self.filled: dict[str, ProgramOptions] = {
@@ -112,7 +112,7 @@ class Program(Disturbable[ProgramOptions]):
     async def ready(self) -> None:
         """All are; then it shows on which addresses they listen."""
         await super().ready()
-        self.wide = any([await is_wide(host, self.ports[0]) for host in self.context.hosts])
+        self.wide = any([await is_bound_everywhere(host, self.ports[0]) for host in self.context.hosts])
 
     async def answers(self, server: Server) -> bool:
         """As `ready` says, and as long as it runs."""
@@ -120,16 +120,18 @@ class Program(Disturbable[ProgramOptions]):
         if server.exit is not None:
             return False
         if how.line is not None:
-            return any(_holds(path, how.line) for path in (server.streams.stdout, server.streams.stderr))
+            return any(_has_line(path, how.line) for path in (server.streams.stdout, server.streams.stderr))
         if how.command is not None:
             return await self._asked(server, how.command) is not None
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         return how.url is None or await self._gets(server, how.url)
 
     def awaited(self, server: Server) -> str:
         """What `answers` did not see."""
-        return _awaited(self.filled[server.host.name].ready, reference.at(server.address, server.port))
+        return _describe_wait(
+            self.filled[server.host.name].ready, reference.join_host_port(server.address, server.port)
+        )
 
     async def stop(self) -> None:
         """By the signal of the file."""
@@ -158,11 +160,11 @@ class Program(Disturbable[ProgramOptions]):
         env = {**self._environment(host), **open_}
         chosen = self.filled[host.name]
         # Cells that differ in other parameters share it.
-        levels = mentioned(chosen.script or "", self.context.levels)
+        levels = find_mentions(chosen.script or "", self.context.levels)
         command = replace(chosen.command({**self._short(host), **levels}, env), secrets=secrets)
         if self.chosen.stop.signal in _IGNORED and not host.shares_files:
             command = command.wrapped("env", "--default-signal=INT,QUIT")
-        if missing := await lacks(host, command, self.context.known.get(reference.FOLDER)):
+        if missing := await explain_missing_file(host, command, self.context.known.get(reference.FOLDER)):
             raise HostError(f"service {self.context.name}: {missing}")
         await self.launch(host, "program", command, address=host.address, port=self.ports[0])
 
@@ -183,7 +185,12 @@ class Program(Disturbable[ProgramOptions]):
         return {**reference.variables({**self.context.known, **own}), **more}
 
     async def _gets(self, server: Server, path: str) -> bool:
-        where = (server.address, str(server.port), path, reference.at(server.address, server.port))
+        where = (
+            server.address,
+            str(server.port),
+            path,
+            reference.join_host_port(server.address, server.port),
+        )
         said = await server.host.capture(("bash", "-c", _GET, "bash", *where), seconds=_ANSWER_WITHIN)
         return re.match(r"HTTP/\S+ [23]\d\d\b", said or "") is not None
 
@@ -193,7 +200,7 @@ class Program(Disturbable[ProgramOptions]):
         return await server.host.capture(argv, seconds=_ANSWER_WITHIN)
 
 
-def _holds(log: Path, pattern: str) -> bool:
+def _has_line(log: Path, pattern: str) -> bool:
     """Whether a line of a log holds a pattern."""
     try:
         with log.open("rb") as file:
@@ -203,7 +210,7 @@ def _holds(log: Path, pattern: str) -> bool:
     return re.search(pattern, text, re.MULTILINE) is not None
 
 
-def _awaited(how: Ready, where: str) -> str:
+def _describe_wait(how: ReadyOptions, where: str) -> str:
     if how.line is not None:
         return f"a line of its output that holds {how.line!r}"
     if how.command is not None:

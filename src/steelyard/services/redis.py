@@ -11,17 +11,17 @@ from steelyard.model.snapshot import Snapshot
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._address import numeric
+from steelyard.services._address import resolve_address
 from steelyard.services._certificates import AUTHORITY, Authority, is_encrypted
 from steelyard.services._data import make_data
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._meters import summed
-from steelyard.services._ports import chosen_ports, listening
-from steelyard.services._private import ask, write_private
-from steelyard.services._redis_config import Node, Ports, has_keys, redis_conf
+from steelyard.services._meters import sum_meters
+from steelyard.services._ports import choose_ports, list_listening_ports
+from steelyard.services._private_files import ask, write_private
+from steelyard.services._redis_config import RedisNodeConfig, RedisPorts, needs_certificates, redis_conf
 from steelyard.services._redis_options import RedisOptions
 from steelyard.services._redis_roles import BENCHMARK
-from steelyard.services._redis_snapshots import Primaries
+from steelyard.services._redis_snapshots import RedisPrimaries
 from steelyard.services._server import Server
 from steelyard.services._tls_option import ENCRYPTED
 from steelyard.services.base import Vaults
@@ -82,10 +82,10 @@ class Redis(Disturbable[RedisOptions]):
                 f"service {self.context.name}: a Redis Cluster needs {_CLUSTER_LEAST} hosts, not {len(hosts)}"
             )
             raise HostError(what, hint="give its role more hosts, or leave `cluster` out")
-        self.ports = Ports(*await chosen_ports(hosts, self.chosen.port, 3 if self.chosen.cluster else 1))
+        self.ports = RedisPorts(*await choose_ports(hosts, self.chosen.port, 3 if self.chosen.cluster else 1))
         self.joined = False
-        self.address = {host.name: await numeric(host) for host in hosts}
-        self.authority = Authority() if has_keys(self.chosen, encrypted=self.encrypted) else None
+        self.address = {host.name: await resolve_address(host) for host in hosts}
+        self.authority = Authority() if needs_certificates(self.chosen, encrypted=self.encrypted) else None
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
 
@@ -108,7 +108,7 @@ class Redis(Disturbable[RedisOptions]):
 
     async def answers(self, server: Server) -> bool:
         """By its own word, and in a cluster or as a replica by what it sees of the others."""
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         if self.joined:
             said = await self._cli(server, "cluster info")
@@ -120,7 +120,7 @@ class Redis(Disturbable[RedisOptions]):
     async def meters(self) -> Mapping[str, float]:
         """Sums over the servers that answer; see `Metered`."""
         said = await asyncio.gather(*(self._cli(server, "info") for server in self.servers))
-        return summed(said, _METERS)
+        return sum_meters(said, _METERS)
 
     async def snapshot(self, vaults: Vaults, name: str) -> Snapshot:
         """All primaries at one moment; see `Snapshottable`."""
@@ -145,9 +145,9 @@ class Redis(Disturbable[RedisOptions]):
         """Whether clients and replicas use TLS."""
         return is_encrypted(self.chosen.tls, (host.address for host in self.context.hosts))
 
-    def _primaries(self) -> Primaries:
+    def _primaries(self) -> RedisPrimaries:
         servers = self.servers[:1] if self.chosen.replicas else list(self.servers)
-        return Primaries(
+        return RedisPrimaries(
             servers,
             self.data,
             lambda host, label: self.runner(host, label, _DUMP_WITHIN),
@@ -189,7 +189,7 @@ class Redis(Disturbable[RedisOptions]):
 
     async def _write(self, host: Host) -> None:
         data, first = self.data[host.name], self.context.hosts[0]
-        node = Node(
+        node = RedisNodeConfig(
             address=self.address[host.name],
             ports=self.ports,
             conf=self.scratch(host),

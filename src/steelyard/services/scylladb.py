@@ -11,22 +11,22 @@ from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services import _scylla_api as api
 from steelyard.services._access import Listener
-from steelyard.services._cassandra_config import rack
+from steelyard.services._cassandra_config import rackdc_properties
 from steelyard.services._cql_ring import even_tokens, more_tokens
 from steelyard.services._data import make_data
 from steelyard.services._ring import RingService
 from steelyard.services._scylla_config import (
     USER,
-    Node,
-    Ports,
+    ScyllaNodeConfig,
+    ScyllaPorts,
     api_address,
+    choose_resources,
+    scylla_arguments,
     scylla_yaml,
-    size,
-    words,
 )
-from steelyard.services._scylla_home import SCYLLA, found_program
+from steelyard.services._scylla_home import SCYLLA, find_program
 from steelyard.services._scylla_options import ScyllaOptions
-from steelyard.services._scylla_password import salted
+from steelyard.services._scylla_password import salt_password
 from steelyard.services._server import Server
 from steelyard.services._tls_option import ENCRYPTED
 from steelyard.services.base import NodeState
@@ -79,15 +79,15 @@ class Scylladb(RingService[ScyllaOptions]):
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
         client, *others = await self._chosen_ports(everywhere, 3)
-        self.ports = Ports(client, *others)
+        self.ports = ScyllaPorts(client, *others)
         self.replication = self._replication(len(hosts))
         self.ring = list(hosts)
-        self.version, self.salted = "unknown", salted(self.context.password)
+        self.version, self.salted = "unknown", salt_password(self.context.password)
         tokens = even_tokens(len(hosts), self.chosen.num_tokens)
         self.tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
-        found = await asyncio.gather(*map(found_program, everywhere))
+        programs = await asyncio.gather(*map(find_program, everywhere))
         self.data = await make_data(self, hosts)
-        self.programs = {host.name: program for host, program in zip(everywhere, found, strict=True)}
+        self.programs = {host.name: program for host, program in zip(everywhere, programs, strict=True)}
         await asyncio.gather(*(self._prepare(host, hosts[0]) for host in hosts))
 
     async def start(self) -> None:
@@ -99,7 +99,7 @@ class Scylladb(RingService[ScyllaOptions]):
     async def ready(self) -> None:
         """Every node sees every node, and lets the run in, and nobody by the well-known password."""
         await super().ready()
-        self.version = await api.version(self.ring[0], self._place(self.ring[0]))
+        self.version = await api.fetch_version(self.ring[0], self._place(self.ring[0]))
         if await self._lets_in(self.ring[0], "cassandra", "cassandra"):
             hint = "a newer ScyllaDB takes its superuser from scylla.yaml"
             message = (
@@ -115,7 +115,7 @@ class Scylladb(RingService[ScyllaOptions]):
     async def answers(self, server: Server) -> bool:
         """It sees all nodes that are to be there, by its own word, and lets the run in."""
         host = server.host
-        if not (await api.state(host, self._place(host))).sees(one.address for one in self._living()):
+        if not (await api.fetch_state(host, self._place(host))).sees(one.address for one in self._living()):
             return False
         return await self._lets_in(host)
 
@@ -139,12 +139,12 @@ class Scylladb(RingService[ScyllaOptions]):
     async def meters(self) -> Mapping[str, float]:
         """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
         places = [(host, self._place(host)) for host in self.ring]
-        states = await asyncio.gather(*(api.state(*place) for place in places))
-        found = {"live_nodes": float(sum(state.normal for state in states))}
-        for figures in await asyncio.gather(*(api.figures(*place) for place in places)):
+        states = await asyncio.gather(*(api.fetch_state(*place) for place in places))
+        totals = {"live_nodes": float(sum(state.normal for state in states))}
+        for figures in await asyncio.gather(*(api.fetch_meters(*place) for place in places)):
             for name, value in figures.items():
-                found[name] = found.get(name, 0.0) + value
-        return found
+                totals[name] = totals.get(name, 0.0) + value
+        return totals
 
     def endpoint(self) -> Endpoint:
         """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
@@ -165,17 +165,17 @@ class Scylladb(RingService[ScyllaOptions]):
     async def _node(self, server: Server) -> NodeState:
         host, place = server.host, self._place(server.host)
         tokens = tuple(map(str, self.tokens[host.name]))
-        mode = (await api.state(host, place)).said.get("mode")
+        mode = (await api.fetch_state(host, place)).said.get("mode")
         if mode is None:
             state = "paused" if server.frozen else "down"
             return NodeState(host.name, host.address, state, None, tokens)
-        load = (await api.figures(host, place)).get("load_bytes")
+        load = (await api.fetch_meters(host, place)).get("load_bytes")
         state = "up" if mode == "NORMAL" else str(mode).lower()
         return NodeState(host.name, host.address, state, None if load is None else int(load), tokens)
 
     async def _lets_in(self, host: Host, *well_known: str) -> bool:
         scratch = str(self.scratch(host))
-        return await api.lets_in(
+        return await api.can_log_in(
             host, host.address, self.ports.native, scratch, *well_known, encrypted=self.encrypted
         )
 
@@ -183,7 +183,7 @@ class Scylladb(RingService[ScyllaOptions]):
         return f"{api_address(host.address)}:{self.ports.api}"
 
     async def _prepare(self, host: Host, seed: Host) -> None:
-        node = Node(
+        node = ScyllaNodeConfig(
             address=host.address,
             tokens=self.tokens[host.name],
             seed=seed.address,
@@ -198,17 +198,17 @@ class Scylladb(RingService[ScyllaOptions]):
         )
         files = {
             "scylla.yaml": scylla_yaml(node),
-            "cassandra-rackdc.properties": rack(self.chosen.datacenter),
+            "cassandra-rackdc.properties": rackdc_properties(self.chosen.datacenter),
         }
         await self._write_conf(host, {**files, **self.authority.files(host.address)})
         await self.small(host, "password", _KEEP, PASSWORD=self.context.password)
 
     async def _start(self, host: Host) -> Server:
         chosen, conf = self.chosen, self._conf(host)
-        argv = words(
+        argv = scylla_arguments(
             self.programs[host.name],
             conf,
-            size(self.share(host), chosen.smp, chosen.memory),
+            choose_resources(self.share(host), chosen.smp, chosen.memory),
             developer=chosen.developer_mode,
             alone=chosen.alone,
         )
@@ -243,7 +243,7 @@ class Scylladb(RingService[ScyllaOptions]):
 
     async def _tell(self, host: Host, path: str) -> None:
         try:
-            await api.tell(host, self._place(host), path, self.chosen.join_within)
+            await api.run_operation(host, self._place(host), path, self.chosen.join_within)
         except HostError as error:
             raise HostError(f"service {self.context.name}: {error.message}") from error
 

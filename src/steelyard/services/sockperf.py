@@ -9,23 +9,24 @@ from pydantic import Field
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._per_copy import PerCopy, PerCopyOptions
-from steelyard.services._ports import listening
+from steelyard.services._ports import list_listening_ports
 from steelyard.services._server import Server
 
 
-class SockperfOptions(PerCopyOptions):
+class SockperfServerOptions(PerCopyOptions):
     """How many servers, and of which protocol."""
 
     protocol: str = Field("tcp", pattern=r"^(tcp|udp)$", description="tcp or udp, as the workload's.")
 
 
-class Sockperf(PerCopy[SockperfOptions]):
+class SockperfServer(PerCopy[SockperfServerOptions]):
     """sockperf servers, which answer each message with one of the same length.
 
     They listen on the host's own address, without a password. Source: https://github.com/Mellanox/sockperf.
     """
 
-    options = SockperfOptions
+    label = "sockperf"
+    options = SockperfServerOptions
     needs = (Tool("sockperf", apt="sockperf", dnf="sockperf", at_least="3.6"),)
     examples = ({"servers": 2}, {"protocol": "udp"})
 
@@ -40,4 +41,4 @@ class Sockperf(PerCopy[SockperfOptions]):
 
     async def answers(self, server: Server) -> bool:
         """Its port is open: sockperf opens it last, and its client cannot ask in less than three seconds."""
-        return server.port in await listening(server.host)
+        return server.port in await list_listening_ports(server.host)

@@ -7,14 +7,14 @@ import asyncio
 from pydantic import Field
 
 from steelyard.model.command import Endpoint
-from steelyard.model.password import password_of
+from steelyard.model.password import derive_password
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 from steelyard.services._access import Listener
-from steelyard.services._data import Data, allowed, make_data
+from steelyard.services._data import DataDirectory, list_allowed_addresses, make_data
 from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import chosen_ports, listening
-from steelyard.services._private import ask, write_private
+from steelyard.services._ports import choose_ports, list_listening_ports
+from steelyard.services._private_files import ask, write_private
 from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
 
@@ -60,7 +60,7 @@ class Xrootd(Disturbable[XrootdOptions]):
     async def configure(self) -> None:
         """Find ports and write each server's configuration."""
         hosts = self.context.hosts
-        ports = await chosen_ports(hosts, self.chosen.port, len(hosts))
+        ports = await choose_ports(hosts, self.chosen.port, len(hosts))
         self.ports = {host.name: port for host, port in zip(hosts, ports, strict=True)}
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
@@ -71,7 +71,7 @@ class Xrootd(Disturbable[XrootdOptions]):
 
     async def answers(self, server: Server) -> bool:
         """It tells its version; asked only when the port is open, for xrdfs tries again for long."""
-        if server.port not in await listening(server.host):
+        if server.port not in await list_listening_ports(server.host):
             return False
         return bool(await ask(self, server.host, _ASK, f"{server.address}:{server.port}"))
 
@@ -81,7 +81,7 @@ class Xrootd(Disturbable[XrootdOptions]):
         facts = {"protocol": "xrootd", "path": "/", "servers": self.all_servers()}
         return Endpoint(first.address, self.ports[first.name], facts, self._key())
 
-    async def _start(self, host: Host, data: Data) -> None:
+    async def _start(self, host: Host, data: DataDirectory) -> None:
         config, pid = str(self.scratch(host) / _CONFIG), str(data.path / "run" / "server.pid")
         # Beside the file of `-s` goes one of facts, which would go to /tmp without it.
         words = ("xrootd", "-c", config, "-n", self.context.name, "-s", pid)
@@ -90,7 +90,7 @@ class Xrootd(Disturbable[XrootdOptions]):
 
     def _key(self) -> str:
         """The one line of the keytab. It follows from the password, which it does not give away."""
-        key = password_of("sss", self.context.password)
+        key = derive_password("sss", self.context.password)
         return f"0 u:{_USER} g:{_USER} n:{_USER} N:1 c:0 e:0 f:0 k:{key}"
 
     async def _write(self, host: Host) -> None:
@@ -105,7 +105,7 @@ class Xrootd(Disturbable[XrootdOptions]):
             "xrootd.seclib libXrdSec.so",
             f"sec.protocol sss -l {_CLOCKS} -s {self.scratch(host) / _KEYTAB}",
             "sec.protbind * only sss",
-            *(f"xrd.allow host {address}" for address in allowed(self.context.clients, host)),
+            *(f"xrd.allow host {address}" for address in list_allowed_addresses(self.context.clients, host)),
         ]
         texts = {_KEYTAB: self._key() + "\n", _CONFIG: "\n".join(lines) + "\n"}
         await write_private(self, host, data, texts)

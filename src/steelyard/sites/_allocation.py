@@ -11,10 +11,10 @@ from pathlib import Path
 
 from steelyard.errors import HostError, ParseFailure
 from steelyard.remote.base import Host
+from steelyard.remote.connect import connect_all
 from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
 from steelyard.remote.shell import ShellHost
-from steelyard.remote.together import together
 from steelyard.remote.token import Token
 from steelyard.sites._batch_options import BatchOptionsT
 from steelyard.sites._job import NODE_FAILED
@@ -96,13 +96,13 @@ class Allocation(JobControl[BatchOptionsT]):
         chosen = names[:hosts]
         addresses = await self._addresses(chosen)
         here = self.own_host(os.environ, chosen)
-        far = {name: self._far_host(name, addresses[name], token, log) for name in chosen if name != here}
+        remote = {name: self._far_host(name, addresses[name], token, log) for name in chosen if name != here}
         async with AsyncExitStack() as stack:
-            opened: dict[str, Host] = dict(far)
+            opened: dict[str, Host] = dict(remote)
             if here:  # it needs no step of the scheduler
                 lease = await stack.enter_async_context(Lease.open(token, log=log))
                 opened[here] = LocalHost(lease, here, addresses[here])
-            await stack.enter_async_context(together(tuple(far.values())))
+            await stack.enter_async_context(connect_all(tuple(remote.values())))
             yield tuple(opened[name] for name in chosen)
 
     def _far_host(self, name: str, address: str, token: Token, log: Path) -> ShellHost:
@@ -110,13 +110,13 @@ class Allocation(JobControl[BatchOptionsT]):
 
     async def _addresses(self, hosts: Sequence[str]) -> dict[str, str]:
         """Names, since what a host's own name stands for there may be a loopback address."""
-        found = {host: host for host in hosts}
+        addresses = {host: host for host in hosts}
         argv = self.addresses_argv(hosts)
         if argv and not all(await asyncio.gather(*map(_resolves, hosts))):
             answer = await self._ask(argv)
             if not answer.failed:
-                found |= self._parsed(argv, lambda: self.parse_addresses(answer.stdout))
-        return found
+                addresses |= self._parsed(argv, lambda: self.parse_addresses(answer.stdout))
+        return addresses
 
 
 async def _resolves(name: str) -> bool:

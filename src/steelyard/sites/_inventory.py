@@ -24,11 +24,11 @@ def read_inventory(path: Path, options: type[BaseModel]) -> Mapping[str, Any]:
         tree = CommentedMap(hosts=tree)
     if not isinstance(tree, CommentedMap):
         raise UsageError(f"{path} is no inventory", hint=f"it should hold {_EXAMPLE}")
-    plain: dict[str, Any] = _plain(tree, path, set())
+    plain: dict[str, Any] = _to_plain(tree, path, set())
     try:
         options.model_validate(plain)
     except ValidationError as error:
-        lines = sorted({_problem(entry, tree, options) for entry in _deepest(error)})
+        lines = sorted({_problem(entry, tree, options) for entry in _deepest_errors(error)})
         raise SpecError(f"{path}:{line}:{column}  {message}" for line, column, message in lines) from error
     return plain
 
@@ -54,7 +54,7 @@ def _parse(path: Path) -> Any:
         raise SpecError([f"{path}  not valid YAML: {error}"]) from error
 
 
-def _plain(tree: Any, path: Path, seen: set[int]) -> Any:
+def _to_plain(tree: Any, path: Path, seen: set[int]) -> Any:
     """Ordinary dicts and lists. No aliases: with them a small file stands for a huge or endless tree."""
     if not isinstance(tree, CommentedMap | CommentedSeq):
         return str(tree) if isinstance(tree, str) else tree
@@ -63,11 +63,11 @@ def _plain(tree: Any, path: Path, seen: set[int]) -> Any:
         raise SpecError([f"{place}  this is used again by an alias (*name); write it out there"])
     seen.add(id(tree))
     if isinstance(tree, CommentedMap):
-        return {str(key): _plain(value, path, seen) for key, value in tree.items()}
-    return [_plain(value, path, seen) for value in tree]
+        return {str(key): _to_plain(value, path, seen) for key, value in tree.items()}
+    return [_to_plain(value, path, seen) for value in tree]
 
 
-def _deepest(error: ValidationError) -> Iterator[Mapping[str, Any]]:
+def _deepest_errors(error: ValidationError) -> Iterator[Mapping[str, Any]]:
     """The mistakes, but for those that only follow from one further down."""
     entries = error.errors(include_url=False)
     parents = {entry["loc"][:length] for entry in entries for length in range(len(entry["loc"]))}
@@ -76,7 +76,7 @@ def _deepest(error: ValidationError) -> Iterator[Mapping[str, Any]]:
 
 def _problem(entry: Mapping[str, Any], tree: Any, options: type[BaseModel]) -> tuple[int, int, str]:
     loc = entry["loc"]
-    line, column = _place(tree, loc)
+    line, column = _locate(tree, loc)
     if entry["type"] == "extra_forbidden":
         return line, column, f"unknown key '{loc[-1]}'{did_you_mean(str(loc[-1]), _keys(options, loc))}"
     if entry["type"] == "missing":
@@ -87,28 +87,28 @@ def _problem(entry: Mapping[str, Any], tree: Any, options: type[BaseModel]) -> t
     return line, column, f"{where}{message}"
 
 
-def _place(tree: Any, loc: Iterable[str | int]) -> tuple[int, int]:
+def _locate(tree: Any, loc: Iterable[str | int]) -> tuple[int, int]:
     """Line and column, from 1, of what is at a path; of its nearest parent where it is not there."""
     line, column = 0, 0
     for step in loc:
-        found = None
+        position = None
         if isinstance(tree, CommentedMap) and step in tree:
-            found = tree.lc.key(step)
+            position = tree.lc.key(step)
         elif isinstance(tree, CommentedSeq) and isinstance(step, int) and step < len(tree):
-            found = tree.lc.item(step)
-        if found is None:
+            position = tree.lc.item(step)
+        if position is None:
             break
-        (line, column), tree = found, tree[step]
+        (line, column), tree = position, tree[step]
     return line + 1, column + 1
 
 
 def _keys(options: type[BaseModel], loc: tuple[str | int, ...]) -> Iterable[str]:
     """The keys that were allowed there: those of a host, or those for all of them."""
     field = options.model_fields.get(str(loc[0])) if len(loc) > 1 else None
-    model = _inner(field.annotation) if field else options
+    model = _member_model(field.annotation) if field else options
     return model.model_fields if model else ()
 
 
-def _inner(annotation: Any) -> type[BaseModel] | None:
+def _member_model(annotation: Any) -> type[BaseModel] | None:
     members = getattr(annotation, "__args__", ())
     return next((each for each in members if isinstance(each, type) and issubclass(each, BaseModel)), None)

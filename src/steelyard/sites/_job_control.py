@@ -31,9 +31,9 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
         answer = await self._ask(argv)
         if answer.failed and not self.unknown.search(answer.stderr + answer.stdout):
             raise HostError(f"{self.title} does not tell how the jobs stand: {answer.complaint}")
-        found = self._parsed(argv, lambda: self.parse_status(answer.stdout, time.time()))
-        found |= await self._history(self.forgotten(wanted, found))
-        jobs = [found.get(identity, Job(identity, JobState.LOST)) for identity in wanted]
+        by_id = self._parsed(argv, lambda: self.parse_status(answer.stdout, time.time()))
+        by_id |= await self._history(self.forgotten(wanted, by_id))
+        jobs = [by_id.get(identity, Job(identity, JobState.LOST)) for identity in wanted]
         return {job.id: await self._with_down_hosts(job, job.hosts) for job in jobs}
 
     async def job(self, identity: str) -> Job:

@@ -16,14 +16,14 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)")
 def expand(text: str) -> tuple[str, ...]:
     """The hosts that `n[1-3,07],m2` stands for, in its order; several brackets in a name multiply."""
     hosts: list[str] = []
-    for entry in _entries(text):
-        hosts += _expanded(entry)
+    for entry in _split_entries(text):
+        hosts += _expand_entry(entry)
         if len(hosts) > MOST_HOSTS:
             raise ParseFailure(f"'{text[:60]}' stands for more than {MOST_HOSTS} hosts")
-    return checked(hosts, text)
+    return check_hosts(hosts, text)
 
 
-def checked(hosts: Iterable[str], source: str) -> tuple[str, ...]:
+def check_hosts(hosts: Iterable[str], source: str) -> tuple[str, ...]:
     """Each host once, in the order of its first appearance; refuses what cannot be a host's name."""
     unique = tuple(dict.fromkeys(hosts))
     wrong = [host for host in unique if not _NAME.fullmatch(host)]
@@ -32,7 +32,7 @@ def checked(hosts: Iterable[str], source: str) -> tuple[str, ...]:
     return unique
 
 
-def seconds(text: str) -> float | None:
+def parse_seconds(text: str) -> float | None:
     """`1-02:03:04`, `02:03:04`, `03:04` (minutes first) in seconds; None for UNLIMITED and the like."""
     if text.upper() in ("UNLIMITED", "INFINITE", "INFINITY", "NOT_SET", "INVALID", "N/A", "NONE", "-", ""):
         return None
@@ -43,13 +43,13 @@ def seconds(text: str) -> float | None:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
-def clock(total: float) -> str:
+def format_clock(total: float) -> str:
     """Seconds as `hours:minutes:seconds`, rounded up."""
     whole = -int(-total // 1)
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def _entries(text: str) -> Iterator[str]:
+def _split_entries(text: str) -> Iterator[str]:
     """Cut at the commas outside of brackets."""
     depth, entry = 0, ""
     for letter in text.strip():
@@ -64,13 +64,13 @@ def _entries(text: str) -> Iterator[str]:
     yield entry
 
 
-def _expanded(entry: str) -> list[str]:
+def _expand_entry(entry: str) -> list[str]:
     names, position = [""], 0
     while position < len(entry):
         match = _PIECE.match(entry, position)
         if not match or match.end() == position:
             raise ParseFailure(f"'{entry[:60]}' is not a list of hosts")
-        tails = list(_numbers(match[2])) if match[2] else [""]
+        tails = list(_expand_ranges(match[2])) if match[2] else [""]
         if len(names) * len(tails) > MOST_HOSTS:
             raise ParseFailure(f"'{entry[:60]}' stands for more than {MOST_HOSTS} hosts")
         names = [f"{name}{match[1]}{tail}" for name in names for tail in tails]
@@ -78,7 +78,7 @@ def _expanded(entry: str) -> list[str]:
     return names
 
 
-def _numbers(ranges: str) -> Iterator[str]:
+def _expand_ranges(ranges: str) -> Iterator[str]:
     for part in ranges.split(","):
         first, dash, last = part.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):

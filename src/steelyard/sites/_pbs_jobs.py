@@ -8,7 +8,7 @@ from datetime import datetime
 
 from steelyard.errors import ParseFailure
 from steelyard.sites._job import NODE_FAILED, Job, JobState
-from steelyard.sites._nodes import seconds
+from steelyard.sites._nodes import parse_seconds
 
 _STATES = {
     "Q": JobState.QUEUED,
@@ -67,7 +67,7 @@ _KILLED = {256 + 9: "SIGKILL", 256 + 15: "SIGTERM"}
 _TERMINATED = "91"  # sub-state of a job that was deleted; 92 has finished well, 93 has failed
 
 
-def described(stdout: str) -> dict[str, Job]:
+def parse_jobs(stdout: str) -> dict[str, Job]:
     """The jobs by id; none when it found none."""
     return {identity: _job(identity, facts) for identity, facts in _blocks(stdout).items()}
 
@@ -80,12 +80,12 @@ def _blocks(stdout: str) -> dict[str, dict[str, str]]:
     text = stdout.replace("\n\t", "").strip()
     if text and not text.startswith("Job Id: "):
         raise ParseFailure(f"'{text[:80]}' does not describe a job")
-    found: dict[str, dict[str, str]] = {}
+    blocks: dict[str, dict[str, str]] = {}
     for block in re.split(r"^Job Id: ", text, flags=re.MULTILINE)[1:]:
         identity, _, rest = block.partition("\n")
         facts = re.findall(r"^    ([A-Za-z_]\w*(?:\.\w+)?) = (.*)$", rest, re.MULTILINE)
-        found[identity.strip()] = dict(reversed(facts))  # of two of the same name the first
-    return found
+        blocks[identity.strip()] = dict(reversed(facts))  # of two of the same name the first
+    return blocks
 
 
 def _job(identity: str, facts: Mapping[str, str]) -> Job:
@@ -94,19 +94,19 @@ def _job(identity: str, facts: Mapping[str, str]) -> Job:
         raise ParseFailure(f"job {identity} has the unknown state '{word[:40]}'")
     state, reason = _STATES[word], _TELLING.get(word, "")
     if state is JobState.DONE:
-        state, reason = _end(facts)
+        state, reason = _end_state(facts)
     elif word == "H":
-        reason = _held(facts)
+        reason = _explain_hold(facts)
     elif word == "Q":
-        reason = _waiting(facts.get("comment", ""))
+        reason = _explain_wait(facts.get("comment", ""))
     hosts = tuple(
         dict.fromkeys(part.partition("/")[0] for part in facts.get("exec_host", "").split("+") if part)
     )
-    limit = seconds(facts.get("Resource_List.walltime", ""))
+    limit = parse_seconds(facts.get("Resource_List.walltime", ""))
     return Job(identity, state, reason, hosts, _instant(facts.get("stime", "")), limit)
 
 
-def _end(facts: Mapping[str, str]) -> tuple[JobState, str]:
+def _end_state(facts: Mapping[str, str]) -> tuple[JobState, str]:
     """What the exit status and the sub-state say.
 
     PBS ends a job by SIGTERM both at its limit and when it is deleted, and a job may hear that and end with
@@ -119,7 +119,7 @@ def _end(facts: Mapping[str, str]) -> tuple[JobState, str]:
     status = _number(said)
     if status in _ENDS:
         return _ENDS[status]
-    if status and _overran(facts):
+    if status and _has_overrun(facts):
         return JobState.TIMED_OUT, ""
     if deleted or status in _KILLED:
         return JobState.CANCELLED, f"ended by {_KILLED[status]}" if status in _KILLED else ""
@@ -132,23 +132,23 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _overran(facts: Mapping[str, str]) -> bool:
-    used = seconds(facts.get("resources_used.walltime", ""))
-    limit = seconds(facts.get("Resource_List.walltime", ""))
+def _has_overrun(facts: Mapping[str, str]) -> bool:
+    used = parse_seconds(facts.get("resources_used.walltime", ""))
+    limit = parse_seconds(facts.get("Resource_List.walltime", ""))
     return used is not None and limit is not None and used >= limit
 
 
-def _held(facts: Mapping[str, str]) -> str:
+def _explain_hold(facts: Mapping[str, str]) -> str:
     """Who may release it: `u` its user, `o` and `s` only operators; what depends on other jobs has an `s`."""
     holds = facts.get("Hold_Types", "u")
     if "depend" in facts and "u" not in holds:
         return "waits for another job to end"
     if "o" in holds or "s" in holds:
-        return _waiting(facts.get("comment", "")) or "is held by the operator"
+        return _explain_wait(facts.get("comment", "")) or "is held by the operator"
     return "is held; `steelyard continue` releases it"
 
 
-def _waiting(comment: str) -> str:
+def _explain_wait(comment: str) -> str:
     said = comment.partition("Not Running:")[2].strip() or comment.strip()
     for beginning, sentence in _REASONS.items():
         if said.startswith(beginning):

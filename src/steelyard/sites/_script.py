@@ -20,13 +20,13 @@ def job_script(request: JobRequest, shell: str, setup: Sequence[str], prelude: S
     what cannot stand in a script safely.
     """
     lines = [
-        f"#!{_plain(shell)}",
+        f"#!{_check_printable(shell)}",
         f"export {ENDS}=$(( $(date +%s) + {int(request.seconds)} ))",
-        f"cd {_quoted(str(request.working_directory))} || exit 3",
+        f"cd {_quote(str(request.working_directory))} || exit 3",
         *(_export(name, value) for name, value in request.environment.items()),
         *setup,
         *prelude,
-        "exec " + " ".join(_quoted(word) for word in request.argv),
+        "exec " + " ".join(_quote(word) for word in request.argv),
     ]
     return "\n".join(lines) + "\n"
 
@@ -40,14 +40,14 @@ def job_name(name: str) -> str:
 def _export(name: str, value: str) -> str:
     if not _VARIABLE.fullmatch(name):
         raise UsageError(f"'{name[:60]}' is not the name of an environment variable")
-    return f"export {name}={_quoted(value)}"
+    return f"export {name}={_quote(value)}"
 
 
-def _quoted(text: str) -> str:
-    return shlex.quote(_plain(text))
+def _quote(text: str) -> str:
+    return shlex.quote(_check_printable(text))
 
 
-def _plain(text: str) -> str:
+def _check_printable(text: str) -> str:
     """Refuse what could begin a new line: schedulers look for their directives at the beginning of lines."""
     if wrong := re.search(r"[\x00-\x08\x0a-\x1f\x7f]", text):
         raise UsageError(f"{text[:60]!r} holds the control character {wrong[0]!r}, which a job script cannot")

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from steelyard.errors import ParseFailure
 from steelyard.sites._job import NODE_FAILED, Job, JobState
-from steelyard.sites._nodes import expand, seconds
+from steelyard.sites._nodes import expand, parse_seconds
 
 SQUEUE_FORMAT = "%i|%T|%N|%S|%l|%r"
 SACCT_FORMAT = "JobIDRaw,State,NodeList,Start,Timelimit,ExitCode"
@@ -92,25 +92,25 @@ _FAMILIES = (
 )
 
 
-def from_squeue(stdout: str) -> dict[str, Job]:
+def parse_squeue(stdout: str) -> dict[str, Job]:
     """The jobs by id; a line of squeue is `id|state|nodes|start|limit|reason`."""
     return dict(_squeue_line(line) for line in stdout.splitlines() if line.strip())
 
 
-def from_sacct(stdout: str) -> dict[str, Job]:
+def parse_sacct(stdout: str) -> dict[str, Job]:
     """The jobs by id; a line of sacct is `id|state|nodes|start|limit|exit code`.
 
     A state may be `CANCELLED by 1000`.
     """
-    found = {}
+    jobs = {}
     for line in stdout.splitlines():
         fields = line.split("|")
         if len(fields) != 6:
             raise ParseFailure(f"'{line[:80]}' is not a line of sacct")
         identity, word, nodes, start, limit, code = fields
         ended = f"exit code {code.partition(':')[0]}" if word == "FAILED" else "None"
-        found[identity] = _job(identity, word.partition(" ")[0], nodes, start, limit, ended)
-    return found
+        jobs[identity] = _job(identity, word.partition(" ")[0], nodes, start, limit, ended)
+    return jobs
 
 
 def _squeue_line(line: str) -> tuple[str, Job]:
@@ -126,7 +126,7 @@ def _job(identity: str, word: str, nodes: str, start: str, limit: str, reason: s
         raise ParseFailure(f"job {identity} has the unknown state '{word[:40]}'")
     state = _STATES[word]
     hosts = () if nodes in ("", "(null)", "None assigned") else expand(nodes)
-    return Job(identity, state, _reason(state, word, reason), hosts, _instant(start), seconds(limit))
+    return Job(identity, state, _reason(state, word, reason), hosts, _instant(start), parse_seconds(limit))
 
 
 def _reason(state: JobState, word: str, reason: str) -> str:

@@ -77,13 +77,13 @@ class Submission(JobControl[BatchOptionsT]):
         """
         gate = asyncio.Semaphore(AT_ONCE)
 
-        async def one(request: JobRequest) -> str:
+        async def submit_one(request: JobRequest) -> str:
             async with gate:
                 return await self.submit(request)
 
-        found = await asyncio.gather(*map(one, requests), return_exceptions=True)
-        queued = tuple(identity for identity in found if isinstance(identity, str))
-        wrong = [error for error in found if isinstance(error, BaseException)]
+        outcomes = await asyncio.gather(*map(submit_one, requests), return_exceptions=True)
+        queued = tuple(identity for identity in outcomes if isinstance(identity, str))
+        wrong = [error for error in outcomes if isinstance(error, BaseException)]
         if wrong:
             await asyncio.gather(*map(self.cancel, queued), return_exceptions=True)
             raise wrong[0]

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from steelyard.model.uses import Prices
 from steelyard.remote.base import Host
-from steelyard.remote.ec2.account import Account
+from steelyard.remote.ec2.account import AwsAccount
 from steelyard.remote.ec2.order import Order
 from steelyard.remote.login import Login
 from steelyard.remote.token import Token
@@ -28,13 +28,13 @@ Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 
 
-def _network(text: str) -> str:
+def _check_network(text: str) -> str:
     if ipaddress.ip_network(text).version != 4:
         raise ValueError(f"{text} is no IPv4 network")
     return text
 
 
-def _own_tags(tags: dict[str, str]) -> dict[str, str]:
+def _check_tags(tags: dict[str, str]) -> dict[str, str]:
     taken = [key for key in tags if key.lower().startswith(("aws:", "steelyard:"))]
     if taken:
         raise ValueError(f"{', '.join(taken)}: tags of that beginning are not yours to give")
@@ -67,7 +67,7 @@ class Ec2Options(SiteOptions):
     security_groups: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]+$")], ...] = Field(
         (), description="Ids of groups that let us in at port 22; without them one is made for the run"
     )
-    reach_from: Annotated[str, AfterValidator(_network)] | None = Field(
+    reach_from: Annotated[str, AfterValidator(_check_network)] | None = Field(
         None, description="Network that may reach port 22 (CIDR); without it the address that AWS sees us at"
     )
     subnet: str | None = Field(
@@ -76,7 +76,7 @@ class Ec2Options(SiteOptions):
     reach: Literal["public", "private"] = Field("public", description="By which of their addresses")
     spot: bool = Field(False, description="Spot machines: cheaper, and AWS may take them back at any time")
     max_price: float | None = Field(None, gt=0, description="Most to pay for an hour of a spot machine, USD")
-    tags: Annotated[dict[str, str], AfterValidator(_own_tags)] = Field(
+    tags: Annotated[dict[str, str], AfterValidator(_check_tags)] = Field(
         default_factory=dict, description="Tags of yours on all that is rented"
     )
     volume: Size | None = Field(None, ge=_GIB, description="Size of the root volume; without it the image's")
@@ -124,13 +124,13 @@ class Ec2Options(SiteOptions):
         """How many of each type make so many hosts, from the first on."""
         if self.type:
             return ((self.type, hosts or self.count or 1),)
-        left, found = hosts or sum(self.types.values()), []
+        left, pairs = hosts or sum(self.types.values()), []
         for kind, count in self.types.items():
             taken = min(count, left)
             left -= taken
             if taken:
-                found.append((kind, taken))
-        return tuple(found)
+                pairs.append((kind, taken))
+        return tuple(pairs)
 
 
 class Ec2(Site[Ec2Options]):
@@ -167,7 +167,7 @@ class Ec2(Site[Ec2Options]):
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """Machines that are rented now and given back at the end of the block."""
         # asyncssh takes a third of a second to load, which only a run has to pay.
-        from steelyard.remote.ec2.hosts import Use, rented
+        from steelyard.remote.ec2.hosts import Use, rent_hosts
         from steelyard.remote.ec2.release import Patience
 
         chosen = self.chosen
@@ -179,8 +179,8 @@ class Ec2(Site[Ec2Options]):
             scratch=PurePosixPath(chosen.scratch) if chosen.scratch else None,
             prices=chosen.prices,
         )
-        account = Account(chosen.region, chosen.profile)
-        return rented(account, self.order(hosts), use, token, log, Patience(start=chosen.pending_within))
+        account = AwsAccount(chosen.region, chosen.profile)
+        return rent_hosts(account, self.order(hosts), use, token, log, Patience(start=chosen.pending_within))
 
     def order(self, hosts: int | None) -> Order:
         """What is rented for so many hosts."""

@@ -15,12 +15,12 @@ from xml.etree import ElementTree
 from pydantic import Field
 
 from steelyard.errors import ParseFailure
-from steelyard.remote.piped import PipedChannel, PipedTransport
+from steelyard.remote.piped_transport import PipedChannel, PipedTransport
 from steelyard.remote.transport import Transport
 from steelyard.sites._batch import BatchSite
 from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import Job, JobRequest, JobState
-from steelyard.sites._nodes import checked
+from steelyard.sites._nodes import check_hosts
 
 _DAYS = 8  # of accounting that are looked through for a job that has ended
 _WRITTEN_WITHIN = 60.0  # seconds; flush_time, after which the accounting must hold a job, is 15 by default
@@ -117,15 +117,15 @@ class Gridengine(BatchSite[GridengineOptions]):
         """An entry for each host of each job; those of the master come first."""
         try:
             entries = ElementTree.fromstring(stdout.strip()).iter("job_list")  # noqa: S314 - of the scheduler
-            found: dict[str, Job] = {}
+            jobs: dict[str, Job] = {}
             for entry in entries:
                 job = _job(entry)
-                known = found.get(job.id)
+                known = jobs.get(job.id)
                 hosts = tuple(dict.fromkeys((*(known.hosts if known else ()), *job.hosts)))
-                found[job.id] = Job(job.id, job.state, job.reason, hosts, job.started, job.limit)
+                jobs[job.id] = Job(job.id, job.state, job.reason, hosts, job.started, job.limit)
         except (ElementTree.ParseError, ValueError) as error:
             raise ParseFailure(f"'{stdout.strip()[:80]}' is not qstat's XML: {error}") from error
-        return found
+        return jobs
 
     def forgotten(self, wanted: Iterable[str], found: Mapping[str, Job]) -> list[str]:
         """Qstat does not tell how the jobs that it still lists as finished did end."""
@@ -138,9 +138,10 @@ class Gridengine(BatchSite[GridengineOptions]):
     def parse_history(self, stdout: str) -> dict[str, Job]:
         """Records parted by a line of `=`; the last of a job is its own, those before are of its steps."""
         records = (
-            dict(map(_pair, part.splitlines())) for part in re.split(r"^=+$", stdout, flags=re.MULTILINE)
+            dict(map(_split_pair, part.splitlines()))
+            for part in re.split(r"^=+$", stdout, flags=re.MULTILINE)
         )
-        return {record["jobnumber"]: _ended(record) for record in records if "jobnumber" in record}
+        return {record["jobnumber"]: _parse_record(record) for record in records if "jobnumber" in record}
 
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """SIGKILL, since queues rarely ask for a notice."""
@@ -166,14 +167,14 @@ class Gridengine(BatchSite[GridengineOptions]):
     def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """A line is `host slots queue processors`; without a parallel environment we are the only host."""
         hosts = [line.split()[0] for line in content.splitlines() if line.strip()]
-        return checked(hosts or [environment.get("HOSTNAME", "")], content)
+        return check_hosts(hosts or [environment.get("HOSTNAME", "")], content)
 
     def transport(self, name: str, address: str) -> Transport:
         """Qrsh joins the words and has a shell part them again."""
-        return _Joined(name, address, ("qrsh", "-inherit", name))
+        return _QrshTransport(name, address, ("qrsh", "-inherit", name))
 
 
-class _Joined(PipedTransport):
+class _QrshTransport(PipedTransport):
     async def run(self, script: str) -> PipedChannel:
         return await super().run(shlex.quote(script))
 
@@ -209,12 +210,12 @@ def _state(identity: str, word: str) -> tuple[JobState, str]:
     return JobState.RUNNING, "it is ending" if "d" in word else ""
 
 
-def _pair(line: str) -> tuple[str, str]:
+def _split_pair(line: str) -> tuple[str, str]:
     name, _, value = line.strip().partition(" ")
     return name, value.strip()
 
 
-def _ended(record: Mapping[str, str]) -> Job:
+def _parse_record(record: Mapping[str, str]) -> Job:
     """Both qdel and the hard limit end a job by SIGKILL; its time tells them apart."""
     try:
         identity, status = record["jobnumber"], int(record["exit_status"].split()[0])
@@ -226,11 +227,11 @@ def _ended(record: Mapping[str, str]) -> Job:
     except (KeyError, ValueError, IndexError) as error:
         raise ParseFailure(f"a record of qacct lacks what it should have: {error}") from error
     limit = float(asked[1]) if asked else None
-    state, reason = _why(status, failed, limit is not None and ran >= limit, record["failed"])
+    state, reason = _explain_end(status, failed, limit is not None and ran >= limit, record["failed"])
     return Job(identity, state, reason, (record.get("hostname", ""),), started, limit)
 
 
-def _why(status: int, failed: int, overran: bool, words: str) -> tuple[JobState, str]:
+def _explain_end(status: int, failed: int, overran: bool, words: str) -> tuple[JobState, str]:
     if failed == 37 or (overran and status):
         return JobState.TIMED_OUT, ""
     if status > 128:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ParseFailure
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.transport import Transport
 from steelyard.sites._batch import BatchSite
 from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import NODE_FAILED, Job, JobRequest, JobState
-from steelyard.sites._nodes import checked
-from steelyard.sites._nodes import seconds as clock_seconds
+from steelyard.sites._nodes import check_hosts
+from steelyard.sites._nodes import parse_seconds as clock_seconds
 
 _FIELDS = "jobid stat exit_code exit_reason pend_reason exec_host run_time time_left"
 _STATES = {
@@ -172,7 +172,7 @@ class Lsf(BatchSite[BatchOptions]):
     def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """LSB_MCPU_HOSTS is `hostA 4 hostB 4`."""
         words = environment.get("LSB_MCPU_HOSTS", "").split()
-        return checked(content.split() or words[::2], content or " ".join(words))
+        return check_hosts(content.split() or words[::2], content or " ".join(words))
 
     def transport(self, name: str, address: str) -> Transport:
         """LSF's own remote shell; what runs there counts as the job's, and its words pass as they are."""
@@ -185,14 +185,14 @@ def _job(record: Mapping[str, Any], now: float) -> Job:
         raise ParseFailure(f"job {identity} has the unknown state '{word[:40]}'")
     state, reason = _STATES[word], _TELLING.get(word, "")
     if word == "EXIT":
-        state, reason = _end(record)
+        state, reason = _end_state(record)
     elif word in ("PEND", "PSUSP"):
-        reason = _pending(record.get("PEND_REASON", "")) or reason
+        reason = _explain_pending(record.get("PEND_REASON", "")) or reason
     hosts = tuple(
         dict.fromkeys(entry.rpartition("*")[2] for entry in record["EXEC_HOST"].split(":") if entry)
     )
     ran = _seconds(record.get("RUN_TIME", "")) if hosts else None
-    left = _left(record.get("TIME_LEFT", ""))
+    left = _parse_left(record.get("TIME_LEFT", ""))
     limit = ran + left if ran is not None and left is not None else None
     return Job(identity, state, reason, hosts, None if ran is None else now - ran, limit)
 
@@ -204,13 +204,13 @@ def _seconds(text: str) -> float | None:
     return clock_seconds(text) if re.fullmatch(r"\d+:\d+:\d+", text) else None
 
 
-def _left(text: str) -> float | None:
+def _parse_left(text: str) -> float | None:
     """`12:05 L`, hours and minutes to the run limit; an E or X instead stands for an estimate of LSF's."""
     match = re.fullmatch(r"(\d+):(\d+)(?::(\d+))? *L?", text)
     return int(match[1]) * 3600 + int(match[2]) * 60.0 + int(match[3] or 0) if match else None
 
 
-def _end(record: Mapping[str, Any]) -> tuple[JobState, str]:
+def _end_state(record: Mapping[str, Any]) -> tuple[JobState, str]:
     term = record.get("EXIT_REASON", "").strip("- ;")
     for key, (state, reason) in _ENDS.items():
         if term.partition(":")[0].strip() == key:
@@ -219,7 +219,7 @@ def _end(record: Mapping[str, Any]) -> tuple[JobState, str]:
     return JobState.FAILED, term or (f"exit code {code}" if code else "")
 
 
-def _pending(text: str) -> str:
+def _explain_pending(text: str) -> str:
     """The first reason that we have a sentence for; hosts that are no candidates give reasons, too."""
     reasons = [part for part in (part.strip() for part in re.split(r"[;\n]", text)) if part.strip("- ")]
     reasons = [part for part in reasons if "andidate host pending reasons" not in part]

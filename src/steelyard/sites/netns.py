@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from steelyard.remote.base import Host
-from steelyard.remote.holders import find_sshd
 from steelyard.remote.lease import Lease
+from steelyard.remote.namespace_holders import find_sshd
 from steelyard.remote.namespaces import MOST, NEEDS
 from steelyard.remote.token import Token
 from steelyard.sites.base import Capability, Site, SiteOptions
@@ -53,8 +53,8 @@ class Netns(Site[NetnsOptions]):
     def shorthand(cls, argument: str) -> Mapping[str, Any]:
         """`netns:4` is four hosts; `netns:4:100MB/s` limits what each of them may send and receive."""
         count, limited, rate = argument.partition(":")
-        found = super().shorthand(count)
-        return {**found, "rate": rate} if limited else found
+        options = super().shorthand(count)
+        return {**options, "rate": rate} if limited else options
 
     def size(self) -> int:
         """As many as were asked for."""
@@ -62,8 +62,8 @@ class Netns(Site[NetnsOptions]):
 
     def capabilities(self) -> frozenset[Capability]:
         """Root makes the network, and the files are this machine's; who is reached by ssh is not cut off."""
-        found: frozenset[Capability] = frozenset({"root", "shared-files", "part-network"})
-        return found | {"cut-network"} if self._via() == "nsenter" else found
+        abilities: frozenset[Capability] = frozenset({"root", "shared-files", "part-network"})
+        return abilities | {"cut-network"} if self._via() == "nsenter" else abilities
 
     def warnings(self) -> tuple[str, ...]:
         """That a host which is cut off will not be noticed, where it is not reached over its network."""
@@ -81,15 +81,15 @@ class Netns(Site[NetnsOptions]):
     @asynccontextmanager
     async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
         # asyncssh takes a third of a second to load, which only a run has to pay.
-        from steelyard.remote.namespace_hosts import far_nodes, near_nodes
+        from steelyard.remote.namespace_hosts import open_nsenter_nodes, open_ssh_nodes
 
         rate, lost_after = self.chosen.rate, self.chosen.lost_after
         async with Lease.open(token, log=log) as lease, AsyncExitStack() as stack:
             if self._via() == "ssh":
-                nodes = far_nodes(lease, hosts, token, log, rate=rate, lost_after=lost_after)
+                nodes = open_ssh_nodes(lease, hosts, token, log, rate=rate, lost_after=lost_after)
                 yield await stack.enter_async_context(nodes)
             else:
-                yield await stack.enter_async_context(near_nodes(lease, hosts, rate=rate))
+                yield await stack.enter_async_context(open_nsenter_nodes(lease, hosts, rate=rate))
 
     def _via(self) -> Literal["ssh", "nsenter"]:
         return self.chosen.via or ("ssh" if find_sshd() else "nsenter")

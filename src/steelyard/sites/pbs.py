@@ -15,8 +15,8 @@ from steelyard.remote.transport import Transport
 from steelyard.sites._batch import BatchSite
 from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import Job, JobRequest, JobState
-from steelyard.sites._nodes import checked, clock
-from steelyard.sites._pbs_jobs import described
+from steelyard.sites._nodes import check_hosts, format_clock
+from steelyard.sites._pbs_jobs import parse_jobs
 
 
 class PbsOptions(BatchOptions):
@@ -55,7 +55,16 @@ class Pbs(BatchSite[PbsOptions]):
         return (
             *("qsub", "-C", "", "-N", request.name, "-S", self._interpreter()),
             *("-l", f"select={request.hosts}:ncpus={self.chosen.cores}", "-l", f"place={place}"),
-            *("-l", f"walltime={clock(request.seconds)}", "-j", "oe", "-o", str(request.output), "-r", "n"),
+            *(
+                "-l",
+                f"walltime={format_clock(request.seconds)}",
+                "-j",
+                "oe",
+                "-o",
+                str(request.output),
+                "-r",
+                "n",
+            ),
             *(("-l", f"qos={request.qos}") if request.qos else ()),
             *(word for option, value in named if value for word in (option, value)),
             *request.passed_through,
@@ -83,7 +92,7 @@ class Pbs(BatchSite[PbsOptions]):
 
     def parse_status(self, stdout: str, now: float) -> dict[str, Job]:
         """A block for each job, with its attributes by name; nothing when it found none."""
-        return described(stdout)
+        return parse_jobs(stdout)
 
     def history_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """A call of its own: with `-x`, servers that keep no history (by default) tell of no job at all."""
@@ -91,7 +100,7 @@ class Pbs(BatchSite[PbsOptions]):
 
     def parse_history(self, stdout: str) -> dict[str, Job]:
         """As `parse_status`."""
-        return described(stdout)
+        return parse_jobs(stdout)
 
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """SIGTERM, and SIGKILL after the server's kill_delay."""
@@ -116,7 +125,7 @@ class Pbs(BatchSite[PbsOptions]):
 
     def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """Each host once."""
-        return checked(content.split(), content)
+        return check_hosts(content.split(), content)
 
     def transport(self, name: str, address: str) -> Transport:
         """By SSH, which PBS sites allow to the nodes of one's own job."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from steelyard.errors import ParseFailure
-from steelyard.remote.piped import PipedTransport
+from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.transport import Transport
 from steelyard.sites._batch import BatchSite
 from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites._job import Job, JobRequest, JobState
 from steelyard.sites._nodes import expand
-from steelyard.sites._slurm_jobs import SACCT_FORMAT, SQUEUE_FORMAT, from_sacct, from_squeue
+from steelyard.sites._slurm_jobs import SACCT_FORMAT, SQUEUE_FORMAT, parse_sacct, parse_squeue
 
 _NODE_ADDRESS = re.compile(r"NodeName=(\S+).*? NodeAddr=(\S+)")
 
@@ -52,7 +52,7 @@ class Slurm(BatchSite[BatchOptions]):
             f"--nodes={request.hosts}",
             "--ntasks-per-node=1",
             f"--time={request.minutes}",
-            f"--output={_literal(request.output)}",
+            f"--output={_escape_percent(request.output)}",
             "--open-mode=append",
             f"--chdir={request.working_directory}",
             f"--signal=B:USR1@{request.warning}",
@@ -81,7 +81,7 @@ class Slurm(BatchSite[BatchOptions]):
 
     def parse_status(self, stdout: str, now: float) -> dict[str, Job]:
         """A line for each job."""
-        return from_squeue(stdout)
+        return parse_squeue(stdout)
 
     def history_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """Sacct, where the cluster keeps accounts."""
@@ -96,7 +96,7 @@ class Slurm(BatchSite[BatchOptions]):
 
     def parse_history(self, stdout: str) -> dict[str, Job]:
         """A line for each job."""
-        return from_sacct(stdout)
+        return parse_sacct(stdout)
 
     def down_argv(self, hosts: Sequence[str]) -> tuple[str, ...]:
         """Sinfo, a name a line."""
@@ -150,6 +150,6 @@ class Slurm(BatchSite[BatchOptions]):
         return PipedTransport(name, address, step)
 
 
-def _literal(path: object) -> str:
+def _escape_percent(path: object) -> str:
     r"""Keep sbatch from replacing `%j` and the like in a file's name."""
     return str(path).replace("%", "%%")

@@ -25,12 +25,12 @@ _SCRATCH = "Directory for test data there; without it the run's own choice"
 _SUFFIXES = (".yaml", ".yml")
 
 
-def _jumps(text: str) -> str:
+def _check_jumps(text: str) -> str:
     Login("").hops(text)
     return text
 
 
-Jumps = Annotated[str, AfterValidator(_jumps)]
+Jumps = Annotated[str, AfterValidator(_check_jumps)]
 
 
 class SshHost(SiteOptions):
@@ -148,11 +148,11 @@ class Ssh(Site[SshOptions]):
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """The first so many of them, all connected."""
         # asyncssh takes a third of a second to load, which only a run has to pay.
-        from steelyard.remote.ssh_hosts import Machine, machines
+        from steelyard.remote.ssh_hosts import SshMachine, connect_machines
 
         chosen = self.chosen
         wanted = [
-            Machine(
+            SshMachine(
                 name,
                 chosen.login(host),
                 address=host.address,
@@ -161,7 +161,7 @@ class Ssh(Site[SshOptions]):
             )
             for name, host in zip(chosen.names(), chosen.hosts, strict=True)
         ]
-        return machines(wanted[:hosts], token, log)
+        return connect_machines(wanted[:hosts], token, log)
 
 
 def _name(host: SshHost, *, alone: bool) -> str:

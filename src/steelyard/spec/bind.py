@@ -12,20 +12,20 @@ from pydantic import BaseModel, ValidationError
 from steelyard.errors import PlugInError, SpecError, UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
-from steelyard.model.reference import Known, Unfilled, filled_script
+from steelyard.model.reference import Known, Placeholders, fill_script
 from steelyard.model.timeline import Entry
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.model.wrap import RUNTIMES, Conditions
 from steelyard.plugins import find
-from steelyard.spec.beside import placed
-from steelyard.spec.kinds import service_use, variants
-from steelyard.spec.sentences import faults
+from steelyard.spec.faults import explain_errors
+from steelyard.spec.program_paths import resolve_paths
+from steelyard.spec.service_kinds import resolve_service, variants
 from steelyard.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from steelyard.events.base import Event, Scene
+    from steelyard.events.base import Event, EventContext
     from steelyard.services.base import Service, ServiceContext
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -36,7 +36,7 @@ def workload_class(name: str) -> type[Workload[Any]]:
     return find("workloads", name, Workload)  # type: ignore[type-abstract]
 
 
-def bound_options(
+def bind_options(
     use: WorkloadUse, levels: Mapping[str, Scalar], known: Known | None = None
 ) -> dict[str, Any]:
     """The options with each `${…}` replaced. Raises ExpressionError with the path of the option.
@@ -44,34 +44,34 @@ def bound_options(
     A workload may keep options out of this (`Workload.verbatim`), as `script` is the shell's business. What
     is not `known` yet has a stand-in.
     """
-    return _filled(workload_class(use.use), use.options, Unfilled({**(known or {}), **levels}))
+    return _fill_options(workload_class(use.use), use.options, Placeholders({**(known or {}), **levels}))
 
 
-def bound(use: WorkloadUse, cell: Cell, known: Known | None = None) -> Workload[Any]:
+def bind_workload(use: WorkloadUse, cell: Cell, known: Known | None = None) -> Workload[Any]:
     """The workload of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = workload_class(use.use)
-    options = bound_options(use, cell.parameters, known)
-    return kind(_fitting(kind.options, options, f"{use.use} with {cell.key}"), cell.parameters)
+    options = bind_options(use, cell.parameters, known)
+    return kind(_validate_options(kind.options, options, f"{use.use} with {cell.key}"), cell.parameters)
 
 
-def _filled(kind: Any, options: Mapping[str, Any], known: Unfilled) -> dict[str, Any]:
+def _fill_options(kind: Any, options: Mapping[str, Any], known: Placeholders) -> dict[str, Any]:
     """The options of a plug-in with all that is known: names, and files beside the experiment."""
-    found: dict[str, Any] = substitute({k: v for k, v in options.items() if k not in kind.verbatim}, known)
+    filled: dict[str, Any] = substitute({k: v for k, v in options.items() if k not in kind.verbatim}, known)
     for key in kind.verbatim & options.keys():
         value = options[key]
-        found[key] = filled_script(value, known) if isinstance(value, str) else value
+        filled[key] = fill_script(value, known) if isinstance(value, str) else value
     for path in kind.words:
-        _place(found, path.split("."), known)
-    return found
+        _resolve_words(filled, path.split("."), known)
+    return filled
 
 
-def _place(tree: dict[str, Any], steps: Sequence[str], known: Known) -> None:
+def _resolve_words(tree: dict[str, Any], steps: Sequence[str], known: Known) -> None:
     """Have the words at a place of the options name the files that they mean."""
     part = tree.get(steps[0])
     if isinstance(part, dict) and steps[1:]:
-        _place(part, steps[1:], known)
+        _resolve_words(part, steps[1:], known)
     elif isinstance(part, list):
-        tree[steps[0]] = placed(part, known)
+        tree[steps[0]] = resolve_paths(part, known)
 
 
 def service_class(name: str) -> type[Service[Any]]:
@@ -81,7 +81,7 @@ def service_class(name: str) -> type[Service[Any]]:
     return find("services", name, Service)  # type: ignore[type-abstract]
 
 
-def are(capability: type[Any], use: ServiceUse, experiment: Experiment) -> bool:
+def has_capability(capability: type[Any], use: ServiceUse, experiment: Experiment) -> bool:
     """Whether a service has a capability, whatever its levels; also where it is none, which is said of it."""
     try:
         return all(issubclass(service_class(one.use), capability) for one in variants(use, experiment))
@@ -96,28 +96,32 @@ def can_grow(kind: type[Service[Any]]) -> bool:
     return issubclass(kind, Growable)
 
 
-def bound_service(
+def bind_service(
     use: ServiceUse, cell: Cell, context: ServiceContext, known: Known | None = None
 ) -> Service[Any]:
     """The service of a cell. Raises SpecError when its options do not fit; a checked file's do."""
-    names, use = {**(known or {}), **cell.parameters}, service_use(use, cell.parameters)
-    return made_service(service_class(use.use), use.options, context, names)
+    names, use = {**(known or {}), **cell.parameters}, resolve_service(use, cell.parameters)
+    return make_service(service_class(use.use), use.options, context, names)
 
 
-def made_service(
+def make_service(
     kind: type[Service[Any]], options: Mapping[str, Any], context: ServiceContext, known: Known
 ) -> Service[Any]:
     """A service with these options; what it knows of itself later it asks its context to fill in."""
 
     def bind(own: Known) -> Any:
-        return _fitting(kind.options, service_options(kind, options, {**known, **own}), context.name)
+        return _validate_options(
+            kind.options, bind_service_options(kind, options, {**known, **own}), context.name
+        )
 
     return kind(bind({}), replace(context, bind=bind))
 
 
-def service_options(kind: type[Service[Any]], options: Mapping[str, Any], known: Known) -> dict[str, Any]:
-    """As `bound_options`."""
-    return _filled(kind, options, Unfilled(known))
+def bind_service_options(
+    kind: type[Service[Any]], options: Mapping[str, Any], known: Known
+) -> dict[str, Any]:
+    """As `bind_options`."""
+    return _fill_options(kind, options, Placeholders(known))
 
 
 def event_class(name: str) -> type[Event[Any]]:
@@ -127,41 +131,44 @@ def event_class(name: str) -> type[Event[Any]]:
     return find("events", name, Event)  # type: ignore[type-abstract]
 
 
-def bound_event(entry: Entry, cell: Cell, scene: Scene) -> Event[Any]:
+def bind_event(entry: Entry, cell: Cell, event_context: EventContext) -> Event[Any]:
     """The event of an entry in a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = event_class(entry.do)
-    return kind(_fitting(kind.options, event_options(entry, cell, scene.known), entry.do), scene)
+    return kind(
+        _validate_options(kind.options, bind_event_options(entry, cell, event_context.known), entry.do),
+        event_context,
+    )
 
 
-def event_options(entry: Entry, cell: Cell, known: Known | None = None) -> dict[str, Any]:
-    """As `bound_options`."""
-    found: dict[str, Any] = substitute(entry.options, Unfilled({**(known or {}), **cell.parameters}))
-    return found
+def bind_event_options(entry: Entry, cell: Cell, known: Known | None = None) -> dict[str, Any]:
+    """As `bind_options`."""
+    filled: dict[str, Any] = substitute(entry.options, Placeholders({**(known or {}), **cell.parameters}))
+    return filled
 
 
-def _fitting(model: type[ModelT], options: dict[str, Any], what: str) -> ModelT:
+def _validate_options(model: type[ModelT], options: dict[str, Any], what: str) -> ModelT:
     """The options as the plug-in's own. Raises SpecError with a line for each that does not fit."""
     try:
         return model.model_validate(options)
     except ValidationError as error:
-        found = [f"{what}: {fault.message}" for fault in faults(error, options, model)]
-        raise SpecError(found) from error
+        messages = [f"{what}: {fault.message}" for fault in explain_errors(error, options, model)]
+        raise SpecError(messages) from error
 
 
-def tools_of(experiment: Experiment, cells: Sequence[Cell]) -> tuple[Tool, ...]:
+def list_tools(experiment: Experiment, cells: Sequence[Cell]) -> tuple[Tool, ...]:
     """The tools that these cells need, for their workloads and for the services, each once.
 
     Cells with the same services and conditions need the same, so that one of them is looked at.
     """
-    found = {
+    by_needs = {
         (*_kinds(experiment, cell).values(), *_conditions(experiment, cell)): cell for cell in reversed(cells)
     }
-    return tuple(dict.fromkeys(tool for cell in found.values() for tool in _tools(experiment, cell)))
+    return tuple(dict.fromkeys(tool for cell in by_needs.values() for tool in _iter_tools(experiment, cell)))
 
 
-def _tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
+def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
     kinds = _kinds(experiment, cell)
-    for use, workload in bound_all(experiment, cell):
+    for use, workload in bind_all(experiment, cell):
         yield from workload.tools(kinds.get(use.to or ""))
     for kind in kinds.values():
         yield from service_class(kind).needs
@@ -178,11 +185,11 @@ def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:
 
 
 def _kinds(experiment: Experiment, cell: Cell) -> dict[str, str]:
-    return {name: service_use(use, cell.parameters).use for name, use in experiment.services.items()}
+    return {name: resolve_service(use, cell.parameters).use for name, use in experiment.services.items()}
 
 
-def bound_all(
+def bind_all(
     experiment: Experiment, cell: Cell, known: Known | None = None
 ) -> list[tuple[WorkloadUse, Workload[Any]]]:
     """Every workload entry of the experiment with its workload in a cell."""
-    return [(use, bound(use, cell, known)) for use in experiment.workload]
+    return [(use, bind_workload(use, cell, known)) for use in experiment.workload]

@@ -12,27 +12,28 @@ from ruamel.yaml import YAML
 from steelyard.errors import UnknownName, UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
-from steelyard.spec.load import checked_source, load
+from steelyard.spec.load import load, load_source
 from steelyard.spec.source import read
 
 
-def from_tree(tree: Mapping[str, Any], name: str = "the command line") -> tuple[Experiment, str]:
+def load_tree(tree: Mapping[str, Any], name: str = "the command line") -> tuple[Experiment, str]:
     """The checked experiment of a tree made by a program, and the same as a file's text. Raises SpecError."""
     text = dump(tree)
-    return checked_source(read(text, name)), text
+    return load_source(read(text, name)), text
 
 
 def load_changed(
     path: Path, changes: Mapping[str, Any], levels: Mapping[str, Sequence[Scalar]]
 ) -> tuple[Experiment, str]:
-    """A file's experiment and text, with what `changed` replaces. Raises as `load` and `changed`."""
+    """A file's experiment and text, with what `apply_changes` replaces. Raises as `load` and
+    `apply_changes`."""
     experiment, text = load(path)
     if changes or levels:
-        experiment, text = changed(text, str(path), changes, levels)
+        experiment, text = apply_changes(text, str(path), changes, levels)
     return experiment.lying_in(path.absolute().parent), text
 
 
-def changed(
+def apply_changes(
     text: str, name: str, changes: Mapping[str, Any], levels: Mapping[str, Sequence[Scalar]] | None = None
 ) -> tuple[Experiment, str]:
     """A sound file's experiment and text, with some top-level keys and levels of some parameters replaced.
@@ -46,23 +47,23 @@ def changed(
         if parameter not in (tree.get("parameters") or {}):
             raise UnknownName("parameter", parameter, tree.get("parameters") or {})
         tree["parameters"][parameter] = list(new)
-    return _written(yaml, tree, name)
+    return _dump_checked(yaml, tree, name)
 
 
-def extended(
+def extend_experiment(
     text: str, name: str, levels: Mapping[str, Sequence[Scalar]], repeat: int | None
 ) -> tuple[Experiment, str]:
     """A sound file's experiment with more levels or repetitions. Raises UsageError and SpecError."""
-    experiment = checked_source(read(text, name))
+    experiment = load_source(read(text, name))
     yaml = YAML()
     tree = yaml.load(text)
     for parameter, new in levels.items():
-        tree["parameters"][parameter] = _more(experiment, parameter, new)
+        tree["parameters"][parameter] = _add_levels(experiment, parameter, new)
     if repeat is not None:
         if repeat <= experiment.repeat.at_least:
             raise UsageError(f"the run has {experiment.repeat.at_least} repetitions already; ask for more")
         tree["repeat"] = repeat
-    return _written(yaml, tree, name)
+    return _dump_checked(yaml, tree, name)
 
 
 def dump(tree: Mapping[str, Any]) -> str:
@@ -75,7 +76,7 @@ def dump(tree: Mapping[str, Any]) -> str:
     return stream.getvalue()
 
 
-def _more(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -> list[Scalar]:
+def _add_levels(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -> list[Scalar]:
     if parameter not in experiment.parameters:
         raise UnknownName("parameter", parameter, experiment.parameters)
     if experiment.find and parameter == experiment.find.parameter:
@@ -89,7 +90,7 @@ def _more(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -> list
     return list(dict.fromkeys([*known, *new]))
 
 
-def _written(yaml: YAML, tree: Any, name: str) -> tuple[Experiment, str]:
+def _dump_checked(yaml: YAML, tree: Any, name: str) -> tuple[Experiment, str]:
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    return checked_source(read(stream.getvalue(), name)), stream.getvalue()
+    return load_source(read(stream.getvalue(), name)), stream.getvalue()

@@ -14,21 +14,21 @@ from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, names_in
 from steelyard.model.metric import Metric
-from steelyard.model.program import SCRIPT, parted
+from steelyard.model.program import SCRIPT, split_scripts
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import bound_options, workload_class
+from steelyard.spec.bind import bind_options, workload_class
 from steelyard.spec.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.computed import computed_faults
-from steelyard.spec.deploying import ServiceChecker
+from steelyard.spec.faults import Fault, Path, explain_errors
 from steelyard.spec.find import repeat_faults, search_faults
-from steelyard.spec.keeping import keeping_faults
-from steelyard.spec.kinds import kind_faults, option_path, variants
 from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_metrics
-from steelyard.spec.placing import PlacingChecker
+from steelyard.spec.placement import PlacementChecker
 from steelyard.spec.references import References, own_names
-from steelyard.spec.sentences import Fault, Path, faults
+from steelyard.spec.service_checks import ServiceChecker
+from steelyard.spec.service_kinds import kind_faults, option_path, variants
+from steelyard.spec.snapshot_checks import snapshot_faults
 from steelyard.spec.timeline import TimelineChecker
 
 _PLACING = frozenset({"on", "grow_into", "copies", "ranks", "wrap"})
@@ -54,21 +54,21 @@ class Checker:
         self.named = "parameters" not in broken
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
-        self.placing = PlacingChecker(experiment)
+        self.placing = PlacementChecker(experiment)
         self.services = ServiceChecker(experiment, self.placing.exists)
         self.timeline = TimelineChecker(experiment)
         self.references = References(experiment)
 
     def faults(self) -> Iterator[Fault]:
         """All faults, in no particular order."""
-        found = list(self._space())
-        yield from found
+        space_faults = list(self._space())
+        yield from space_faults
         if self.broken.isdisjoint({"repeat", "find"}):
             yield from repeat_faults(self.experiment)
         yield from self._conditions()
         if self.broken.isdisjoint({"roles", "services"}):
             yield from self.placing.roles()
-        if not found and self.named:
+        if not space_faults and self.named:
             yield from self._make_cells()
         yield from self._set_against()
         if self.broken.isdisjoint({"roles", "services"}):
@@ -78,7 +78,7 @@ class Checker:
             for index in range(len(self.experiment.timeline)):
                 yield from self._event(index)
             if "timeline" not in self.broken:
-                yield from keeping_faults(self.experiment)
+                yield from snapshot_faults(self.experiment)
         if "workload" in self.broken:
             return
         wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
@@ -159,7 +159,7 @@ class Checker:
     def _service(self, name: str) -> Iterator[Fault]:
         use, path = self.experiment.services[name], ("services", name)
         own = own_names(use, self.experiment)
-        options, _ = parted(use.options) if own else (use.options, "")
+        options, _ = split_scripts(use.options) if own else (use.options, "")
         for one in variants(use, self.experiment) if own else ():
             place = option_path(use, one.use, (SCRIPT,))
             yield from self.references.in_script((*path, *place), one.options.get(SCRIPT), own)
@@ -192,7 +192,7 @@ class Checker:
             yield from unknown if self.named else ()
             return
         cells = self._tried() if varies else (self._any_cell(),)
-        yield from _each_once(fault for cell in cells for fault in look(cell))
+        yield from _drop_repeats(fault for cell in cells for fault in look(cell))
 
     def _workload(self, index: int) -> Iterator[Fault]:
         use = self.experiment.workload[index]
@@ -200,8 +200,8 @@ class Checker:
         try:
             kind = workload_class(use.use)
         except (UnknownName, PlugInError) as error:
-            parted = " " if error.message.endswith("?") else "; "
-            yield Fault((*path, "use"), parted.join(filter(None, (error.message, error.hint))))
+            separator = " " if error.message.endswith("?") else "; "
+            yield Fault((*path, "use"), separator.join(filter(None, (error.message, error.hint))))
             return
         open_options = {key: value for key, value in use.options.items() if key not in kind.verbatim}
         try:
@@ -225,7 +225,7 @@ class Checker:
         """What names no parameter is the same in all cells."""
         varies = any("${" in str(value) for value in use.settings().values())
         cells = self._tried() if varies else self.cells[:1]
-        yield from _each_once(fault for cell in cells for fault in self.placing.in_cell(use, path, cell))
+        yield from _drop_repeats(fault for cell in cells for fault in self.placing.in_cell(use, path, cell))
 
     def _options(
         self, use: WorkloadUse, path: Path, tried: Iterable[Cell], *, sound: bool
@@ -234,7 +234,7 @@ class Checker:
         seen: set[Path] = set()
         for cell in tried:
             for fault in self._options_in(use, cell, sound=sound):
-                if fault.path not in seen and (sound or not _templated(use, fault.path)):
+                if fault.path not in seen and (sound or not _has_template(use, fault.path)):
                     seen.add(fault.path)
                     yield Fault((*path, *fault.path), fault.message, fault.at_key)
 
@@ -252,13 +252,13 @@ class Checker:
 
     def _any_cell(self, names: Set[str] = frozenset()) -> Cell:
         """A cell to try options with when the real ones cannot be told; unknown names stand for 1."""
-        known = {name: next(iter(found.values()), 1) for name, found in self.experiment.parameters.items()}
+        known = {name: next(iter(levels.values()), 1) for name, levels in self.experiment.parameters.items()}
         return Cell({**dict.fromkeys(names, 1), **known})
 
     def _options_in(self, use: WorkloadUse, cell: Cell, *, sound: bool) -> Iterator[Fault]:
         model = workload_class(use.use).options
         try:
-            options = bound_options(use, cell.parameters)
+            options = bind_options(use, cell.parameters)
         except ExpressionError as error:
             if sound:
                 yield Fault(error.path, f"{error.message}, with {cell.key}")
@@ -267,7 +267,7 @@ class Checker:
             model.model_validate(options)
         except ValidationError as error:
             where = f", with {cell.key}" if sound and options != use.options else ""
-            for fault in faults(error, options, model):
+            for fault in explain_errors(error, options, model):
                 yield Fault(fault.path, fault.message + (where if not fault.at_key else ""), fault.at_key)
 
     def _metrics(self) -> Iterator[Fault]:
@@ -286,11 +286,11 @@ class Checker:
         for index, name in enumerate(self.experiment.compare.metrics if self.experiment.compare else ()):
             yield from self._metric(("compare", "metrics", index), "compare", name, declared)
         for index, require in enumerate(self.experiment.require):
-            path, found = ("require", index, "that"), Requirement.parse(require.that)
-            if require.against is None or found.metric not in declared:
-                yield from self._requirement(path, "require", found, declared)
+            path, requirement = ("require", index, "that"), Requirement.parse(require.that)
+            if require.against is None or requirement.metric not in declared:
+                yield from self._requirement(path, "require", requirement, declared)
             else:
-                yield from ratio_faults(path, found, declared[found.metric])
+                yield from ratio_faults(path, requirement, declared[requirement.metric])
         if self.experiment.find:
             yield from self._requirement(
                 ("find", "while"), "find", self.experiment.find.requirement, declared
@@ -302,7 +302,7 @@ class Checker:
         if found.metric in self.lost:
             return
         wrong = list(self._metric(path, key, found.metric, declared))
-        yield from wrong or _unit_fault(path, key, found, declared[found.metric])
+        yield from wrong or _check_unit(path, key, found, declared[found.metric])
 
     def _metric(self, path: Path, key: str, name: str, declared: dict[str, Metric]) -> Iterator[Fault]:
         scalars = [metric for metric in declared.values() if metric.kind == "scalar"]
@@ -312,7 +312,7 @@ class Checker:
             yield Fault(path, f"{key}: the workload has no metric '{name}'{listed}")
 
 
-def _each_once(found: Iterable[Fault]) -> Iterator[Fault]:
+def _drop_repeats(found: Iterable[Fault]) -> Iterator[Fault]:
     """The first fault of each key."""
     seen: set[Path] = set()
     for fault in found:
@@ -321,7 +321,7 @@ def _each_once(found: Iterable[Fault]) -> Iterator[Fault]:
             yield fault
 
 
-def _unit_fault(path: Path, key: str, requirement: Requirement, metric: Metric) -> Iterator[Fault]:
+def _check_unit(path: Path, key: str, requirement: Requirement, metric: Metric) -> Iterator[Fault]:
     unit = "1" if metric.unit == "%" else metric.unit
     bound = requirement.bound
     if bound.unit != unit and bound.value != 0:
@@ -330,15 +330,15 @@ def _unit_fault(path: Path, key: str, requirement: Requirement, metric: Metric) 
         yield Fault(path, f"{key}: {message}")
 
 
-def _templated(use: WorkloadUse, path: Path) -> bool:
+def _has_template(use: WorkloadUse, path: Path) -> bool:
     """Whether an option holds `${…}`."""
-    return bool(path) and any("${" in text for text in _texts(use.options.get(str(path[0]))))
+    return bool(path) and any("${" in text for text in _iter_texts(use.options.get(str(path[0]))))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _iter_texts(value: Any) -> Iterator[str]:
     """All strings in an option's value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+            yield from _iter_texts(part)

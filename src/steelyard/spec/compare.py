@@ -15,7 +15,7 @@ from steelyard.model.method import Require
 from steelyard.model.metric import Metric
 from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell, show_level
-from steelyard.spec.sentences import Fault, Path
+from steelyard.spec.faults import Fault, Path
 
 
 def compare_faults(
@@ -54,12 +54,12 @@ def _levels_faults(asked: Compare, levels: Levels) -> Iterator[Fault]:
 def _cell_faults(asked: Compare, level: str, cells: Sequence[Cell]) -> Iterator[Fault]:
     """Whether there is anything to compare, and a gate that could ever pass."""
     name = asked.parameter
-    found = list(level_counterparts(cells, name, level))
-    if cells and not any(one.others for one in found):
+    counterparts = list(level_counterparts(cells, name, level))
+    if cells and not any(one.others for one in counterparts):
         message = f"compare: no cell with {name}={level} has a like one with another level; see 'where'"
         yield Fault(("compare", "parameter"), message)
     elif asked.fail_on and "missing" not in asked.allow:
-        for one in islice((one for one in found if not one.others), 1):
+        for one in islice((one for one in counterparts if not one.others), 1):
             message = (
                 f"compare: no cell with {name}={level} is like {one.cell.key}, so fail_on could never pass"
             )
@@ -70,15 +70,15 @@ def against_faults(require: Require, index: int, cells: Sequence[Cell]) -> Itera
     """Whether each cell of a requirement has exactly one to be divided by."""
     path: Path = ("require", index, "against")
     try:
-        found = list(against_counterparts(cells, str(require.where), str(require.against)))
+        counterparts = list(against_counterparts(cells, str(require.where), str(require.against)))
     except ExpressionError as error:
         yield Fault(path, f"against: {error.message}")
         return
-    for one in islice((one for one in found if len(one.others) != 1 or one.cell in one.others), 1):
-        yield Fault(path, f"against: {_why_not_one(one)}")
+    for one in islice((one for one in counterparts if len(one.others) != 1 or one.cell in one.others), 1):
+        yield Fault(path, f"against: {_describe_mismatch(one)}")
 
 
-def _why_not_one(one: Counterpart) -> str:
+def _describe_mismatch(one: Counterpart) -> str:
     if not one.others:
         return f"no cell is like {one.cell.key} in the parameters that it does not name"
     if one.cell in one.others:

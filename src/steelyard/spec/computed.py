@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Set
 from graphlib import CycleError
 
 from steelyard.errors import did_you_mean
-from steelyard.model.computed import Computed, in_order, is_number
+from steelyard.model.computed import ComputedMetric, is_number, order_metrics
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Metric
-from steelyard.spec.sentences import Fault
+from steelyard.spec.faults import Fault
 
 MOST_LISTED = 12
 
@@ -28,7 +28,7 @@ def computed_faults(
         for operand in sorted(entry.expression.names - lost):
             if complaint := _complaint(operand, experiment, measured):
                 yield Fault(("metrics", name, "is"), f"{name}: {complaint}")
-    yield from _cycle(experiment.metrics)
+    yield from _cycle_faults(experiment.metrics)
 
 
 def _complaint(operand: str, experiment: Experiment, measured: Mapping[str, Metric]) -> str:
@@ -46,9 +46,9 @@ def _complaint(operand: str, experiment: Experiment, measured: Mapping[str, Metr
     return f"there is no metric '{operand}'{did_you_mean(operand, figures) or f'; there are {listed}'}"
 
 
-def _cycle(computed: Mapping[str, Computed]) -> Iterator[Fault]:
+def _cycle_faults(computed: Mapping[str, ComputedMetric]) -> Iterator[Fault]:
     try:
-        in_order(computed)
+        order_metrics(computed)
     except CycleError as error:
         names = [str(name) for name in reversed(error.args[1])]
         yield Fault(("metrics", names[0], "is"), f"{names[0]}: it is computed of itself: {', '.join(names)}")

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Set
 from steelyard.errors import did_you_mean
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression
-from steelyard.model.find import WIDEST, Bounds, Find
+from steelyard.model.find import WIDEST, Find, SearchBounds
 from steelyard.model.levels import Levels
-from steelyard.spec.sentences import Fault
-from steelyard.stats.holding import SMALLEST
+from steelyard.spec.faults import Fault
+from steelyard.stats.condition import SMALLEST
 
 
 def repeat_faults(experiment: Experiment) -> Iterator[Fault]:
@@ -37,7 +37,7 @@ def search_faults(experiment: Experiment, broken: Set[str], guessed: Set[str]) -
     if find is None or "parameters" in broken or find.parameter in guessed:
         return
     if find.parameter not in experiment.parameters:
-        hint = did_you_mean(find.parameter, experiment.parameters) or _listed(experiment)
+        hint = did_you_mean(find.parameter, experiment.parameters) or _list_parameters(experiment)
         yield Fault(("find", find.goal), f"find: '{find.parameter}' is not a parameter{hint}")
         return
     yield from _bounds_faults(find, experiment.parameters[find.parameter])
@@ -55,7 +55,7 @@ def _bounds_faults(find: Find, levels: Levels) -> Iterator[Fault]:
     if levels.between is None:
         yield Fault(path, f"'{name}' is searched by 'find'; give it bounds: {name}: {{between: [LOW, HIGH]}}")
         return
-    bounds = Bounds.of(find, levels)
+    bounds = SearchBounds.of(find, levels)
     if bounds.low <= 0:
         yield Fault(
             path, f"'{name}' is searched by doubling, so its bounds must be above 0, not {bounds.low}"
@@ -68,6 +68,6 @@ def _bounds_faults(find: Find, levels: Levels) -> Iterator[Fault]:
         yield Fault((*path, "scale"), f"'{name}' is searched by 'find', always by factors; leave 'scale' out")
 
 
-def _listed(experiment: Experiment) -> str:
+def _list_parameters(experiment: Experiment) -> str:
     names = ", ".join(experiment.parameters)
     return f"; parameters are {names}" if names else "; this experiment has no parameters"

@@ -45,7 +45,7 @@ class Key:
     inside: Mapping[str, str]
 
 
-def key_of(path: str) -> Key:
+def explain_key(path: str) -> Key:
     """Explain a key by its path: of the file, or an option below the name of a catalogue entry.
 
     Raises UnknownName with what there is instead.
@@ -62,7 +62,7 @@ def key_of(path: str) -> Key:
             example = dump({**own, **entry.examples[0]}).rstrip() if entry.examples else ""
             about = {"description": (entry.__doc__ or "").strip().partition("\n")[0]}
             return _walk(options, {**options, **about}, rest, path, example)
-    raise _unknown(path, first, key_names())
+    raise _unknown_key(path, first, key_names())
 
 
 def key_names() -> list[str]:
@@ -82,12 +82,16 @@ def _walk(root: Schema, schema: Schema, steps: list[str], path: str, example: st
     for step in steps:
         parent = {name: entry for part in _parts(root, schema) for name, entry in _properties(part)}
         if step not in parent:
-            raise _unknown(path, step, list(parent))
+            raise _unknown_key(path, step, list(parent))
         required = any(step in part.get("required", ()) for part in _parts(root, schema))
         schema = parent[step]
-    inside = {name: _about(root, entry) for part in _parts(root, schema) for name, entry in _properties(part)}
+    inside = {
+        name: _describe(root, entry) for part in _parts(root, schema) for name, entry in _properties(part)
+    }
     default = "" if not steps else None if required else _default(schema, inside)
-    return Key(path, _about(root, schema), " or ".join(_takes(root, schema)), default, example, inside)
+    return Key(
+        path, _describe(root, schema), " or ".join(_describe_values(root, schema)), default, example, inside
+    )
 
 
 def _parts(root: Schema, schema: Schema) -> Iterator[Schema]:
@@ -106,22 +110,22 @@ def _properties(part: Schema) -> Iterator[tuple[str, Schema]]:
     yield from ((name, entry) for name, entry in part.get("properties", {}).items() if name != "options")
 
 
-def _about(root: Schema, schema: Schema) -> str:
+def _describe(root: Schema, schema: Schema) -> str:
     """Its own description, or that of what it is made of."""
-    found = (str(part["description"]) for part in _parts(root, schema) if "description" in part)
-    return " ".join(next(found, "").partition("\n\n")[0].split())
+    descriptions = (str(part["description"]) for part in _parts(root, schema) if "description" in part)
+    return " ".join(next(descriptions, "").partition("\n\n")[0].split())
 
 
-def _takes(root: Schema, schema: Schema) -> Iterator[str]:
+def _describe_values(root: Schema, schema: Schema) -> Iterator[str]:
     if "$ref" in schema:
-        yield from _takes(root, root["$defs"][schema["$ref"].rpartition("/")[2]])
+        yield from _describe_values(root, root["$defs"][schema["$ref"].rpartition("/")[2]])
     elif "anyOf" in schema:
-        found = [text for part in schema["anyOf"] for text in _takes(root, part)]
-        yield from dict.fromkeys(found)
+        texts = [text for part in schema["anyOf"] for text in _describe_values(root, part)]
+        yield from dict.fromkeys(texts)
     elif "enum" in schema or "const" in schema:
         yield " | ".join(map(str, schema.get("enum", [schema.get("const")])))
     elif schema.get("type") == "array":
-        yield f"a list of {' or '.join(_takes(root, schema.get('items', {}))) or 'anything'}"
+        yield f"a list of {' or '.join(_describe_values(root, schema.get('items', {}))) or 'anything'}"
     elif "examples" in schema:
         yield f"a value such as {schema['examples'][0]}"
     elif schema.get("type") in _TYPES:
@@ -135,7 +139,7 @@ def _default(schema: Schema, inside: Mapping[str, str]) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def _unknown(path: str, step: str, there: list[str]) -> UnknownName:
+def _unknown_key(path: str, step: str, there: list[str]) -> UnknownName:
     place = path.rpartition(f".{step}")[0]
     hint = f"`steelyard schema {place}` lists the keys of {place}" if place else ""
     return UnknownName("key", step, there, hint=hint)

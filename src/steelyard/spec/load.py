@@ -9,50 +9,48 @@ from typing import Any
 from steelyard.errors import SpecError
 from steelyard.model.experiment import Experiment
 from steelyard.spec.check import Checker
+from steelyard.spec.faults import Fault
+from steelyard.spec.partial_parse import PartialParse
 from steelyard.spec.problem import Problem
-from steelyard.spec.salvage import Salvage
-from steelyard.spec.sentences import Fault
-from steelyard.spec.source import Source, content, read_bytes
+from steelyard.spec.source import Source, read_bytes, read_content
 
 
 def load(path: Path) -> tuple[Experiment, str]:
     """The experiment in a file, and the file's text. Raises SpecError with every problem, UsageError."""
-    data = content(path, hint="`steelyard init` writes a first one")
+    data = read_content(path, hint="`steelyard init` writes a first one")
     source = read_bytes(data, str(path))
-    return checked_source(source).lying_in(path.absolute().parent), data.decode("utf-8")
+    return load_source(source).lying_in(path.absolute().parent), data.decode("utf-8")
 
 
-def checked_source(source: Source) -> Experiment:
+def load_source(source: Source) -> Experiment:
     """The experiment that a source says. Raises SpecError with every problem, in the order of the file."""
-    experiment, found = checked(source.value)
-    if experiment is None or found:
-        raise SpecError(sorted({_located(source, fault) for fault in found}))
+    experiment, faults = check_tree(source.value)
+    if experiment is None or faults:
+        raise SpecError(sorted({_locate(source, fault) for fault in faults}))
     return experiment
 
 
 def check(experiment: Experiment) -> None:
     """Check an experiment made in Python. Raises SpecError."""
-    found = list(Checker(experiment).faults())
-    if found:
-        raise SpecError(f"{'.'.join(map(str, fault.path))}: {fault.message}" for fault in found)
+    faults = list(Checker(experiment).faults())
+    if faults:
+        raise SpecError(f"{'.'.join(map(str, fault.path))}: {fault.message}" for fault in faults)
 
 
-def checked(tree: Any) -> tuple[Experiment | None, list[Fault]]:
+def check_tree(tree: Any) -> tuple[Experiment | None, list[Fault]]:
     """The experiment of a tree as far as it could be read, and all faults."""
     if not isinstance(tree, Mapping):
         return None, [
             Fault((), "an experiment is a mapping of keys to values, starting with 'experiment: NAME'")
         ]
-    salvaged = Salvage.of(tree)
-    if salvaged.experiment is None:
-        return None, salvaged.faults
-    checker = Checker(
-        salvaged.experiment, broken=salvaged.broken, guessed=salvaged.guessed, lost=salvaged.lost
-    )
-    beyond = [salvaged.in_file(fault) for fault in checker.faults()]
-    return salvaged.experiment, [*salvaged.faults, *beyond]
+    partial = PartialParse.of(tree)
+    if partial.experiment is None:
+        return None, partial.faults
+    checker = Checker(partial.experiment, broken=partial.broken, guessed=partial.guessed, lost=partial.lost)
+    beyond = [partial.in_file(fault) for fault in checker.faults()]
+    return partial.experiment, [*partial.faults, *beyond]
 
 
-def _located(source: Source, fault: Fault) -> Problem:
+def _locate(source: Source, fault: Fault) -> Problem:
     mark = source.locate(fault.path, key=fault.at_key)
     return Problem(source.name, mark.line, mark.column, fault.message)

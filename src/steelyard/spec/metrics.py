@@ -9,7 +9,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Metric, launch_metrics
 from steelyard.model.timeline import event_prefix
 from steelyard.model.trial import Cell
-from steelyard.spec.bind import bound, event_class
+from steelyard.spec.bind import bind_workload, event_class
 
 MOST_CELLS_TRIED = 1000
 
@@ -26,28 +26,29 @@ def computed_metrics(experiment: Experiment) -> dict[str, Metric]:
 
 def measured_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[str, Metric]:
     """Those of its workloads, services and events."""
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for cell in cells[:MOST_CELLS_TRIED]:
         for use in experiment.workload:
             if use.measured:
                 prefix = experiment.metric_prefix(use)
-                found |= {
-                    prefix + metric.name: _prefixed(metric, prefix) for metric in bound(use, cell).metrics()
+                metrics |= {
+                    prefix + metric.name: _add_prefix(metric, prefix)
+                    for metric in bind_workload(use, cell).metrics()
                 }
     for name, service in experiment.services.items():
         if service.keep == "trial":
-            found |= {metric.name: metric for metric in launch_metrics(name)}
-    return found | _of_events(experiment)
+            metrics |= {metric.name: metric for metric in launch_metrics(name)}
+    return metrics | _timeline_metrics(experiment)
 
 
-def _of_events(experiment: Experiment) -> dict[str, Metric]:
-    found: dict[str, Metric] = {}
+def _timeline_metrics(experiment: Experiment) -> dict[str, Metric]:
+    by_name: dict[str, Metric] = {}
     for index, entry in enumerate(experiment.timeline):
         if prefix := event_prefix(experiment.timeline, index):
             took = Metric("time", "s", "lower", f"how long the event {entry.do} took")
             metrics = (took, *_event_metrics(entry.do))
-            found |= {prefix + metric.name: _prefixed(metric, prefix) for metric in metrics}
-    return found
+            by_name |= {prefix + metric.name: _add_prefix(metric, prefix) for metric in metrics}
+    return by_name
 
 
 def _event_metrics(name: str) -> tuple[Metric, ...]:
@@ -57,7 +58,7 @@ def _event_metrics(name: str) -> tuple[Metric, ...]:
         return ()  # that has been said of its entry
 
 
-def _prefixed(metric: Metric, prefix: str) -> Metric:
+def _add_prefix(metric: Metric, prefix: str) -> Metric:
     """The metric as a trial of several measured phases records it."""
     histogram = metric.histogram and prefix + metric.histogram
     return dataclasses.replace(metric, name=prefix + metric.name, histogram=histogram)

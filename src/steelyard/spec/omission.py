@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import bound, event_class
-from steelyard.spec.timeline import phase_of
+from steelyard.spec.bind import bind_workload, event_class
+from steelyard.spec.timeline import find_phase
 
 MOST_TRIED = 200
 
@@ -24,20 +24,20 @@ def omissions(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     What a function of the user's will yield is not known.
     """
     tried = cells[:: max(1, len(cells) // MOST_TRIED)]
-    found = (
+    sentences = (
         f"requests of {use.use} wait for each other, so few of them see the outage of "
         f"`{'` and `'.join(events)}` (coordinated omission); {remedy}"
-        for use, events in _stopped(experiment)
-        for remedy in dict.fromkeys(bound(use, cell).closed_loop() for cell in tried)
+        for use, events in _find_stopped(experiment)
+        for remedy in dict.fromkeys(bind_workload(use, cell).closed_loop() for cell in tried)
         if remedy
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(sentences))
 
 
-def _stopped(experiment: Experiment) -> Iterator[tuple[WorkloadUse, list[str]]]:
+def _find_stopped(experiment: Experiment) -> Iterator[tuple[WorkloadUse, list[str]]]:
     """The measured workloads, each with the events that stop something during its phase."""
     stopping = [entry for entry in experiment.timeline if event_class(entry.do).stops]
     for use in experiment.workload:
-        during = [entry.do for entry in stopping if phase_of(entry, experiment) is use]
+        during = [entry.do for entry in stopping if find_phase(entry, experiment) is use]
         if use.measured and during:
             yield use, list(dict.fromkeys(during))

@@ -12,7 +12,7 @@ MAX_PROBLEMS = 100
 """More problems than this are counted, not shown."""
 
 
-class Mark(NamedTuple):
+class SourceMark(NamedTuple):
     """A place in a text; line and column count from 1, the column in characters."""
 
     line: int
@@ -48,11 +48,11 @@ class Problems:
         self._name = name
         self._found: list[Problem] = []
 
-    def add(self, mark: Mark, message: str) -> None:
+    def add(self, mark: SourceMark, message: str) -> None:
         """Note a problem and carry on."""
         self._found.append(Problem(self._name, mark.line, mark.column, message))
 
-    def stop(self, mark: Mark, message: str) -> NoReturn:
+    def stop(self, mark: SourceMark, message: str) -> NoReturn:
         """Note a problem after which reading cannot go on; raises SourceError with all of them."""
         self.add(mark, message)
         raise SourceError(self._shown())
@@ -63,9 +63,9 @@ class Problems:
             raise SourceError(self._shown())
 
     def _shown(self) -> list[Problem]:
-        found = sorted(self._found)
-        if len(found) <= MAX_PROBLEMS:
-            return found
-        last = found[MAX_PROBLEMS - 1]
-        rest = f"{len(found) - MAX_PROBLEMS + 1} more problems from here on; mend those above first"
-        return [*found[: MAX_PROBLEMS - 1], Problem(last.name, last.line, last.column, rest)]
+        problems = sorted(self._found)
+        if len(problems) <= MAX_PROBLEMS:
+            return problems
+        last = problems[MAX_PROBLEMS - 1]
+        rest = f"{len(problems) - MAX_PROBLEMS + 1} more problems from here on; mend those above first"
+        return [*problems[: MAX_PROBLEMS - 1], Problem(last.name, last.line, last.column, rest)]

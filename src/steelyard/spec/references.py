@@ -9,11 +9,18 @@ from typing import Any
 from steelyard.errors import PlugInError, UnknownName, did_you_mean
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import outlives
-from steelyard.model.reference import OF_ROLE, OF_SERVICE, SELF, in_order, in_script, referred
+from steelyard.model.reference import (
+    OF_ROLE,
+    OF_SERVICE,
+    SELF,
+    find_references,
+    find_services,
+    order_services,
+)
 from steelyard.model.uses import ServiceUse
 from steelyard.spec.bind import service_class
-from steelyard.spec.kinds import variants
-from steelyard.spec.sentences import Fault, Path
+from steelyard.spec.faults import Fault, Path
+from steelyard.spec.service_kinds import variants
 
 
 class References:
@@ -45,13 +52,13 @@ class References:
 
     def in_script(self, path: Path, text: Any, own: tuple[str, ...] = ()) -> Iterator[Fault]:
         """Of lines of a shell: what looks like a reference, and is none. It may be of another language."""
-        found: list[Fault] = []
-        for name in in_script(text) if isinstance(text, str) else ():
+        faults: list[Fault] = []
+        for name in find_references(text) if isinstance(text, str) else ():
             owner, _, what = name.partition(".")
             if owner in (*self._of, SELF) or what in OF_SERVICE or did_you_mean(owner, self._of):
-                found += self.fault(path, name, own)
-        if found:
-            yield Fault(path, "; ".join(fault.message for fault in found))
+                faults += self.fault(path, name, own)
+        if faults:
+            yield Fault(path, "; ".join(fault.message for fault in faults))
 
     def services(self) -> Iterator[Fault]:
         """Services that name each other in a circle, or one that does not live as long."""
@@ -61,19 +68,19 @@ class References:
                 message = f"'{name}' means something else in ${{{name}.…}}; call the service otherwise"
                 yield Fault(("services", name), message, at_key=True)
         try:
-            in_order(services)
+            order_services(services)
         except CycleError as error:
             circle = error.args[1]
-            said = " -> ".join(reversed(circle))
+            chain = " -> ".join(reversed(circle))
             yield Fault(
                 ("services", circle[0]),
-                f"{said}: each needs the port or address of the next, so none can be started first"
+                f"{chain}: each needs the port or address of the next, so none can be started first"
                 if len(set(circle)) > 1
                 else f"'{circle[0]}' names itself; write ${{self.port}}",
             )
             return
         for name, use in services.items():
-            for other in sorted(referred(use.options, services)):
+            for other in sorted(find_services(use.options, services)):
                 if outlives(use, services[other]):
                     message = (
                         f"keep: '{name}' names '{other}', which is kept for the {services[other].keep} only; "

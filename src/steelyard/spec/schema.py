@@ -14,29 +14,29 @@ def schema() -> dict[str, Any]:
 
     Any option may be a string instead, because `${…}` may stand for it.
     """
-    found = Experiment.model_json_schema()
-    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    found["title"] = "Steelyard experiment"
-    definitions = found["$defs"]
+    document = Experiment.model_json_schema()
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    document["title"] = "Steelyard experiment"
+    definitions = document["$defs"]
     definitions["WorkloadUse"] = {
         "type": "object",
         "required": ["use"],
         "properties": {"use": {"type": "string"}},
-        "anyOf": [_workload(name, definitions) for name in sorted(own_names("workloads"))]
+        "anyOf": [_workload_schema(name, definitions) for name in sorted(own_names("workloads"))]
         + [{"required": ["use"]}],
     }
     definitions["Entry"]["additionalProperties"] = True  # options of the event stand beside its own keys
     del definitions["Entry"]["required"]
     definitions["Entry"]["anyOf"] = [{"required": ["do"]}, {"required": ["use"]}]
     definitions["ServiceUse"]["additionalProperties"] = True
-    return found
+    return document
 
 
-def _workload(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+def _workload_schema(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     kind = workload_class(name)
     options = kind.options.model_json_schema(ref_template="#/$defs/{model}")
     definitions |= options.pop("$defs", {})
-    properties = {key: _or_expression(entry) for key, entry in options["properties"].items()}
+    properties = {key: _allow_expression(entry) for key, entry in options["properties"].items()}
     return {
         "title": name,
         "description": (kind.__doc__ or "").strip().partition("\n")[0],
@@ -44,6 +44,6 @@ def _workload(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _or_expression(entry: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {key: entry[key] for key in ("description", "default") if key in entry}
-    return {**kept, "anyOf": [entry, {"type": "string", "pattern": r"\$\{"}]}
+def _allow_expression(entry: dict[str, Any]) -> dict[str, Any]:
+    common: dict[str, Any] = {key: entry[key] for key in ("description", "default") if key in entry}
+    return {**common, "anyOf": [entry, {"type": "string", "pattern": r"\$\{"}]}

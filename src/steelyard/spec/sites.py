@@ -26,9 +26,9 @@ from steelyard.errors import SpecError, UnknownName, UsageError
 from steelyard.plugins import find, names
 from steelyard.remote.trust import check_is_ours
 from steelyard.sites.base import Site
+from steelyard.spec.faults import explain_errors
 from steelyard.spec.problem import Problem
-from steelyard.spec.sentences import faults
-from steelyard.spec.source import Source, content, read_bytes
+from steelyard.spec.source import Source, read_bytes, read_content
 
 FILE = "sites.yaml"
 _TAKEN = "site '{name}' is Steelyard's own; choose another name, or set its defaults in ~/.config/steelyard"
@@ -49,38 +49,40 @@ class NamedSite:
 def resolve(text: str) -> NamedSite:
     """The site of `NAME` or `NAME:ARGUMENT`. Raises UnknownName, SpecError, UsageError, PlugInError."""
     name, colon, argument = text.partition(":")
-    source, entry = _entry(name)
+    source, entry = _find_entry(name)
     use = str(entry.get("use", name))
     if use not in names("sites"):
-        raise _unknown(name if not entry else use)
+        raise _unknown_site(name if not entry else use)
     kind: type[Site[Any]] = find("sites", use, Site)  # type: ignore[type-abstract]
     options = {key: value for key, value in entry.items() if key != "use"}
     if colon:
         options |= kind.shorthand(argument)
-    return NamedSite(text, _made(kind, text, options, source))
+    return NamedSite(text, _make_site(kind, text, options, source))
 
 
 def site_names() -> list[str]:
     """All names that `--site` knows: plug-ins, and entries of the files."""
-    return sorted({*names("sites"), *(name for source in _sources() for name in source.value)})
+    return sorted({*names("sites"), *(name for source in _read_sources() for name in source.value)})
 
 
-def _made(kind: type[Site[Any]], text: str, options: Mapping[str, Any], source: Source | None) -> Site[Any]:
+def _make_site(
+    kind: type[Site[Any]], text: str, options: Mapping[str, Any], source: Source | None
+) -> Site[Any]:
     try:
         return kind(kind.options.model_validate(options))
     except ValidationError as error:
-        found = faults(error, options, kind.options)
+        mistakes = explain_errors(error, options, kind.options)
         if source is None:
-            raise SpecError(f"site {text}: {fault.message}" for fault in found) from error
+            raise SpecError(f"site {text}: {fault.message}" for fault in mistakes) from error
         name = text.partition(":")[0]
-        marks = [(source.locate((name, *fault.path), key=fault.at_key), fault.message) for fault in found]
+        marks = [(source.locate((name, *fault.path), key=fault.at_key), fault.message) for fault in mistakes]
         raise SpecError(
             sorted(Problem(source.name, mark.line, mark.column, message) for mark, message in marks)
         ) from error
 
 
-def _entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
-    for source in _sources(name):
+def _find_entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
+    for source in _read_sources(name):
         if name in source.value:
             entry = source.value[name]
             if not isinstance(entry, Mapping):
@@ -92,7 +94,7 @@ def _entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
     return None, {}
 
 
-def _sources(name: str = "") -> Iterator[Source]:
+def _read_sources(name: str = "") -> Iterator[Source]:
     """The files that are there, the project's first. They can name programs, so they must be ours alone.
 
     Whose the project's is does not matter to a `name` that it may not redefine anyway.
@@ -107,11 +109,11 @@ def _sources(name: str = "") -> Iterator[Source]:
             if path.is_absolute() or name not in names("sites"):
                 raise
             continue
-        yield _source(path)
+        yield _read_source(path)
 
 
-def _source(path: Path) -> Source:
-    source = read_bytes(content(path), str(path))
+def _read_source(path: Path) -> Source:
+    source = read_bytes(read_content(path), str(path))
     if not isinstance(source.value, Mapping):
         raise UsageError(f"{path} is no mapping of site names to their options")
     builtin = set() if path.is_absolute() else names("sites")
@@ -124,6 +126,6 @@ def _source(path: Path) -> Source:
     return source
 
 
-def _unknown(name: str) -> UnknownName:
+def _unknown_site(name: str) -> UnknownName:
     hint = f"sites are {', '.join(site_names())}; {FILE} here or in ~/.config/steelyard names your own"
     return UnknownName("site", name, site_names(), hint=hint)

@@ -16,11 +16,20 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
 from steelyard.errors import UsageError
-from steelyard.spec.problem import Mark, Problem, Problems, SourceError
+from steelyard.spec.problem import Problem, Problems, SourceError, SourceMark
 from steelyard.spec.yaml_errors import explain
-from steelyard.spec.yaml_nodes import Composer, Entry, mark_of
+from steelyard.spec.yaml_nodes import Composer, YamlEntry, convert_mark
 
-__all__ = ["MAX_BYTES", "Mark", "Problem", "Source", "SourceError", "content", "read", "read_bytes"]
+__all__ = [
+    "MAX_BYTES",
+    "Problem",
+    "Source",
+    "SourceError",
+    "SourceMark",
+    "read",
+    "read_bytes",
+    "read_content",
+]
 
 MAX_BYTES = 128 * 1024
 """Largest file: the parser reads about 250 kB/s, and a hostile file is to be refused within a second."""
@@ -35,9 +44,9 @@ class Source:
 
     name: str
     value: Any
-    _root: Entry
+    _root: YamlEntry
 
-    def locate(self, path: tuple[str | int, ...], *, key: bool = False) -> Mark:
+    def locate(self, path: tuple[str | int, ...], *, key: bool = False) -> SourceMark:
         """Where the value at `path` begins, or with `key` the key that names it.
 
         A path that leads nowhere gives the nearest parent that exists.
@@ -51,7 +60,7 @@ class Source:
         return entry.key if key else entry.value
 
 
-def content(path: Path, hint: str = "") -> bytes:
+def read_content(path: Path, hint: str = "") -> bytes:
     """What a file holds, and not much more than may be. Raises UsageError, with the hint where it is missing.
 
     It may be a pipe or a link: whoever names it may read it.
@@ -72,7 +81,7 @@ def read_bytes(data: bytes, name: str) -> Source:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        problems.stop(_place(data[: error.start].decode("utf-8")), _not_utf8(data, error.start))
+        problems.stop(_mark_after(data[: error.start].decode("utf-8")), _describe_encoding(data, error.start))
     return read(text, name)
 
 
@@ -84,17 +93,19 @@ def read(text: str, name: str) -> Source:
     text = text.removeprefix(_BOM)
     if bad := _UNPRINTABLE.search(text):
         code = f"U+{ord(bad[0]):04X}"
-        problems.stop(_place(text[: bad.start()]), f"character {code} is not allowed in a file; remove it")
-    root = Composer(_events(text, problems), problems).document()
+        problems.stop(
+            _mark_after(text[: bad.start()]), f"character {code} is not allowed in a file; remove it"
+        )
+    root = Composer(_parse_events(text, problems), problems).document()
     problems.check()
     return Source(name, root.node.plain(), root)
 
 
-def _events(text: str, problems: Problems) -> Iterator[Any]:
-    last = Mark(1, 1)
+def _parse_events(text: str, problems: Problems) -> Iterator[Any]:
+    last = SourceMark(1, 1)
     try:
         for event in YAML(typ="safe", pure=True).parse(text):
-            last = mark_of(event.end_mark)
+            last = convert_mark(event.end_mark)
             yield event
     except MarkedYAMLError as error:
         problems.stop(*explain(error, text))
@@ -104,16 +115,16 @@ def _events(text: str, problems: Problems) -> Iterator[Any]:
 
 
 def _refuse_size(problems: Problems) -> None:
-    problems.stop(Mark(1, 1), f"the file is larger than {MAX_BYTES // 1024} KiB; split it up")
+    problems.stop(SourceMark(1, 1), f"the file is larger than {MAX_BYTES // 1024} KiB; split it up")
 
 
-def _place(before: str) -> Mark:
+def _mark_after(before: str) -> SourceMark:
     """The place that follows this much text."""
     lines = re.split(r"\r\n|\r|\n", before.removeprefix(_BOM))
-    return Mark(len(lines), len(lines[-1]) + 1)
+    return SourceMark(len(lines), len(lines[-1]) + 1)
 
 
-def _not_utf8(data: bytes, at: int) -> str:
+def _describe_encoding(data: bytes, at: int) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "the file is UTF-16; save it as UTF-8"
     return f"byte 0x{data[at]:02x} is not UTF-8; save the file as UTF-8"

@@ -9,7 +9,7 @@ from steelyard.remote.trust import check_is_ours
 from steelyard.store.layout import DEFAULT, Store
 
 
-def chosen_store(option: str | None) -> Store:
+def choose_store(option: str | None) -> Store:
     """The store of `--store`, else of STEELYARD_STORE, else ./steelyard-runs.
 
     Raises UsageError when somebody else could have put the last one there: runs in it hold commands, which

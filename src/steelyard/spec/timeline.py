@@ -11,15 +11,20 @@ from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.timeline import SETTLED, Entry
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
-from steelyard.spec.bind import are, event_class, event_options
-from steelyard.spec.placing import hosts_picked, no_service, option_faults, service_hosts
-from steelyard.spec.sentences import Fault
+from steelyard.spec.bind import bind_event_options, event_class, has_capability
+from steelyard.spec.faults import Fault
+from steelyard.spec.placement import (
+    count_picked_hosts,
+    describe_missing_service,
+    option_faults,
+    service_hosts,
+)
 
 ONLY = "run"
 """What an only entry of `workload` is called that has no `phase`."""
 
 
-def phase_of(entry: Entry, experiment: Experiment) -> WorkloadUse | None:
+def find_phase(entry: Entry, experiment: Experiment) -> WorkloadUse | None:
     """The entry of `workload` during which an event fires; None when there is none of that name.
 
     An only entry without a name of its own is `run`.
@@ -44,7 +49,7 @@ class TimelineChecker:
             yield Fault(("timeline", index, *fault.path), message, fault.at_key)
 
     def _phase(self, entry: Entry) -> Iterator[Fault]:
-        if phase_of(entry, self.experiment) is None:
+        if find_phase(entry, self.experiment) is None:
             phases = [use.phase or ONLY for use in self.experiment.workload]
             there = f"; phases are {', '.join(phases)}"
             hint = did_you_mean(str(entry.during), phases) or there
@@ -58,7 +63,7 @@ class TimelineChecker:
                 hint = f"; write a service and what it tells of itself, as {name}.{SETTLED}"
                 yield Fault(("when",), f"when: '{name}' is no state of a service{hint}")
             elif service not in self.experiment.services:
-                yield Fault(("when",), f"when: {no_service(service, self.experiment)}")
+                yield Fault(("when",), f"when: {describe_missing_service(service, self.experiment)}")
             elif what != SETTLED and not self._tells(service):
                 use = self.experiment.services[service].use
                 yield Fault(("when",), f"when: service {use} tells no figures of itself, only {SETTLED}")
@@ -66,7 +71,7 @@ class TimelineChecker:
     def _event(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
         try:
             kind = event_class(entry.do)
-            options = event_options(entry, cell)
+            options = bind_event_options(entry, cell)
         except (UnknownName, PlugInError) as error:
             yield Fault(("do",), f"do: {error.message}")
             return
@@ -81,15 +86,15 @@ class TimelineChecker:
     def _capable(self, event: str, capability: type, service: str) -> Iterator[Fault]:
         use = self.experiment.services.get(service)
         if use is None:
-            yield Fault(("service",), f"service: {no_service(service, self.experiment)}")
+            yield Fault(("service",), f"service: {describe_missing_service(service, self.experiment)}")
             return
-        if not are(capability, use, self.experiment):
+        if not has_capability(capability, use, self.experiment):
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
         elif use.wrap and use.wrap.image:
-            told = f"service: '{service}' runs in an image, where no event reaches it; leave out 'image'"
-            yield Fault(("service",), told)
+            message = f"service: '{service}' runs in an image, where no event reaches it; leave out 'image'"
+            yield Fault(("service",), message)
         elif event == "grow" and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; give it 'grow_into'")
 
@@ -99,8 +104,8 @@ class TimelineChecker:
         if use is None or not isinstance(node, int):
             return
         try:
-            chosen = filter(None, service_hosts(use, cell.parameters))
-            counts = [hosts_picked(self.experiment, selection) for selection in chosen]
+            selections = filter(None, service_hosts(use, cell.parameters))
+            counts = [count_picked_hosts(self.experiment, selection) for selection in selections]
         except (UsageError, ExpressionError):
             return  # that has been said where it is deployed
         known = sum(count for count in counts if count is not None)
@@ -112,4 +117,4 @@ class TimelineChecker:
     def _tells(self, name: str) -> bool:
         from steelyard.services.base import Metered
 
-        return are(Metered, self.experiment.services[name], self.experiment)
+        return has_capability(Metered, self.experiment.services[name], self.experiment)

@@ -19,8 +19,8 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from steelyard.model.expression.error import quoted
-from steelyard.spec.problem import Mark, Problems
+from steelyard.model.expression.error import quote_text
+from steelyard.spec.problem import Problems, SourceMark
 from steelyard.spec.yaml_scalars import SCALAR_TAGS, Scalar, ScalarError, resolve, tag_name
 
 MAX_DEPTH = 50
@@ -39,11 +39,11 @@ _KINDS = {type(None): "null", bool: "a truth value", int: "a number", float: "a 
 
 
 @dataclass(slots=True)
-class Node:
+class YamlNode:
     """A scalar (`entries` is None) or a list or mapping; `weight` and `height` count what is below."""
 
     value: Scalar = None
-    entries: dict[str | int, Entry] | None = None
+    entries: dict[str | int, YamlEntry] | None = None
     is_list: bool = False
     weight: int = 1
     height: int = 0
@@ -57,17 +57,17 @@ class Node:
         return {key: entry.node.plain() for key, entry in self.entries.items()}
 
 
-class Entry(NamedTuple):
+class YamlEntry(NamedTuple):
     """A node in its place: where its key stands (in a list: itself) and where its value begins."""
 
-    key: Mark
-    value: Mark
-    node: Node
+    key: SourceMark
+    value: SourceMark
+    node: YamlNode
 
 
-def mark_of(position: Any) -> Mark:
+def convert_mark(position: Any) -> SourceMark:
     """The place of a parser's mark, which counts from 0."""
-    return Mark(position.line + 1, position.column + 1)
+    return SourceMark(position.line + 1, position.column + 1)
 
 
 @dataclass
@@ -80,45 +80,45 @@ class Composer:
 
     events: Iterator[Any]
     problems: Problems
-    _anchors: dict[str, Node | None] = field(default_factory=dict)
+    _anchors: dict[str, YamlNode | None] = field(default_factory=dict)
     _weight: int = 0
     _brackets: int = 0
 
-    def document(self) -> Entry:
+    def document(self) -> YamlEntry:
         """The root of the document; there must be exactly one."""
         next(self.events)
         start = next(self.events)
         if isinstance(start, StreamEndEvent):
-            self.problems.stop(Mark(1, 1), _EMPTY)
+            self.problems.stop(SourceMark(1, 1), _EMPTY)
         self._check_directives(start)
         root = self._entry(next(self.events), 1)
         next(self.events)
         rest = next(self.events)
         if not isinstance(rest, StreamEndEvent):
             self.problems.stop(
-                mark_of(rest.start_mark), "a second document begins here; a file holds one experiment"
+                convert_mark(rest.start_mark), "a second document begins here; a file holds one experiment"
             )
         if root.node.entries is None and root.node.value is None:
-            self.problems.add(Mark(1, 1), _EMPTY)
+            self.problems.add(SourceMark(1, 1), _EMPTY)
         return root
 
     def _check_directives(self, start: DocumentStartEvent) -> None:
         if start.tags or start.version not in {None, (1, 2)}:
             self.problems.stop(
-                Mark(1, 1),
+                SourceMark(1, 1),
                 "the file asks for other rules than YAML 1.2's; remove the lines that begin with '%'",
             )
 
-    def _entry(self, event: Any, depth: int, key: Mark | None = None) -> Entry:
-        mark = mark_of(event.start_mark)
-        return Entry(key or mark, mark, self._node(event, mark, depth))
+    def _entry(self, event: Any, depth: int, key: SourceMark | None = None) -> YamlEntry:
+        mark = convert_mark(event.start_mark)
+        return YamlEntry(key or mark, mark, self._node(event, mark, depth))
 
-    def _node(self, event: Any, mark: Mark, depth: int) -> Node:
+    def _node(self, event: Any, mark: SourceMark, depth: int) -> YamlNode:
         if depth > MAX_DEPTH:
             self.problems.stop(mark, f"nested more than {MAX_DEPTH} deep")
         if isinstance(event, AliasEvent):
             return self._alias(event.anchor, mark, depth)
-        node = Node()
+        node = YamlNode()
         if event.anchor:
             self._anchors[event.anchor] = None
         self._fill(node, event, mark, depth)
@@ -126,7 +126,7 @@ class Composer:
             self._anchors[event.anchor] = node
         return node
 
-    def _fill(self, node: Node, event: Any, mark: Mark, depth: int) -> None:
+    def _fill(self, node: YamlNode, event: Any, mark: SourceMark, depth: int) -> None:
         before = self._weight
         if isinstance(event, ScalarEvent):
             node.value = self._scalar(event, mark)
@@ -134,7 +134,7 @@ class Composer:
             self._collect(node, event, mark, depth)
         node.weight = self._weight - before
 
-    def _collect(self, node: Node, event: Any, mark: Mark, depth: int) -> None:
+    def _collect(self, node: YamlNode, event: Any, mark: SourceMark, depth: int) -> None:
         self._count(1, mark)
         self._brackets += bool(event.flow_style)
         if self._brackets > MAX_BRACKETS:
@@ -145,16 +145,16 @@ class Composer:
         node.height = 1 + max((entry.node.height for entry in node.entries.values()), default=0)
         self._brackets -= bool(event.flow_style)
 
-    def _count(self, weight: int, mark: Mark, reason: str = "split it up") -> None:
+    def _count(self, weight: int, mark: SourceMark, reason: str = "split it up") -> None:
         self._weight += weight
         if self._weight > MAX_NODES:
             self.problems.stop(mark, f"the file holds more than {MAX_NODES:,} values; {reason}")
 
-    def _alias(self, name: str, mark: Mark, depth: int) -> Node:
+    def _alias(self, name: str, mark: SourceMark, depth: int) -> YamlNode:
         node = self._anchors.get(name)
         if node is None:
             self.problems.add(mark, self._why_not(name))
-            return Node()
+            return YamlNode()
         self._count(node.weight, mark, "aliases count as what they repeat, this one looks like an alias bomb")
         if depth + node.height > MAX_DEPTH:
             self.problems.stop(mark, f"nested more than {MAX_DEPTH} deep through the alias '*{name}'")
@@ -165,16 +165,16 @@ class Composer:
             return f"alias '*{name}' stands inside the very value that it repeats"
         return f"alias '*{name}' has no anchor '&{name}' before it; quote it if it is meant as text"
 
-    def _items(self, depth: int) -> Iterator[tuple[str | int, Entry]]:
+    def _items(self, depth: int) -> Iterator[tuple[str | int, YamlEntry]]:
         index = 0
         while not isinstance(event := next(self.events), CollectionEndEvent):
             yield index, self._entry(event, depth + 1)
             index += 1
 
-    def _pairs(self, depth: int) -> Iterator[tuple[str | int, Entry]]:
-        seen: dict[str, Mark] = {}
+    def _pairs(self, depth: int) -> Iterator[tuple[str | int, YamlEntry]]:
+        seen: dict[str, SourceMark] = {}
         while not isinstance(event := next(self.events), CollectionEndEvent):
-            mark = mark_of(event.start_mark)
+            mark = convert_mark(event.start_mark)
             key = self._node(event, mark, depth + 1)
             entry = self._entry(next(self.events), depth + 1, mark)
             problem = _key_problem(key, event, seen)
@@ -184,7 +184,7 @@ class Composer:
                 seen[str(key.value)] = mark
                 yield str(key.value), entry
 
-    def _scalar(self, event: ScalarEvent, mark: Mark) -> Scalar:
+    def _scalar(self, event: ScalarEvent, mark: SourceMark) -> Scalar:
         text: str = event.value
         self._count(1 + len(text) // _WEIGHT, mark)
         if len(text) > MAX_SCALAR:
@@ -197,7 +197,7 @@ class Composer:
             self.problems.add(mark, str(error))
             return text
 
-    def _resolved(self, event: ScalarEvent, text: str, mark: Mark) -> Scalar:
+    def _resolved(self, event: ScalarEvent, text: str, mark: SourceMark) -> Scalar:
         if event.tag is None:
             return resolve(text) if event.implicit[0] else text
         name = tag_name(event.tag)
@@ -206,33 +206,33 @@ class Composer:
         self._refuse_tag(name, mark, "text")
         return text
 
-    def _check_tag(self, event: Any, mark: Mark, *, is_list: bool) -> None:
+    def _check_tag(self, event: Any, mark: SourceMark, *, is_list: bool) -> None:
         name = tag_name(event.tag) if event.tag is not None else ""
         if name not in {"", "!!seq" if is_list else "!!map"}:
             self._refuse_tag(name, mark, "a list" if is_list else "a mapping")
 
-    def _refuse_tag(self, name: str, mark: Mark, found: str) -> None:
+    def _refuse_tag(self, name: str, mark: SourceMark, found: str) -> None:
         if name in _TAGS:
             self.problems.add(mark, f"tag '{name}' does not suit {found}")
         else:
             reason = "a file only describes, it never runs code"
-            self.problems.add(mark, f"tag {quoted(name, 60)} is not allowed; {reason}")
+            self.problems.add(mark, f"tag {quote_text(name, 60)} is not allowed; {reason}")
 
 
-def _key_problem(key: Node, event: Any, seen: dict[str, Mark]) -> str:
+def _key_problem(key: YamlNode, event: Any, seen: dict[str, SourceMark]) -> str:
     """What is wrong with a key, or nothing."""
     if not isinstance(event, ScalarEvent):
-        found = "an alias" if isinstance(event, AliasEvent) else "a list or mapping"
-        return f"a key must be text, found {found}"
+        kind = "an alias" if isinstance(event, AliasEvent) else "a list or mapping"
+        return f"a key must be text, found {kind}"
     if not isinstance(key.value, str):
-        return _not_text(event.value, key.value)
+        return _describe_non_text(event.value, key.value)
     if key.value == "<<" and event.implicit[0]:
         return "merge keys '<<' are not part of YAML 1.2; repeat the keys here"
     first = seen.get(key.value)
-    return f"key {quoted(key.value)} was already given on line {first.line}" if first else ""
+    return f"key {quote_text(key.value)} was already given on line {first.line}" if first else ""
 
 
-def _not_text(written: str, value: Scalar) -> str:
+def _describe_non_text(written: str, value: Scalar) -> str:
     if not written:
         return "a key is missing before ':'"
     return f'a key must be text, {written} is {_KINDS[type(value)]}; quote it: "{written}"'

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from steelyard.model.expression.error import quoted
+from steelyard.model.expression.error import quote_text
 
 Scalar = None | bool | int | float | str
 
@@ -40,9 +40,9 @@ def resolve(text: str) -> Scalar:
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
-        return _integer(text)
+        return _parse_integer(text)
     if _FLOAT.fullmatch(text) or _NOT_FINITE.fullmatch(text):
-        return _float(text)
+        return _parse_float(text)
     _refuse_impossible_date(text)
     return text
 
@@ -52,55 +52,55 @@ def tag_name(tag: str) -> str:
     return "!!" + tag.removeprefix(_CORE) if tag.startswith(_CORE) else tag
 
 
-def _integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
     digits = text.lstrip("+-") if base == 10 else text[2:]
-    _refuse_many(len(digits), text)
+    _refuse_many_digits(len(digits), text)
     return int(text, base)
 
 
-def _float(text: str) -> float:
-    _refuse_many(sum(character.isdigit() for character in text), text)
+def _parse_float(text: str) -> float:
+    _refuse_many_digits(sum(character.isdigit() for character in text), text)
     value = math.inf if _NOT_FINITE.fullmatch(text) else float(text)
     if not math.isfinite(value):
-        raise ScalarError(f"{quoted(text)}: numbers must be finite; quote it if it is meant as text")
+        raise ScalarError(f"{quote_text(text)}: numbers must be finite; quote it if it is meant as text")
     return value
 
 
-def _refuse_many(digits: int, text: str) -> None:
+def _refuse_many_digits(digits: int, text: str) -> None:
     if digits > MAX_DIGITS:
         raise ScalarError(
-            f"{quoted(text)}: a number of {digits:,} digits, at most {MAX_DIGITS} are allowed; "
+            f"{quote_text(text)}: a number of {digits:,} digits, at most {MAX_DIGITS} are allowed; "
             "quote it if it is meant as text"
         )
 
 
 def _refuse_impossible_date(text: str) -> None:
-    found = _DATE.fullmatch(text)
-    if not found:
+    match = _DATE.fullmatch(text)
+    if not match:
         return
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, match.groups())
     try:
         date(year, month, day)
     except ValueError:
         raise ScalarError(
-            f"{quoted(text)} looks like a date, but there is no such day; quote it if it is meant as text"
+            f"{quote_text(text)} looks like a date, but there is no such day; quote it if it is meant as text"
         ) from None
 
 
-def _suiting(tag: str, text: str, *kinds: type) -> Any:
+def _resolve_typed(tag: str, text: str, *kinds: type) -> Any:
     """What `resolve` gives, if it is of one of these very types."""
     value = resolve(text)
     if type(value) not in kinds:
-        raise ScalarError(f"{quoted(text)} is not what its tag '{tag}' says")
+        raise ScalarError(f"{quote_text(text)} is not what its tag '{tag}' says")
     return value
 
 
 SCALAR_TAGS: dict[str, Callable[[str], Scalar]] = {
     "!!str": str,
-    "!!null": lambda text: _suiting("!!null", text, type(None)),
-    "!!bool": lambda text: _suiting("!!bool", text, bool),
-    "!!int": lambda text: _suiting("!!int", text, int),
-    "!!float": lambda text: float(_suiting("!!float", text, int, float)),
+    "!!null": lambda text: _resolve_typed("!!null", text, type(None)),
+    "!!bool": lambda text: _resolve_typed("!!bool", text, bool),
+    "!!int": lambda text: _resolve_typed("!!int", text, int),
+    "!!float": lambda text: float(_resolve_typed("!!float", text, int, float)),
 }
 """How to read a scalar under each tag of the core schema; raises ScalarError."""

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Literal
 
 from steelyard.stats.correction import holm
-from steelyard.stats.sample import checked, doubled_midranks, median
+from steelyard.stats.sample import check_values, doubled_midranks, median
 
 SMALLEST_SAMPLE = 6
 ALPHA = 0.05
@@ -47,20 +47,20 @@ class Alarm:
     size: float | None
 
 
-def alarms(series: Sequence[Sequence[float]], *, alpha: float = ALPHA) -> list[Alarm | None]:
+def find_alarms(series: Sequence[Sequence[float]], *, alpha: float = ALPHA) -> list[Alarm | None]:
     """Which of these series drift, or have neighbours that are alike: the worse for each, or None.
 
     Both tests of all series are one family under Holm's correction, so that among any number of series that
     do neither, an alarm is raised with a probability of `alpha` at most: see `alarms.drift` in
-    `analysis/claims.json`. Raises ValueError as `sample.checked` does.
+    `analysis/claims.json`. Raises ValueError as `sample.check_values` does.
     """
-    found = [independence(values) for values in series]
-    tests = [p for one in found for p in (one.trend_p, one.neighbours_p)]
+    results = [independence(values) for values in series]
+    tests = [p for one in results for p in (one.trend_p, one.neighbours_p)]
     corrected = iter(holm([p for p in tests if p is not None]))
     adjusted = [1.0 if p is None else next(corrected) for p in tests]
     return [
         _alarm(values, one, trend, neighbours, alpha)
-        for values, one, trend, neighbours in zip(series, found, adjusted[::2], adjusted[1::2], strict=True)
+        for values, one, trend, neighbours in zip(series, results, adjusted[::2], adjusted[1::2], strict=True)
     ]
 
 
@@ -70,11 +70,11 @@ def _alarm(
     if trend <= alpha:
         return Alarm("drift", trend, change(values))
     if neighbours <= alpha:
-        return Alarm("neighbours", neighbours, _narrower(found.lag1))
+        return Alarm("neighbours", neighbours, _estimate_narrowing(found.lag1))
     return None
 
 
-def _narrower(correlation: float | None) -> float | None:
+def _estimate_narrowing(correlation: float | None) -> float | None:
     """By how much an interval should be wider where each value keeps this share of the one before."""
     if correlation is None or not 0 < correlation < 1:
         return None
@@ -106,16 +106,16 @@ def independence(values: Iterable[float]) -> Independence:
     60 values without ties), and the rank version of von Neumann's ratio for neighbours that are too alike
     (one-sided, because only that makes intervals too narrow).
 
-    Silence proves little. In a series asked alone, `alarms` notices a lag-1 correlation of 0.8 in 16, 42 and
-    86 % (n=6, 10, 20), one of 0.5 in 9, 20 and 49 %. Many short cells of one run are better asked together:
-    each value divided by its cell's median, in the order in which the trials were made.
+    Silence proves little. In a series asked alone, `find_alarms` notices a lag-1 correlation of 0.8 in 16, 42
+    and 86 % (n=6, 10, 20), one of 0.5 in 9, 20 and 49 %. Many short cells of one run are better asked
+    together: each value divided by its cell's median, in the order in which the trials were made.
     `tests/stats/test_simulation.py` repeats it.
 
     Source: Mann, Econometrica 13 (1945); Kendall, Rank Correlation Methods (1975); Bartels, The Rank
     Version of von Neumann's Ratio Test, Journal of the American Statistical Association 77 (1982).
-    Raises ValueError as `sample.checked` does.
+    Raises ValueError as `sample.check_values` does.
     """
-    numbers = checked(values)
+    numbers = check_values(values)
     correlation = lag1(numbers)
     if len(numbers) < SMALLEST_SAMPLE or correlation is None:
         return Independence(len(numbers), correlation, None, None)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.stats.interval import Interval
-from steelyard.stats.sample import checked, checked_confidence
+from steelyard.stats.sample import check_confidence, check_values
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,19 +34,19 @@ def ratio_of_medians(a: Iterable[float], b: Iterable[float], *, confidence: floa
     differ in spread and skewness. Source: Efron, Bootstrap Methods, Annals of Statistics 7 (1979), section
     3; Maritz & Jarrett, Journal of the American Statistical Association 73 (1978), for the closed form.
 
-    Raises ValueError as `sample.checked` does and for values of `a` at or below zero.
+    Raises ValueError as `sample.check_values` does and for values of `a` at or below zero.
     """
-    below = checked(a)
+    below = check_values(a)
     if min(below) <= 0:
         raise ValueError(f"a ratio needs values above zero to divide by, not {min(below)}")
-    return _combined(np.divide, below, checked(b), confidence)
+    return _combine(np.divide, below, check_values(b), confidence)
 
 
 def difference_of_medians(
     a: Iterable[float], b: Iterable[float], *, confidence: float = 0.95
 ) -> Interval | None:
     """The same for median(b) - median(a), for values of any sign."""
-    return _combined(np.subtract, checked(a), checked(b), confidence)
+    return _combine(np.subtract, check_values(a), check_values(b), confidence)
 
 
 def bootstrap_interval(
@@ -66,11 +66,11 @@ def bootstrap_interval(
     BCa takes from a jackknife meaningless. Source: Efron & Tibshirani, An Introduction to the Bootstrap
     (1993), chapters 13 and 14.
 
-    Raises ValueError as `sample.checked` does, and when the statistic returns another shape or is not
+    Raises ValueError as `sample.check_values` does, and when the statistic returns another shape or is not
     finite for some resample (a ratio whose denominator can be zero).
     """
-    checked_confidence(confidence)
-    arrays = [np.array(checked(sample)) for sample in samples]
+    check_confidence(confidence)
+    arrays = [np.array(check_values(sample)) for sample in samples]
     if min(map(len, arrays)) < SMALLEST_SAMPLE:
         return None
     drawn = [array[rng.integers(0, len(array), (resamples, len(array)))] for array in arrays]
@@ -83,25 +83,25 @@ def bootstrap_interval(
     return Interval(float(low), float(high), confidence, "bootstrap")
 
 
-def _combined(operation: np.ufunc, a: list[float], b: list[float], confidence: float) -> Interval | None:
-    checked_confidence(confidence)
+def _combine(operation: np.ufunc, a: list[float], b: list[float], confidence: float) -> Interval | None:
+    check_confidence(confidence)
     if min(len(a), len(b)) < SMALLEST_SAMPLE:
         return None
-    (values_a, weights_a), (values_b, weights_b) = _resampled_median(a), _resampled_median(b)
+    (values_a, weights_a), (values_b, weights_b) = _median_distribution(a), _median_distribution(b)
     values = operation.outer(values_b, values_a).ravel()
     order = np.argsort(values)
     values, weights = values[order], np.outer(weights_b, weights_a).ravel()[order]
     tail = 0.5 - confidence / 2
     # Both tails are counted from their own end, so that exchanging a and b mirrors the interval.
-    low, high = _past_tail(values, weights, tail), _past_tail(values[::-1], weights[::-1], tail)
+    low, high = _find_tail(values, weights, tail), _find_tail(values[::-1], weights[::-1], tail)
     return Interval(low, high, confidence, "bootstrap")
 
 
-def _past_tail(values: Floats, weights: Floats, tail: float) -> float:
+def _find_tail(values: Floats, weights: Floats, tail: float) -> float:
     return float(values[np.searchsorted(np.cumsum(weights), tail)])
 
 
-def _resampled_median(values: list[float]) -> tuple[Floats, Floats]:
+def _median_distribution(values: list[float]) -> tuple[Floats, Floats]:
     """The values that a resample's median can take, ascending, and the probability of each."""
     ordered = np.sort(values)
     lower, upper, weights = _middle_pairs(len(values))

@@ -9,7 +9,7 @@ from typing import Literal
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE, difference_of_medians, ratio_of_medians
 from steelyard.stats.interval import Interval
 from steelyard.stats.ranks import mann_whitney
-from steelyard.stats.sample import checked, median
+from steelyard.stats.sample import check_values, median
 
 Better = Literal["higher", "lower", "none"]
 
@@ -24,8 +24,9 @@ class Comparison:
     b - median a in the figure's unit. The intervals are None below 6 values in either sample; below 6 trials
     there is no `p_value` either. `direction` is 1 when the test sees b above a, -1 below, 0 neither.
     `smallest_p` is the least p-value that samples of these sizes can have. `runs_a` and `runs_b` are more
-    than 1 in a comparison of several runs a side (`stats.several`). With `paired`, ratio, difference and test
-    are those of pairs (`stats.paired`). What it all means among other comparisons, `verdict.verdicts` says.
+    than 1 in a comparison of several runs a side (`stats.several_runs`). With `paired`, ratio, difference and
+    test are those of pairs (`stats.pairs`). What it all means among other comparisons,
+    `verdict.judge_comparisons` says.
     """
 
     better: Better
@@ -93,18 +94,18 @@ def compare(
     ranks need no outlier policy, and dropping values before a test makes it see differences too often.
 
     `better` is the metric's direction, `failed` how many trials of a and b failed: they are worse than any
-    value, and say nothing where no direction is better. Raises ValueError as `sample.checked` does, but one
-    sample may be empty where its trials failed.
+    value, and say nothing where no direction is better. Raises ValueError as `sample.check_values` does, but
+    one sample may be empty where its trials failed.
     """
     first, second = (list(values) for values in (a, b))
     failed = failed if better != "none" else (0, 0)
     first, second = (
-        checked(values) if values or not count else []
+        check_values(values) if values or not count else []
         for values, count in zip((first, second), failed, strict=True)
     )
-    reason = why_no_ratio(first, second)
+    reason = explain_no_ratio(first, second)
     middle_a, middle_b = (median(sorted(values)) if values else None for values in (first, second))
-    trials = _ranked(first, second, failed, better)
+    trials = _rank(first, second, failed, better)
     test = mann_whitney(*trials)
     both = bool(first and second)
     return Comparison(
@@ -128,7 +129,7 @@ def compare(
     )
 
 
-def why_no_ratio(a: Sequence[float], b: Sequence[float]) -> str:
+def explain_no_ratio(a: Sequence[float], b: Sequence[float]) -> str:
     """Why the medians of two samples have no ratio; empty where they have one."""
     if not (a and b):
         return "no ratio: all trials of one side failed"
@@ -136,7 +137,7 @@ def why_no_ratio(a: Sequence[float], b: Sequence[float]) -> str:
     return f"no ratio: a value is {smallest:g}, and ratios need values above zero" if smallest <= 0 else ""
 
 
-def _ranked(
+def _rank(
     a: list[float], b: list[float], failed: tuple[int, int], better: Better
 ) -> tuple[list[float], list[float]]:
     """Ranks in the place of values, and for each failure one beyond them all."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from steelyard.stats.sample import checked, doubled_midranks
+from steelyard.stats.sample import check_values, doubled_midranks
 
 SMALLEST = 3
 EXACT_UP_TO = 8
@@ -33,11 +33,11 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> RankCorrelation:
 
     Source: Spearman, The Proof and Measurement of Association between Two Things, American Journal of
     Psychology 15 (1904); ties and t as in Kendall & Gibbons, Rank Correlation Methods, 5th ed. (1990).
-    Raises ValueError as `sample.checked` does, for fewer than 3 pairs and for unequal numbers.
+    Raises ValueError as `sample.check_values` does, for fewer than 3 pairs and for unequal numbers.
     """
     if len(a) != len(b) or len(a) < SMALLEST:
         raise ValueError(f"a rank correlation needs at least {SMALLEST} pairs, not {len(a)} and {len(b)}")
-    first, second = _centred(checked(a)), _centred(checked(b))
+    first, second = _centre_ranks(check_values(a)), _centre_ranks(check_values(b))
     scale = math.sqrt(_dot(first, first) * _dot(second, second))
     if scale == 0:
         return RankCorrelation(len(a), None, None)
@@ -46,7 +46,7 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> RankCorrelation:
     return RankCorrelation(len(a), rho, p_value)
 
 
-def _centred(values: list[float]) -> list[int]:
+def _centre_ranks(values: list[float]) -> list[int]:
     """Doubled ranks about their mean: whole numbers, so that equal orders are found equal."""
     return [rank - (len(values) + 1) for rank in doubled_midranks(values)]
 

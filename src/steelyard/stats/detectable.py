@@ -32,10 +32,10 @@ def smallest_change(
         test = mann_whitney(a, [value * factor for value in centred])
         return test.p_value <= alpha and (low * factor > 1 if factor > 1 else high * factor < 1)
 
-    return _bisected(is_seen, found.better)
+    return _bisect(is_seen, found.better)
 
 
-def _bisected(is_seen: Callable[[float], bool], better: Better) -> float | None:
+def _bisect(is_seen: Callable[[float], bool], better: Better) -> float | None:
     """The least change for the worse for which `is_seen(factor)` holds, by bisection."""
     worse = 1 / LARGEST if better == "higher" else LARGEST
     if not is_seen(worse):

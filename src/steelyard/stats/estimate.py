@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from steelyard.stats.bootstrap import SMALLEST_SAMPLE, ratio_of_medians
 from steelyard.stats.interval import Interval
-from steelyard.stats.sample import checked, median
+from steelyard.stats.sample import check_values, median
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,16 @@ class Estimate:
 def ratio(a: Iterable[float], b: Iterable[float], *, confidence: float = 0.95) -> Estimate:
     """How many times median(a) median(b) is, with the bootstrap interval of `ratio_of_medians`.
 
-    It exists from 6 values on either side on. Raises ValueError as `sample.checked` does, and for values of
-    `a` at or below zero.
+    It exists from 6 values on either side on. Raises ValueError as `sample.check_values` does, and for values
+    of `a` at or below zero.
     """
-    below, above = checked(a), checked(b)
+    below, above = check_values(a), check_values(b)
     interval = ratio_of_medians(below, above, confidence=confidence)
     value = median(sorted(above)) / median(sorted(below))
-    return Estimate(value, interval, "" if interval else too_few(len(below), len(above)))
+    return Estimate(value, interval, "" if interval else explain_too_few(len(below), len(above)))
 
 
-def too_few(*sizes: int) -> str:
+def explain_too_few(*sizes: int) -> str:
     """Why there is no interval: `no interval, n=3 against n=6; at least 6 each are needed`."""
-    found = " against ".join(f"n={size}" for size in sizes)
-    return f"no interval, {found}; at least {SMALLEST_SAMPLE}{' each' * (len(sizes) > 1)} are needed"
+    text = " against ".join(f"n={size}" for size in sizes)
+    return f"no interval, {text}; at least {SMALLEST_SAMPLE}{' each' * (len(sizes) > 1)} are needed"

@@ -34,7 +34,7 @@ class Histogram:
         """
         total: Counter[float] = Counter()
         for key, count in counts.items():
-            total[_checked_key(key) / divisor] += _checked_count(key, count)
+            total[_check_key(key) / divisor] += _check_count(key, count)
         return cls._from(total)
 
     @classmethod
@@ -87,7 +87,7 @@ class Histogram:
         return count
 
 
-def _checked_key(key: float | str) -> float:
+def _check_key(key: float | str) -> float:
     try:
         value = float(key)
     except (TypeError, ValueError, OverflowError) as error:
@@ -97,7 +97,7 @@ def _checked_key(key: float | str) -> float:
     return value
 
 
-def _checked_count(key: float | str, count: object) -> int:
+def _check_count(key: float | str, count: object) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= LARGEST_COUNT:
         raise ValueError(f"histogram bin {str(key)[:40]!r} has no valid count: {str(count)[:40]!r}")
     return count

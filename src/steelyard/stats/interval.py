@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from steelyard.stats.sample import checked, checked_confidence, percent
+from steelyard.stats.sample import check_confidence, check_values, format_percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class RankPair:
     """A pair of ranks, counted from 1 in ascending order, and the confidence that they achieve."""
 
     low: int
@@ -37,7 +37,7 @@ class Ranks:
 
 
 @lru_cache(maxsize=4096)
-def median_ranks(n: int, confidence: float = 0.95, trimmed: int = 0) -> Ranks | None:
+def median_ranks(n: int, confidence: float = 0.95, trimmed: int = 0) -> RankPair | None:
     """The narrowest symmetric pair of ranks that holds the median with at least `confidence`.
 
     The number of values below the population's median is binomial (n, 1/2) whatever the distribution, so
@@ -50,7 +50,7 @@ def median_ranks(n: int, confidence: float = 0.95, trimmed: int = 0) -> Ranks | 
     Source: David & Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1; Hahn & Meeker, Statistical
     Intervals (1991), section 5.2.
     """
-    checked_confidence(confidence)
+    check_confidence(confidence)
     everything = 1 << n
     low = n // 2
     ways = math.comb(n, low)
@@ -61,7 +61,7 @@ def median_ranks(n: int, confidence: float = 0.95, trimmed: int = 0) -> Ranks | 
         inside += 2 * ways
     if low < 1 + trimmed or inside / everything < confidence:
         return None
-    return Ranks(low, n + 1 - low, inside / everything)
+    return RankPair(low, n + 1 - low, inside / everything)
 
 
 def median_interval(
@@ -79,9 +79,9 @@ def median_interval(
     interval: with a lag-1 correlation of 0.3, 0.5, 0.8 it covers about 91, 83 and 58 %. That is what
     `autocorrelation` looks for. `tests/stats/test_simulation.py` repeats all of this.
 
-    Raises ValueError as `sample.checked` does.
+    Raises ValueError as `sample.check_values` does.
     """
-    ordered = sorted(checked(values))
+    ordered = sorted(check_values(values))
     ranks = median_ranks(len(ordered) + 2 * trimmed, confidence, trimmed)
     if ranks is None:
         return None
@@ -91,16 +91,16 @@ def median_interval(
 
 def smallest_n(confidence: float = 0.95, trimmed: int = 0) -> int:
     """The fewest values with which a median has an interval: 6 at 95 %, 8 at 99 %, 9 at 95 % trimmed by 1."""
-    checked_confidence(confidence)
+    check_confidence(confidence)
     n = 2
     while median_ranks(n, confidence, trimmed) is None:
         n += 1
     return n
 
 
-def no_interval(n: int, confidence: float) -> str:
+def explain_no_interval(n: int, confidence: float) -> str:
     """What is printed in an interval's place: 'no 95 % interval, n=3'."""
-    return f"no {percent(confidence)} interval, n={n}"
+    return f"no {format_percent(confidence)} interval, n={n}"
 
 
 def mean_interval(values: Iterable[float], *, confidence: float = 0.95) -> Interval | None:
@@ -111,8 +111,8 @@ def mean_interval(values: Iterable[float], *, confidence: float = 0.95) -> Inter
 
     Source: Student, The Probable Error of a Mean, Biometrika 6 (1908).
     """
-    numbers = checked(values)
-    checked_confidence(confidence)
+    numbers = check_values(values)
+    check_confidence(confidence)
     n = len(numbers)
     if n < 2:
         return None

@@ -71,7 +71,7 @@ def knee(
     levels is chosen otherwise, knows no uncertainty, and names a point also where gains go on. A tolerance
     answers the question of those who must choose a level: what do I lose if I stop here?
 
-    Raises ValueError as `sample.checked` does, for values at or below zero, fewer than 2 levels and a
+    Raises ValueError as `sample.check_values` does, for values at or below zero, fewer than 2 levels and a
     tolerance that is negative.
     """
     if len(samples) < 2 or not tolerance >= 0:
@@ -85,19 +85,19 @@ def knee(
     settled = next(n for n, later in enumerate(gains) if all(_high(gain) <= tolerance for gain in later))
     ruled_out = [any(_low(gain) > tolerance for gain in later) for later in gains]
     first = ruled_out.index(False)  # at most `settled`: what surely is not beaten is not surely beaten
-    return Knee(len(samples), first, settled, _largest(gains[settled]), _weakest(gains[:first]))
+    return Knee(len(samples), first, settled, _largest_gain(gains[settled]), _weakest_gain(gains[:first]))
 
 
 def _gains(
     samples: Sequence[Sequence[float]], of: int, better: Literal["higher", "lower"], confidence: float
 ) -> list[Gain]:
     """How every later level stands to this one."""
-    found = []
+    gains = []
     for over in range(of + 1, len(samples)):
         pair = (samples[of], samples[over]) if better == "higher" else (samples[over], samples[of])
         change = ratio(*pair, confidence=confidence).mapped(lambda times: times - 1)
-        found.append(Gain(of, over, change))
-    return found
+        gains.append(Gain(of, over, change))
+    return gains
 
 
 def _low(gain: Gain) -> float:
@@ -108,10 +108,10 @@ def _high(gain: Gain) -> float:
     return gain.change.interval.high if gain.change.interval else gain.change.value
 
 
-def _largest(later: Sequence[Gain]) -> Gain | None:
+def _largest_gain(later: Sequence[Gain]) -> Gain | None:
     return max(later, key=_high, default=None)
 
 
-def _weakest(earlier: Sequence[Sequence[Gain]]) -> Gain | None:
+def _weakest_gain(earlier: Sequence[Sequence[Gain]]) -> Gain | None:
     """Of the proofs against each earlier level the one that is least: the level that comes closest."""
     return min((max(later, key=_low) for later in earlier), key=_low, default=None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from steelyard.stats.sample import checked, median, quantile
+from steelyard.stats.sample import check_values, median, quantile
 
 Policy = Literal["none", "tukey", "mad", "extremes"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -15,14 +15,14 @@ Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreenedSample:
     """A sample in two parts, each in the order of measurement."""
 
     kept: tuple[float, ...]
     dropped: tuple[float, ...]
 
 
-def screen(values: Iterable[float], policy: Policy = "none") -> Screened:
+def screen(values: Iterable[float], policy: Policy = "none") -> ScreenedSample:
     """Part the outliers from a sample.
 
     - `none`: keeps everything. The default, because the median and its interval hardly feel outliers.
@@ -36,18 +36,19 @@ def screen(values: Iterable[float], policy: Policy = "none") -> Screened:
     Where the interquartile range or the MAD is zero (half of the values or more are equal), the spread is
     unknown and nothing is dropped: a single failure among nine zeros is a finding, not an outlier.
 
-    At least one value is always kept. Raises ValueError for an unknown policy and as `sample.checked` does.
+    At least one value is always kept. Raises ValueError for an unknown policy and as `sample.check_values`
+    does.
     """
-    numbers = checked(values)
+    numbers = check_values(values)
     if policy == "none":
-        return Screened(tuple(numbers), ())
+        return ScreenedSample(tuple(numbers), ())
     if policy == "extremes":
-        return _without_extremes(numbers)
+        return _drop_extremes(numbers)
     if policy not in _BOUNDS:
         raise ValueError(f"unknown outlier policy '{policy}'; there are {', '.join(POLICIES)}")
     low, high = _BOUNDS[policy](sorted(numbers))
     kept = tuple(number for number in numbers if low <= number <= high)
-    return Screened(kept, tuple(number for number in numbers if not low <= number <= high))
+    return ScreenedSample(kept, tuple(number for number in numbers if not low <= number <= high))
 
 
 def _tukey_bounds(ordered: list[float]) -> Bounds:
@@ -69,10 +70,10 @@ def _mad_bounds(ordered: list[float]) -> Bounds:
 _BOUNDS: dict[str, Callable[[list[float]], Bounds]] = {"tukey": _tukey_bounds, "mad": _mad_bounds}
 
 
-def _without_extremes(numbers: list[float]) -> Screened:
+def _drop_extremes(numbers: list[float]) -> ScreenedSample:
     if len(numbers) < 3:
-        return Screened(tuple(numbers), ())
+        return ScreenedSample(tuple(numbers), ())
     by_size = sorted(range(len(numbers)), key=lambda position: (numbers[position], position))
     out = {by_size[0], by_size[-1]}
     kept = tuple(number for position, number in enumerate(numbers) if position not in out)
-    return Screened(kept, tuple(numbers[position] for position in sorted(out)))
+    return ScreenedSample(kept, tuple(numbers[position] for position in sorted(out)))

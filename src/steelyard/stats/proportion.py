@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.stats.interval import Interval
-from steelyard.stats.sample import checked_confidence
+from steelyard.stats.sample import check_confidence
 
 
 def clopper_pearson(hits: int, of: int, *, confidence: float = 0.95) -> Interval:
@@ -17,7 +17,7 @@ def clopper_pearson(hits: int, of: int, *, confidence: float = 0.95) -> Interval
     Source: Clopper & Pearson, The Use of Confidence or Fiducial Limits Illustrated in the Case of the
     Binomial, Biometrika 26 (1934). Raises ValueError unless 0 <= hits <= of and of > 0.
     """
-    checked_confidence(confidence)
+    check_confidence(confidence)
     if of < 1 or not 0 <= hits <= of:
         raise ValueError(f"{hits} of {of} is no share")
     # Loading scipy costs more than a thousand summaries, and few runs count failures.

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.stats.sample import checked, doubled_midranks
+from steelyard.stats.sample import check_values, doubled_midranks
 
 EXACT_UP_TO = 60
 """Values in both samples together, up to which the exact distribution is computed (some milliseconds)."""
@@ -43,9 +43,9 @@ def mann_whitney(a: Iterable[float], b: Iterable[float]) -> RankTest:
     The test supposes independent repetitions and, as a test of equal medians, distributions of equal shape.
 
     Source: Mann & Whitney, Annals of Mathematical Statistics 18 (1947); ties as in Lehmann, Nonparametrics
-    (1975), section 1.4. Raises ValueError as `sample.checked` does.
+    (1975), section 1.4. Raises ValueError as `sample.check_values` does.
     """
-    first, second = checked(a), checked(b)
+    first, second = check_values(a), check_values(b)
     n, m = len(first), len(second)
     doubled = doubled_midranks(first + second)
     # Twice the rank sum of b, less the least it could be, is twice U: whole numbers, so nothing is rounded.

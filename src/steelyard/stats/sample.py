@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 SMALLEST, LARGEST = 1e-150, 1e150
 
 
-def checked(values: Iterable[float]) -> list[float]:
+def check_values(values: Iterable[float]) -> list[float]:
     """The values as floats, in their order.
 
     Raises ValueError for an empty sample, for NaN and infinities, and for sizes outside 1e-150 … 1e150
@@ -29,14 +29,14 @@ def checked(values: Iterable[float]) -> list[float]:
     return numbers
 
 
-def checked_confidence(confidence: float) -> float:
+def check_confidence(confidence: float) -> float:
     """A confidence as a ratio, such as 0.95; raises ValueError outside 0 … 1 (both ends excluded)."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1; 95 % is written 0.95")
     return confidence
 
 
-def percent(ratio: float) -> str:
+def format_percent(ratio: float) -> str:
     """0.95 as '95 %'."""
     return f"{100 * ratio:.6g} %"
 

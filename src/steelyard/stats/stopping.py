@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steelyard.stats.interval import median_interval
-from steelyard.stats.sample import checked, median
+from steelyard.stats.sample import check_values, median
 
 FIRST_LOOK = 6
 STRICTER = 5
@@ -29,7 +29,7 @@ class Precision:
     enough: bool
 
 
-def precise_enough(
+def measure_precision(
     values: Iterable[float], *, within: float, confidence: float = 0.95, minimum: int = FIRST_LOOK
 ) -> Precision:
     """Whether a cell may stop repeating: its median's interval lies within ±`within` (a ratio) of it.
@@ -43,9 +43,9 @@ def precise_enough(
 
     Before `minimum` repetitions, at least 6, it never says yes.
 
-    Raises ValueError as `sample.checked` does, for `within` not above 0 and for a `minimum` below 6.
+    Raises ValueError as `sample.check_values` does, for `within` not above 0 and for a `minimum` below 6.
     """
-    numbers = checked(values)
+    numbers = check_values(values)
     if not within > 0:
         raise ValueError(f"within {within} is not above 0; 5 % is written 0.05")
     if minimum < FIRST_LOOK:
@@ -57,7 +57,7 @@ def precise_enough(
 
 def relative_half_width(values: Iterable[float], confidence: float = 0.95) -> float | None:
     """The larger distance of an end of the median's interval from the median, divided by |median|."""
-    ordered = sorted(checked(values))
+    ordered = sorted(check_values(values))
     interval = median_interval(ordered, confidence=confidence)
     if interval is None:
         return None

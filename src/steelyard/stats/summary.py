@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from steelyard.stats.interval import Interval, mean_and_sd, median_interval, no_interval, smallest_n
+from steelyard.stats.interval import Interval, explain_no_interval, mean_and_sd, median_interval, smallest_n
 from steelyard.stats.outliers import Policy, screen
 from steelyard.stats.sample import median
 
@@ -41,7 +41,7 @@ def summarise(values: Iterable[float], *, confidence: float = 0.95, outliers: Po
     covers less than it claims, far less on bimodal data, of which a whole mode may be dropped: the
     simulations `coverage.tukey` and `coverage.mad` (bench/simulations.py) measure it.
 
-    Raises ValueError as `sample.checked` does, for a confidence outside 0 … 1 and for an unknown policy.
+    Raises ValueError as `sample.check_values` does, for a confidence outside 0 … 1 and for an unknown policy.
     """
     parts = screen(values, outliers)
     ordered = sorted(parts.kept)
@@ -61,14 +61,16 @@ def summarise(values: Iterable[float], *, confidence: float = 0.95, outliers: Po
         minimum=ordered[0],
         maximum=ordered[-1],
         interval=interval,
-        interval_reason=_reason(interval, len(ordered), len(parts.dropped), confidence, trimmed),
+        interval_reason=_explain_no_interval(interval, len(ordered), len(parts.dropped), confidence, trimmed),
     )
 
 
-def _reason(interval: Interval | None, n: int, dropped: int, confidence: float, trimmed: int) -> str:
+def _explain_no_interval(
+    interval: Interval | None, n: int, dropped: int, confidence: float, trimmed: int
+) -> str:
     if interval is not None:
         return ""
-    reason = no_interval(n, confidence)
+    reason = explain_no_interval(n, confidence)
     if dropped:
         reason += f" of {n + dropped}"
     if trimmed:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from steelyard.stats.comparison import Comparison
 from steelyard.stats.correction import holm
-from steelyard.stats.sample import percent
+from steelyard.stats.sample import format_percent
 
 
 class Verdict(StrEnum):
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedComparison:
     """A comparison with its place among the others.
 
     `adjusted_p` is Holm's, None where there was no test. `note` is a sentence for people.
@@ -37,7 +37,7 @@ class Judged:
     note: str
 
 
-def verdicts(comparisons: Sequence[Comparison], *, alpha: float = 0.05) -> list[Judged]:
+def judge_comparisons(comparisons: Sequence[Comparison], *, alpha: float = 0.05) -> list[JudgedComparison]:
     """Judge comparisons together, in the order given.
 
     A difference is called one when its rank test passes Holm's correction at `alpha` over all of them and
@@ -77,46 +77,48 @@ class _Family:
         return before <= self.passed and smallest_p * (len(self.ascending) - before) <= self.alpha
 
 
-def _judge(comparison: Comparison, adjusted: float | None, family: _Family) -> Judged:
+def _judge(comparison: Comparison, adjusted: float | None, family: _Family) -> JudgedComparison:
     if adjusted is None:
-        return Judged(comparison, None, Verdict.TOO_FEW, _too_few(comparison))
+        return JudgedComparison(comparison, None, Verdict.TOO_FEW, _explain_too_few(comparison))
     if adjusted <= family.alpha and comparison.interval_agrees:
-        return Judged(comparison, adjusted, _found(comparison), _size_note(comparison))
+        return JudgedComparison(
+            comparison, adjusted, _classify_change(comparison), _describe_size(comparison)
+        )
     if adjusted > family.alpha and not family.could_pass(comparison.smallest_p):
         note = (
-            f"{sizes(comparison)} cannot show a difference among"
+            f"{describe_sizes(comparison)} cannot show a difference among"
             f" {len(family.ascending)} comparisons; repeat more often or compare fewer"
         )
-        return Judged(comparison, adjusted, Verdict.TOO_FEW, note)
-    return Judged(comparison, adjusted, Verdict.NO_DIFFERENCE, _size_note(comparison))
+        return JudgedComparison(comparison, adjusted, Verdict.TOO_FEW, note)
+    return JudgedComparison(comparison, adjusted, Verdict.NO_DIFFERENCE, _describe_size(comparison))
 
 
-def _too_few(comparison: Comparison) -> str:
+def _explain_too_few(comparison: Comparison) -> str:
     runs = (comparison.runs_a, comparison.runs_b)
     if runs != (1, 1):
         return "{} runs against {}; at least 3 together are needed".format(*runs)
-    return f"{sizes(comparison)}; at least 6 each are needed"
+    return f"{describe_sizes(comparison)}; at least 6 each are needed"
 
 
-def sizes(comparison: Comparison) -> str:
+def describe_sizes(comparison: Comparison) -> str:
     """How many trials of either side the test has: `n=6 against n=5`."""
     sizes = (comparison.n_a + comparison.failed_a, comparison.n_b + comparison.failed_b)
     return "n={} against n={}".format(*sizes)
 
 
-def _found(comparison: Comparison) -> Verdict:
+def _classify_change(comparison: Comparison) -> Verdict:
     if comparison.better == "none":
         return Verdict.DIFFERENT
     improved = (comparison.direction > 0) == (comparison.better == "higher")
     return Verdict.BETTER if improved else Verdict.WORSE
 
 
-def _size_note(comparison: Comparison) -> str:
+def _describe_size(comparison: Comparison) -> str:
     """The change as an interval: what was found, or what can still hide behind 'no difference'."""
-    return "; ".join(filter(None, (_failures(comparison), _change(comparison))))
+    return "; ".join(filter(None, (_describe_failures(comparison), _describe_change(comparison))))
 
 
-def _failures(comparison: Comparison) -> str:
+def _describe_failures(comparison: Comparison) -> str:
     """Which failures the test has taken in."""
     sides = (
         ("a", comparison.failed_a, comparison.n_a),
@@ -126,7 +128,7 @@ def _failures(comparison: Comparison) -> str:
     return f"{' and '.join(told)}, which is worse than any figure" if told else ""
 
 
-def _change(comparison: Comparison) -> str:
+def _describe_change(comparison: Comparison) -> str:
     interval = comparison.ratio_interval
     if interval is not None:
         changes = (100 * (end - 1) for end in (interval.low, interval.high))
@@ -136,4 +138,4 @@ def _change(comparison: Comparison) -> str:
         low, high = f"{interval.low:+.3g}", f"{interval.high:+.3g}"
     else:
         return ""
-    return f"the change lies between {low} and {high} ({percent(interval.confidence)} interval)"
+    return f"the change lies between {low} and {high} ({format_percent(interval.confidence)} interval)"

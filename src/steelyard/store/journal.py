@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError, StoreFull
-from steelyard.untrusted import LONGEST_LINE, lines_in, opened
+from steelyard.untrusted import LONGEST_LINE, open_regular, read_lines
 
 RESERVE = 64 * 1024
 # An experiment file is always shorter than the first, a level, by which a trial is known, than the second.
@@ -38,7 +38,7 @@ class Journal:
             self._file = os.open(
                 path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
             )
-            self._end, self._sequence = _sound_end(path)
+            self._end, self._sequence = _find_end(path)
             os.ftruncate(self._file, self._end)
         except OSError as error:
             raise write_failure(path, error) from error
@@ -50,18 +50,18 @@ class Journal:
         """
         self._sequence += 1
         line = {"seq": self._sequence, "wall": time.time(), "mono": time.monotonic(), "kind": kind, **fields}
-        self._append(_fitting(self.path, line))
+        self._append(_fit_line(self.path, line))
         if sync:
             self._sync()
 
     def keep_reserve(self) -> bool:
         """Set the reserve aside (again). False when there is no room for it."""
-        return _allocated(self._reserve)
+        return _allocate(self._reserve)
 
     def has_room(self) -> bool:
         """Whether the reserve is there, or can be set aside again, and as much could be written beside it."""
         probe = self._reserve.with_name("probe")
-        room = (self.reserved or self.keep_reserve()) and _allocated(probe)
+        room = (self.reserved or self.keep_reserve()) and _allocate(probe)
         probe.unlink(missing_ok=True)
         return room
 
@@ -108,7 +108,7 @@ class Journal:
             data = data[os.write(self._file, data) :]
 
 
-def _allocated(path: Path) -> bool:
+def _allocate(path: Path) -> bool:
     """Make a file that takes up `RESERVE` bytes; False, and no file, when there is no room."""
     try:
         with path.open("wb") as file:
@@ -128,13 +128,13 @@ def write_failure(path: Path, error: OSError) -> StoreError:
     return StoreError(f"cannot write {path}: {error.strerror}")
 
 
-def _fitting(path: Path, line: dict[str, Any]) -> bytes:
+def _fit_line(path: Path, line: dict[str, Any]) -> bytes:
     """The line as it is written; its texts are cut only as far as they must."""
-    raw = _encoded(line)
+    raw = _encode(line)
     for most in _CUTS:
         if len(raw) <= LONGEST_LINE:
             break
-        raw = _encoded(_cut(line, most))
+        raw = _encode(_cut(line, most))
     else:
         if len(raw) > LONGEST_LINE:
             size = f"{len(raw) >> 20} of at most {LONGEST_LINE >> 20} MiB"
@@ -142,7 +142,7 @@ def _fitting(path: Path, line: dict[str, Any]) -> bytes:
     return raw
 
 
-def _encoded(line: Mapping[str, Any]) -> bytes:
+def _encode(line: Mapping[str, Any]) -> bytes:
     """ASCII, because a file name need not be UTF-8, and a line that cannot be read back ends the history."""
     return json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
@@ -156,12 +156,12 @@ def _cut(value: Any, most: int) -> Any:
     return [_cut(item, most) for item in value] if isinstance(value, list | tuple) else value
 
 
-def lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """All lines in order; ends silently at a torn one, which is where the writer was killed.
 
     Raises StoreError when a line cannot be read although sound ones follow: that is damage, not a torn end.
     """
-    return (line for line, _ in _sound(path))
+    return (line for line, _ in _read_sound(path))
 
 
 def parse_line(raw: bytes) -> dict[str, Any] | None:
@@ -175,24 +175,24 @@ def parse_line(raw: bytes) -> dict[str, Any] | None:
     return line if isinstance(line, dict) and isinstance(line.get("kind"), str) else None
 
 
-def _sound_end(path: Path) -> tuple[int, int]:
+def _find_end(path: Path) -> tuple[int, int]:
     """Where the last sound line ends, in bytes, and the highest sequence number."""
     end = sequence = 0
-    for line, end in _sound(path):  # noqa: B007 - the last one counts
+    for line, end in _read_sound(path):  # noqa: B007 - the last one counts
         number = line.get("seq")
         sequence = max(sequence, number) if isinstance(number, int) else sequence
     return end, sequence
 
 
-def _sound(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
+def _read_sound(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
     """Each sound line with the offset of its end."""
     end = 0
     try:
-        with opened(path) as file:
-            for raw in lines_in(file):
+        with open_regular(path) as file:
+            for raw in read_lines(file):
                 line = parse_line(raw)
                 if line is None:
-                    _check_torn(path, raw, lines_in(file), end)
+                    _check_torn(path, raw, read_lines(file), end)
                     return
                 end += len(raw)
                 yield line, end

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import StoreError, UnknownName
-from steelyard.untrusted import content
+from steelyard.untrusted import read_content
 
 SCHEMA = 1
 DEFAULT = "steelyard-runs"
@@ -80,7 +80,7 @@ class RunFolder:
     def canceller(self) -> str:
         """Who asked for the end of the run; empty when nobody did."""
         try:
-            return content(self.cancelled).decode("utf-8", "replace")
+            return read_content(self.cancelled).decode("utf-8", "replace")
         except OSError:
             return ""
 
@@ -197,7 +197,7 @@ class Store:
                     path.mkdir()
                     return RunFolder(path)
         except OSError as error:
-            raise _unwritable(self.root, error) from error
+            raise _create_error(self.root, error) from error
 
     def _make(self) -> None:
         """The store; what is recorded is for its user's eyes, who may open it to others."""
@@ -217,14 +217,14 @@ class Store:
             return []
         except OSError as error:
             raise StoreError(f"cannot read the store {self.root}: {error.strerror}") from error
-        found = [RunFolder(self.runs / name) for name in sorted(names) if _ID.fullmatch(name)]
-        second = Counter(run.id[:_SECOND] for run in found)
+        folders = [RunFolder(self.runs / name) for name in sorted(names) if _ID.fullmatch(name)]
+        second = Counter(run.id[:_SECOND] for run in folders)
 
         def age(run: RunFolder) -> tuple[str, int]:
             stamp = run.id[:_SECOND]
-            return stamp, _born(run) if second[stamp] > 1 else 0
+            return stamp, _birth_time(run) if second[stamp] > 1 else 0
 
-        return sorted(found, key=age)
+        return sorted(folders, key=age)
 
     def find(self, name: str) -> RunFolder:
         """A run by id, by a part of an id that no other has, by path, or the newest as `last`.
@@ -236,12 +236,12 @@ class Store:
         every = self.all()
         if name == "last" and every:
             return every[-1]
-        found = [run for run in every if run.id == name]
-        found = found or [run for run in every if run.id.startswith(name) or run.id.endswith(f"-{name}")]
-        found = found or [run for run in every if f"-{name}-" in run.id]
-        if len(found) == 1:
-            return found[0]
-        raise self._unknown(name, [run.id for run in found or every], ambiguous=bool(found))
+        matches = [run for run in every if run.id == name]
+        matches = matches or [run for run in every if run.id.startswith(name) or run.id.endswith(f"-{name}")]
+        matches = matches or [run for run in every if f"-{name}-" in run.id]
+        if len(matches) == 1:
+            return matches[0]
+        raise self._unknown(name, [run.id for run in matches or every], ambiguous=bool(matches))
 
     def _unknown(self, name: str, near: list[str], *, ambiguous: bool) -> UnknownName:
         if ambiguous:
@@ -253,7 +253,7 @@ class Store:
         return UnknownName("run", name, near, hint=hint)
 
 
-def _born(run: RunFolder) -> int:
+def _birth_time(run: RunFolder) -> int:
     """When the file that is written first and never again was written, in nanoseconds."""
     for path in (run.experiment, run.path):
         with suppress(OSError):
@@ -261,7 +261,7 @@ def _born(run: RunFolder) -> int:
     return 0
 
 
-def _unwritable(root: Path, error: OSError) -> StoreError:
+def _create_error(root: Path, error: OSError) -> StoreError:
     reason = error.strerror or str(error)
     return StoreError(f"cannot make a run in the store {root}: {reason}", hint=ANOTHER_STORE)
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from steelyard.errors import StoreError, UnknownName
-from steelyard.model.metric import Mark, Metric, Sample
+from steelyard.model.metric import Mark, Metric, SeriesSample
 from steelyard.model.trial import Cell, Disturbed, Result, Trial
-from steelyard.store.journal import lines, parse_line
+from steelyard.store.journal import parse_line, read_journal
 from steelyard.store.layout import SCHEMA, RunFolder
 from steelyard.store.writer import is_live
-from steelyard.untrusted import content, lines_in, opened
+from steelyard.untrusted import open_regular, read_content, read_lines
 
 _TAIL, _FARTHEST = 8192, 256 << 20
 _ENORMOUS = 1e15
@@ -84,27 +84,27 @@ class RunRecord:
     @cached_property
     def journal(self) -> list[dict[str, Any]]:
         """All lines of the journal."""
-        return list(lines(self.folder.journal))
+        return list(read_journal(self.folder.journal))
 
     @cached_property
     def experiment_text(self) -> str:
         """The experiment file as it was run."""
-        return _text(self.folder.experiment)
+        return _read_text(self.folder.experiment)
 
     @cached_property
     def design(self) -> dict[str, Any]:
         """Seed, order, cells, metrics, requirements and policies of the run. Raises StoreError."""
-        return _document(self.folder.design)
+        return _read_document(self.folder.design)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
         """What the collectors found; empty when the run ended before they were done."""
-        return _document(self.folder.environment) if self.folder.environment.exists() else {}
+        return _read_document(self.folder.environment) if self.folder.environment.exists() else {}
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
         """The declared metrics by name, in their order."""
-        with _sound(self.folder.design):
+        with _report_damage(self.folder.design):
             return {entry["name"]: Metric(**entry) for entry in self.design.get("metrics", ())}
 
     @cached_property
@@ -113,22 +113,22 @@ class RunRecord:
 
         These are in the order of the other parameters' levels, and then of the level that was searched.
         """
-        with _sound(self.folder.design):
+        with _report_damage(self.folder.design):
             declared = tuple(Cell(dict(parameters)) for parameters in self.design["cells"])
             if not (sought := self.design.get("find")):
                 return declared
-            return _probed(str(sought["parameter"]), declared, self.results)
+            return _sort_probes(str(sought["parameter"]), declared, self.results)
 
     @cached_property
     def trials(self) -> tuple[TrialRecord, ...]:
         """The finished trials in the order in which they ended; the last attempt of each."""
-        found: dict[tuple[str, int], TrialRecord] = {}
-        with _sound(self.folder.journal):
+        records: dict[tuple[str, int], TrialRecord] = {}
+        with _report_damage(self.folder.journal):
             for line in self._of("trial-ended"):
                 if not line.get("retried"):
-                    record = _recounted(trial_record(line), self._disturbed)
-                    found[record.result.trial.key] = record
-        return tuple(found.values())
+                    record = _recount(parse_trial(line), self._disturbed)
+                    records[record.result.trial.key] = record
+        return tuple(records.values())
 
     @property
     def counts(self) -> dict[str, int]:
@@ -148,19 +148,19 @@ class RunRecord:
     @property
     def seed(self) -> int:
         """The seed of the run."""
-        with _sound(self.folder.journal):
+        with _report_damage(self.folder.journal):
             return int(self.journal[0]["seed"])
 
     @property
     def site(self) -> str | None:
         """The site that the run began on, as it was named; None in records from before there were several."""
-        with _sound(self.folder.journal):
+        with _report_damage(self.folder.journal):
             return self.journal[0].get("site")
 
     @property
     def last_number(self) -> int:
         """The highest number that any trial was given; 0 before the first."""
-        with _sound(self.folder.journal):
+        with _report_damage(self.folder.journal):
             return max((int(line["trial"]) for line in self._of("trial-started")), default=0)
 
     def glance(self) -> Glance:
@@ -172,37 +172,37 @@ class RunRecord:
         path = self.folder.trial(number) / "metrics.json"
         if not path.exists():
             return {}
-        with _sound(path):
-            bins = _document(path).get("histograms", {}).items()
-            return {name: {float(value): int(n) for value, n in found.items()} for name, found in bins}
+        with _report_damage(path):
+            bins = _read_document(path).get("histograms", {}).items()
+            return {name: {float(value): int(n) for value, n in counts.items()} for name, counts in bins}
 
     def trial_document(self, number: int) -> dict[str, Any]:
         """The commands, exits and times of a trial; empty when it was cut off before they were written."""
         path = self.folder.trial(number) / "trial.json"
-        return _document(path) if path.exists() else {}
+        return _read_document(path) if path.exists() else {}
 
     def trial_page(self, number: int) -> dict[str, Any]:
         """Everything of one trial in one document. Raises UnknownName."""
-        found = [line for line in self.journal if line.get("trial") == number]
-        if not found:
+        entries = [line for line in self.journal if line.get("trial") == number]
+        if not entries:
             numbers = [str(trial.number) for trial in self.trials]
             raise UnknownName(
                 "trial", str(number), numbers, hint=f"{self.id} has trials 1 to {self.last_number}"
             )
         folder = self.folder.trial(number)
         files = sorted(str(path) for path in folder.rglob("*") if path.is_file())
-        return {"journal": found, **self.trial_document(number), "files": files}
+        return {"journal": entries, **self.trial_document(number), "files": files}
 
     def telemetry(self, number: int) -> dict[str, Path]:
         """Host to the Parquet file of its samples during a trial."""
         folder = self.folder.telemetry(number, "x", "parquet").parent
         return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
 
-    def series(self, number: int) -> Iterator[list[Sample]]:
+    def series(self, number: int) -> Iterator[list[SeriesSample]]:
         """How the metrics of a trial went over time, for each copy that tells. Raises StoreError."""
         for path in sorted(self.folder.trial(number).glob("*/*/samples.ndjson")):
-            with _sound(path):
-                yield [_sample(json.loads(line)) for line in _text(path).splitlines()]
+            with _report_damage(path):
+                yield [_parse_sample(json.loads(line)) for line in _read_text(path).splitlines()]
 
     def _of(self, kind: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.journal if line["kind"] == kind)
@@ -210,14 +210,14 @@ class RunRecord:
 
 def glance(folder: RunFolder) -> Glance:
     """A run in short, from the two ends of its journal. Never raises: a list shows damaged runs too."""
-    first, last = _ends(folder.journal)
+    first, last = _read_ends(folder.journal)
     return Glance(
         folder.id,
         str(first.get("experiment", "")),
-        _number(first.get("wall")),
+        _parse_number(first.get("wall")),
         _state(folder, last),
-        int(_number(last.get("done"))),
-        int(_number(last.get("failed"))),
+        int(_parse_number(last.get("done"))),
+        int(_parse_number(last.get("failed"))),
     )
 
 
@@ -231,37 +231,37 @@ def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
     return "submitted" if last.get("kind") == "run-submitted" else "died"
 
 
-def _number(value: object) -> float:
+def _parse_number(value: object) -> float:
     """What a stranger says is a number: 0 when it is none."""
     plain = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _ENORMOUS
     return float(value) if plain else 0.0  # type: ignore[arg-type]
 
 
-def _ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The first line, and the last one that counts trials, which may stand far from the end."""
     try:
-        with opened(path) as file:
-            first = parse_line(next(lines_in(file), b"")) or {}
+        with open_regular(path) as file:
+            first = parse_line(next(read_lines(file), b"")) or {}
             size, reach = os.fstat(file.fileno()).st_size, _TAIL
-            while not (counting := _counting(file, max(0, size - reach))) and reach < min(size, _FARTHEST):
+            while not (counting := _last_count(file, max(0, size - reach))) and reach < min(size, _FARTHEST):
                 reach *= 8
     except OSError:
         return {}, {}
     return first, counting
 
 
-def _counting(file: BinaryIO, start: int) -> dict[str, Any]:
+def _last_count(file: BinaryIO, start: int) -> dict[str, Any]:
     """The last line from there on that says how many trials are done; empty when none does."""
     file.seek(start)
     last: dict[str, Any] = {}
-    for raw in lines_in(file):
+    for raw in read_lines(file):
         line = parse_line(raw)
         if line and "done" in line:
             last = line
     return last
 
 
-def trial_record(line: Mapping[str, Any]) -> TrialRecord:
+def parse_trial(line: Mapping[str, Any]) -> TrialRecord:
     """A trial from its last line in the journal."""
     if line["status"] not in ("ok", "failed"):
         raise ValueError(f"a trial's status is ok or failed, not {line['status']!r:.40}")
@@ -288,7 +288,7 @@ def trial_record(line: Mapping[str, Any]) -> TrialRecord:
     )
 
 
-def _recounted(trial: TrialRecord, disturbed: Disturbed | None) -> TrialRecord:
+def _recount(trial: TrialRecord, disturbed: Disturbed | None) -> TrialRecord:
     """The trial with its disturbances counted in or left out."""
     if disturbed is None or not trial.marks:
         return trial
@@ -297,26 +297,26 @@ def _recounted(trial: TrialRecord, disturbed: Disturbed | None) -> TrialRecord:
     return replace(trial, result=replace(trial.result, marks=tuple(marks)))
 
 
-def _probed(parameter: str, declared: Iterable[Cell], results: Iterable[Result]) -> tuple[Cell, ...]:
+def _sort_probes(parameter: str, declared: Iterable[Cell], results: Iterable[Result]) -> tuple[Cell, ...]:
     def others(cell: Cell) -> str:
         return Cell({name: level for name, level in cell.parameters.items() if name != parameter}).key
 
     order = {key: place for place, key in enumerate(dict.fromkeys(map(others, declared)))}
-    found = {result.trial.cell.key: result.trial.cell for result in results}
-    known = (cell for cell in found.values() if others(cell) in order)
+    by_key = {result.trial.cell.key: result.trial.cell for result in results}
+    known = (cell for cell in by_key.values() if others(cell) in order)
     return tuple(sorted(known, key=lambda cell: (order[others(cell)], cell.parameters[parameter])))
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        return content(path).decode("utf-8", errors="surrogateescape")
+        return read_content(path).decode("utf-8", errors="surrogateescape")
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _document(path: Path) -> dict[str, Any]:
-    with _sound(path):
-        document = json.loads(_text(path))
+def _read_document(path: Path) -> dict[str, Any]:
+    with _report_damage(path):
+        document = json.loads(_read_text(path))
         if not isinstance(document, dict):
             raise TypeError("it is not a JSON object")
         newer = int(document.get("schema", SCHEMA)) > SCHEMA
@@ -326,13 +326,13 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _sample(found: Mapping[str, Any]) -> Sample:
+def _parse_sample(found: Mapping[str, Any]) -> SeriesSample:
     values = {str(name): float(value) for name, value in found["values"].items()}
-    return Sample(float(found["at"]), float(found["length"]), values)
+    return SeriesSample(float(found["at"]), float(found["length"]), values)
 
 
 @contextmanager
-def _sound(path: Path) -> Iterator[None]:
+def _report_damage(path: Path) -> Iterator[None]:
     """Whatever a file says that it should not is one kind of error."""
     try:
         yield

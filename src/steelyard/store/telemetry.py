@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import StoreError
-from steelyard.files import aside
+from steelyard.files import replace_whole
 from steelyard.store.journal import write_failure
-from steelyard.untrusted import lines_in, opened
+from steelyard.untrusted import open_regular, read_lines
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +31,7 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-class Sample(NamedTuple):
+class RawSample(NamedTuple):
     """One sample of a host: wall clock and monotonic clock in seconds, raw text by path."""
 
     t: float
@@ -39,21 +39,21 @@ class Sample(NamedTuple):
     raw: Mapping[str, str]
 
 
-def sample_line(sample: Sample) -> bytes:
+def sample_line(sample: RawSample) -> bytes:
     """A sample as a line of the `.ndjson` file."""
     return json.dumps(sample._asdict(), separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def read_samples(path: Path) -> Iterator[Sample]:
+def read_samples(path: Path) -> Iterator[RawSample]:
     """All samples in order. A torn last line, where the sampler was killed, is left out.
 
     Raises StoreError when the file cannot be read or another line is not a sample.
     """
     try:
-        with opened(path) as file:
-            for number, line in enumerate(lines_in(file), start=1):
+        with open_regular(path) as file:
+            for number, line in enumerate(read_lines(file), start=1):
                 if line.endswith(b"\n"):
-                    yield _sample(line, path, number)
+                    yield _parse_sample(line, path, number)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
@@ -64,7 +64,7 @@ def write_parquet(rows: Iterable[Mapping[str, float]], path: Path) -> None:
     Raises StoreFull, StoreError, and leaves nothing behind then.
     """
     try:
-        with aside(path, sync=True) as part:
+        with replace_whole(path, sync=True) as part:
             _write(_columns(rows), part)
     except OSError as error:
         raise write_failure(path, error) from error
@@ -75,22 +75,22 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
     import duckdb
 
     try:
-        with opened(path), duckdb.connect(":memory:", config=_OFFLINE) as database:
-            table = database.read_parquet(_literal(path))
+        with open_regular(path), duckdb.connect(":memory:", config=_OFFLINE) as database:
+            table = database.read_parquet(_escape_path(path))
             if len(table) * len(table.columns) > _MOST_CELLS:  # a few bytes can stand for any number of rows
                 raise StoreError(f"cannot read {path}: it has {len(table)} rows of {len(table.columns)}")
-            found = table.fetchall()
-            return {name: [row[index] for row in found] for index, name in enumerate(table.columns)}
+            rows = table.fetchall()
+            return {name: [row[index] for row in rows] for index, name in enumerate(table.columns)}
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except duckdb.Error as error:
         raise StoreError(f"cannot read {path}: {_first_line(error)}") from error
 
 
-def _sample(line: bytes, path: Path, number: int) -> Sample:
+def _parse_sample(line: bytes, path: Path, number: int) -> RawSample:
     try:
-        found = json.loads(line)
-        sample = Sample(float(found["t"]), float(found["m"]), found["raw"])
+        document = json.loads(line)
+        sample = RawSample(float(document["t"]), float(document["m"]), document["raw"])
         texts = [*sample.raw.keys(), *sample.raw.values()]
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise StoreError(f"{path}:{number} is not a sample: {_first_line(error)}") from error
@@ -117,16 +117,16 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
             database.register("telemetry", columns)
             database.view("telemetry").write_parquet(str(path), compression="zstd")
     except duckdb.Error as error:
-        raise _refused(path, error) from error
+        raise _write_error(path, error) from error
 
 
-def _refused(path: Path, error: duckdb.Error) -> StoreError:
+def _write_error(path: Path, error: duckdb.Error) -> StoreError:
     if os.strerror(errno.ENOSPC) in str(error) or os.strerror(errno.EDQUOT) in str(error):
         return write_failure(path, OSError(errno.ENOSPC, ""))
     return StoreError(f"cannot write {path}: {_first_line(error)}")
 
 
-def _literal(path: Path) -> str:
+def _escape_path(path: Path) -> str:
     """The path for duckdb, which takes `*`, `?` and `[` in it as a pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
 

@@ -16,7 +16,7 @@ from steelyard.errors import RunBusy, StoreError
 from steelyard.files import write_whole
 from steelyard.store.journal import Journal, write_failure
 from steelyard.store.layout import SCHEMA, RunFolder
-from steelyard.untrusted import opened
+from steelyard.untrusted import open_regular
 
 KEPT_OF_A_FULL_FILE = 4096
 PATIENCE = 0.2
@@ -33,7 +33,7 @@ class RunWriter:
     def __init__(self, folder: RunFolder, patience: float = PATIENCE) -> None:
         folder.check_owner()
         self.folder = folder
-        self._lock = _locked(folder, patience)
+        self._lock = _acquire_lock(folder, patience)
         try:
             self.journal = Journal(folder.journal, folder.reserve)
         except StoreError:
@@ -97,7 +97,7 @@ class RunWriter:
 def is_live(folder: RunFolder) -> bool:
     """Whether a controller drives the run just now, on this machine or through a shared file system."""
     try:
-        with opened(folder.control) as control:
+        with open_regular(folder.control) as control:
             fcntl.flock(control, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -106,7 +106,7 @@ def is_live(folder: RunFolder) -> bool:
     return False
 
 
-def _locked(folder: RunFolder, patience: float) -> int:
+def _acquire_lock(folder: RunFolder, patience: float) -> int:
     """Lock `control.json`; the lock goes when the process does, however it ends.
 
     Tried for a moment, because `is_live` holds it for an instant, and because the former holder may remove
@@ -117,14 +117,14 @@ def _locked(folder: RunFolder, patience: float) -> int:
             lock = os.open(folder.control, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise write_failure(folder.control, error) from error
-        if _taken(folder.control, lock):
+        if _try_lock(folder.control, lock):
             return lock
         os.close(lock)
         time.sleep(_PAUSE)
     raise RunBusy(f"run {folder.id} is being driven by another process")
 
 
-def _taken(path: Path, lock: int) -> bool:
+def _try_lock(path: Path, lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -133,10 +133,10 @@ def _taken(path: Path, lock: int) -> bool:
         os.close(lock)
         hint = "the store's file system must support flock; name another place with --store DIR"
         raise StoreError(f"cannot lock {path}: {error.strerror}", hint=hint) from error
-    return _is_still(path, lock)
+    return _is_same_file(path, lock)
 
 
-def _is_still(path: Path, file: int) -> bool:
+def _is_same_file(path: Path, file: int) -> bool:
     try:
         return path.stat().st_ino == os.fstat(file).st_ino
     except FileNotFoundError:

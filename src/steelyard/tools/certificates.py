@@ -15,7 +15,7 @@ _UNKNOWN = re.compile(
 )
 
 
-def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+def certificate_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables by which all that fetches trusts that certificate, as far as they are not set."""
     file = environment.get(NAMED_BY)
     return {name: file for name in _OWN if name not in environment} if file else {}

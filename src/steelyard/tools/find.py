@@ -19,12 +19,12 @@ COMPLETE = "complete"
 _MARK = 'printf %s "$1" > "$0"'
 
 
-def missing(needs: Iterable[Tool]) -> list[Tool]:
+def find_missing(needs: Iterable[Tool]) -> list[Tool]:
     """The tools that are neither on PATH nor in an environment of their own, each once."""
-    return [tool for tool in dict.fromkeys(needs) if not _is_here(tool)]
+    return [tool for tool in dict.fromkeys(needs) if not _is_installed(tool)]
 
 
-def environment(tool: Tool) -> Path:
+def install_directory(tool: Tool) -> Path:
     """Where a tool from PyPI, crates.io or Maven has a place of its own; the same as in `Tool.argv`."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "steelyard" / "tools" / tool.name
@@ -44,19 +44,19 @@ def install_command(tools: Iterable[Tool], managers: Container[str] | None = Non
     return None
 
 
-def environment_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
+def local_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
     """What would install a tool from PyPI, crates.io or Maven, without root, and mark it complete at last.
 
     Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """
-    return far_commands(tool, environment(tool), source(tool), sys.executable)
+    return host_commands(tool, install_directory(tool), source(tool), sys.executable)
 
 
-def far_commands(
+def host_commands(
     tool: Tool, place: PurePath, source: PurePath, python: str = "python3"
 ) -> tuple[tuple[str, ...], ...]:
     """The same for any host: into `place` there, from what it is built from, which lies at `source` there."""
-    kind = _brought_by(tool)
+    kind = _choose_installer(tool)
     return (
         ("rm", "-rf", str(place)),
         *kind.build_commands(tool, place, source, python),
@@ -66,25 +66,25 @@ def far_commands(
 
 def source(tool: Tool) -> Path:
     """What a tool from PyPI, crates.io or Maven is built from: a file or a folder of ours."""
-    found: Path = _brought_by(tool).source(tool)
-    return found
+    path: Path = _choose_installer(tool).source(tool)
+    return path
 
 
 def digest(tool: Tool) -> str:
     """Of all that is pinned of it; what was made from anything else is made again."""
-    return str(_brought_by(tool).digest(tool))
+    return str(_choose_installer(tool).digest(tool))
 
 
-def _brought_by(tool: Tool) -> ModuleType:
+def _choose_installer(tool: Tool) -> ModuleType:
     """Each has `source`, `build_commands`, into a place that is not there yet, and `digest`."""
     return maven if tool.maven else crates if tool.cargo else pypi
 
 
-def _is_here(tool: Tool) -> bool:
+def _is_installed(tool: Tool) -> bool:
     program = tool.program if tool.maven else tool.name
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_places(tool)])
-    found = shutil.which(program, path=path) is not None
-    return found or (tool.in_place_of_its_own and _is_complete(tool))
+    on_path = shutil.which(program, path=path) is not None
+    return on_path or (tool.in_place_of_its_own and _is_complete(tool))
 
 
 def _places(tool: Tool) -> list[str]:
@@ -92,5 +92,5 @@ def _places(tool: Tool) -> list[str]:
 
 
 def _is_complete(tool: Tool) -> bool:
-    mark = environment(tool) / COMPLETE
+    mark = install_directory(tool) / COMPLETE
     return mark.is_file() and mark.read_text() == digest(tool)

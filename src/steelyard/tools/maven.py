@@ -33,11 +33,11 @@ def source(tool: Tool) -> Path:
 
 def digest(tool: Tool) -> str:
     """Of all sources: a tool that was built from others is to be built again."""
-    sources, found = source(tool), hashlib.sha256()
+    sources, hasher = source(tool), hashlib.sha256()
     for path in sorted(path for path in sources.rglob("*") if path.is_file()):
         content = path.read_bytes()
-        found.update(f"{path.relative_to(sources)}\0{len(content)}\0".encode() + content)
-    return found.hexdigest()
+        hasher.update(f"{path.relative_to(sources)}\0{len(content)}\0".encode() + content)
+    return hasher.hexdigest()
 
 
 def build_commands(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.tool import Tool
+from steelyard.workloads._client import endpoint, fail_with, fail_without_server
 from steelyard.workloads._cql_copy_options import CqlCopyOptions
-from steelyard.workloads._server import endpoint, failing, no_server
 
 CQLSH = Tool("cqlsh", pip="cqlsh.lock", at_least="6.2")
 _ROWS = Path(__file__).with_name("_cql_copy_rows.py")
@@ -58,47 +58,47 @@ def generate(place: Place, chosen: CqlCopyOptions) -> Command:
     """Write this copy's part of the rows; the Python that runs cqlsh runs this, too."""
     first, count = share(chosen.rows or 0, place)
     words = ("-", str(place.seed), str(first), str(count), _MADE)
-    return Command(_beside("python3").argv(*words), cwd=place.scratch, stdin=_ROWS.read_text())
+    return Command(_cqlsh_tool("python3").argv(*words), cwd=place.scratch, stdin=_ROWS.read_text())
 
 
 def schema(place: Place, chosen: CqlCopyOptions) -> Command:
     """Make keyspace and table, by the first copy, and empty the table."""
     to = endpoint(place, chosen)
     if to is None:
-        return no_server("cql_copy")
+        return fail_without_server("cql_copy")
     if place.copy:
         return Command(("true",))
-    words = _words(to, chosen, "; ".join(_statements(to, chosen)))
-    return _cqlsh(_SCHEMA, words, to, place)
+    words = _cqlsh_arguments(to, chosen, "; ".join(_statements(to, chosen)))
+    return _cqlsh_command(_SCHEMA, words, to, place)
 
 
 def copy(place: Place, chosen: CqlCopyOptions) -> Command:
     """Copy the file into the table."""
     to = endpoint(place, chosen)
     if to is None:
-        return no_server("cql_copy")
+        return fail_without_server("cql_copy")
     rows = share(chosen.rows, place)[1] if chosen.rows is not None else None
     if rows == 0:
-        return failing(f"cql_copy cannot divide {chosen.rows} rows among {place.copies} copies")
-    words = _words(to, chosen, f"CONSISTENCY {chosen.consistency}; {_from(chosen)}")
+        return fail_with(f"cql_copy cannot divide {chosen.rows} rows among {place.copies} copies")
+    words = _cqlsh_arguments(to, chosen, f"CONSISTENCY {chosen.consistency}; {_copy_statement(chosen)}")
     env = {"OUT": str(place.raw), "ROWS": "" if rows is None else str(rows)}
-    return _cqlsh(_COPY, words, to, place, **env)
+    return _cqlsh_command(_COPY, words, to, place, **env)
 
 
-def _beside(program: str) -> Tool:
+def _cqlsh_tool(program: str) -> Tool:
     """A program that finds cqlsh, or what belongs to it, on its PATH."""
     return replace(CQLSH, program=program)
 
 
-def _cqlsh(script: str, words: tuple[str, ...], to: Endpoint, place: Place, **env: str) -> Command:
+def _cqlsh_command(script: str, words: tuple[str, ...], to: Endpoint, place: Place, **env: str) -> Command:
     user = {"CQL_USER": to.facts["user"]} if "user" in to.facts else {}
     believes = {"CQL_AUTHORITY": to.authority} if to.authority else {}
     secrets = {"CQL_PASSWORD": to.password} if to.password else {}
-    argv = _beside("sh").argv("-eu", "-c", script, "sh", *words)
+    argv = _cqlsh_tool("sh").argv("-eu", "-c", script, "sh", *words)
     return Command(argv, {**user, **believes, **env}, cwd=place.scratch, secrets=secrets)
 
 
-def _words(to: Endpoint, chosen: CqlCopyOptions, statements: str) -> tuple[str, ...]:
+def _cqlsh_arguments(to: Endpoint, chosen: CqlCopyOptions, statements: str) -> tuple[str, ...]:
     """What cqlsh is told; a service's credentials lie where the scripts put them."""
     file = chosen.credentials or ("credentials" if to.password else None)
     words = [f"--credentials={file}"] if file else []
@@ -119,7 +119,7 @@ def _statements(to: Endpoint, chosen: CqlCopyOptions) -> Iterator[str]:
         yield f"TRUNCATE {_table(chosen)}"
 
 
-def _from(chosen: CqlCopyOptions) -> str:
+def _copy_statement(chosen: CqlCopyOptions) -> str:
     columns = ", ".join(f'"{name}"' for name in chosen.table_columns)
     options = " AND ".join(f"{name}={value}" for name, value in _options(chosen))
     named = f" ({columns})" if columns else ""

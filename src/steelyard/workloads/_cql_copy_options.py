@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from steelyard.units import Frequency
-from steelyard.workloads._server import ClientOptions
+from steelyard.workloads._client import ClientOptions
 
 _NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"
 _TYPE = re.compile(r"[a-z][a-z0-9_]*(<[a-z0-9_<>, ]+>)?")

@@ -14,7 +14,7 @@ from typing import Any
 
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Output
-from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.metric import Metric, Reading, SeriesSample
 
 _TIME = r"((?:\d+ (?:day|hour|minute)s?,? (?:and )?)*)(\d+\.\d+) seconds"
 _SUMMARY = re.compile(
@@ -53,51 +53,51 @@ class _Summary:
     time: float
 
 
-def reading(output: Output, may_fail: int) -> Reading:
+def parse_output(output: Output, may_fail: int) -> Reading:
     """One COPY. Raises ParseFailure also when it broke off, or lost more rows than it may."""
     complaints = [line[:_LONGEST] for line in _PLACE.sub("", output.stderr).splitlines() if line.strip()]
-    found = _summary(output.stdout, complaints)
+    summary = _parse_summary(output.stdout, complaints)
     if broken := _BROKEN_OFF.search(output.stderr):
-        raise ParseFailure(f"COPY broke off after {max(0, found.rows)} rows: {broken[0]}; {complaints[0]}")
-    if found.rows < 1 or found.time <= 0:
-        raise ParseFailure(f"COPY imported nothing: {_why(complaints)}")
-    lost = sum(map(int, _GIVEN_UP.findall(output.stderr))) + found.skipped
-    _check(output, found, lost, complaints)
+        raise ParseFailure(f"COPY broke off after {max(0, summary.rows)} rows: {broken[0]}; {complaints[0]}")
+    if summary.rows < 1 or summary.time <= 0:
+        raise ParseFailure(f"COPY imported nothing: {_explain(complaints)}")
+    lost = sum(map(int, _GIVEN_UP.findall(output.stderr))) + summary.skipped
+    _check(output, summary, lost, complaints)
     if lost > may_fail:
-        raise ParseFailure(f"{lost} rows were not imported, {may_fail} may fail: {_why(complaints)}")
+        raise ParseFailure(f"{lost} rows were not imported, {may_fail} may fail: {_explain(complaints)}")
     values = {
-        "rows": float(found.rows),
-        "copy_time": found.time,
-        "ingest_rate": found.rows / found.time,
+        "rows": float(summary.rows),
+        "copy_time": summary.time,
+        "ingest_rate": summary.rows / summary.time,
         "lost_rows": float(lost),
         "retried_rows": float(sum(map(int, _AGAIN.findall(output.stderr)))),
     }
     return Reading(values, facts=dict(_facts(output.stdout, complaints)))
 
 
-def series(output: Output) -> tuple[Sample, ...]:
+def parse_series(output: Output) -> tuple[SeriesSample, ...]:
     """The ingest rate between lines of progress. A line tells rows and their mean rate, so its time since the
     start; the moment of the last one is known, and so that of all. Nothing where it is not."""
-    last = _number(output.raw, "last")
+    last = _read_number(output.raw, "last")
     if last is None:
         return ()
     times = [
         (int(rows), int(rows) / int(mean)) for rows, mean in _PROGRESS.findall(output.stdout) if int(mean)
     ]
     start = last - times[-1][1] if times else last
-    found, (before, began) = [], (0, 0.0)
+    samples, (before, began) = [], (0, 0.0)
     for rows, at in times:
         if rows > before and at > began:
             rate = (rows - before) / (at - began)
-            found.append(Sample(start + at, at - began, {"ingest_rate": rate}))
+            samples.append(SeriesSample(start + at, at - began, {"ingest_rate": rate}))
             before, began = rows, at
-    return tuple(found)
+    return tuple(samples)
 
 
-def _summary(text: str, complaints: list[str]) -> _Summary:
+def _parse_summary(text: str, complaints: list[str]) -> _Summary:
     lines = _SUMMARY.findall(text.replace("\r", "\n"))
     if len(lines) != 1:
-        said = _why(complaints) if complaints else f"its output ends {text.strip()[-80:]!r}"
+        said = _explain(complaints) if complaints else f"its output ends {text.strip()[-80:]!r}"
         raise ParseFailure(f"cqlsh tells of no COPY that ended: {said}")
     rows, files, parts, seconds, skipped = lines[0]
     time = float(seconds) + sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(parts))
@@ -106,10 +106,10 @@ def _summary(text: str, complaints: list[str]) -> _Summary:
 
 def _check(output: Output, found: _Summary, lost: int, complaints: list[str]) -> None:
     """The sum must be what was asked, and the progress must have come as far."""
-    asked = _number(output.raw, "asked")
+    asked = _read_number(output.raw, "asked")
     if asked is not None and found.rows + lost != asked:
         told = f"{found.rows} rows imported and {lost} lost"
-        raise ParseFailure(f"cqlsh tells of {told}, the file has {asked:.0f}: {_why(complaints)}")
+        raise ParseFailure(f"cqlsh tells of {told}, the file has {asked:.0f}: {_explain(complaints)}")
     progress = _PROGRESS.findall(output.stdout)
     if not progress or int(progress[-1][0]) < found.rows:
         raise ParseFailure("cqlsh's lines of progress do not come as far as its summary")
@@ -123,7 +123,7 @@ def _facts(text: str, complaints: list[str]) -> Iterator[tuple[str, Any]]:
         yield "complaints", list(dict.fromkeys(complaints))[:5]
 
 
-def _number(raw: Mapping[str, Path], name: str) -> float | None:
+def _read_number(raw: Mapping[str, Path], name: str) -> float | None:
     """What a small file of the wrapper holds; None where it holds no number."""
     try:
         text = raw[name].read_text(errors="replace").strip()
@@ -132,5 +132,5 @@ def _number(raw: Mapping[str, Path], name: str) -> float | None:
     return float(text) if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text) else None
 
 
-def _why(complaints: list[str]) -> str:
+def _explain(complaints: list[str]) -> str:
     return complaints[0] if complaints else "it does not say why"

@@ -21,10 +21,12 @@ def main() -> None:
         library = importlib.import_module("db12")
     except ImportError as error:
         sys.exit(f"{error}; `steelyard install db12` on this host brings it, or pip for its python3")
-    found = library.single_dirac_benchmark(iterations_num=asked["iterations"], correction=asked["correction"])
-    if not found:
+    result = library.single_dirac_benchmark(
+        iterations_num=asked["iterations"], correction=asked["correction"]
+    )
+    if not result:
         sys.exit("DB12 measured no CPU time")
-    told = {"score": found["NORM"], "cpu": found["CPU"], "wall": found["WALL"]}
+    told = {"score": result["NORM"], "cpu": result["CPU"], "wall": result["WALL"]}
     versions = {"db12": metadata.version("db12"), "python": sys.version.split()[0]}
     print("\n" + json.dumps({**told, **asked, **versions}), flush=True)
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from steelyard.errors import ParseFailure, UnitError
 from steelyard.model.command import Output
-from steelyard.model.unit import base_unit, converted
+from steelyard.model.unit import base_unit, convert_number
 
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+|'[^']*')\]")
 
 
-class Source(NamedTuple):
+class FigureSource(NamedTuple):
     """Where the figure `name` is: in stdout, stderr or a raw file, how to find it there, and its unit."""
 
     name: str
@@ -25,36 +25,36 @@ class Source(NamedTuple):
     unit: str
 
 
-def figure(source: Source, output: Output) -> float:
+def find_figure(source: FigureSource, output: Output) -> float:
     """The number, in the base unit of the metric. Raises ParseFailure that quotes what was found instead.
 
     A number without a unit is in that of the metric; one with a unit (`43.99ms`) is converted.
     """
-    text = _text(source, output)
-    found = _by_regex(source, text) if source.regex is not None else _by_json(source, text)
+    text = _read_source(source, output)
+    value = _find_by_regex(source, text) if source.regex is not None else _find_by_path(source, text)
     try:
-        number = _number(found, source.unit)
+        number = _convert_number(value, source.unit)
     except (TypeError, OverflowError):
         number = math.nan
     except UnitError as error:
         raise ParseFailure(f"metric {source.name}: {error.message}") from None
     if not math.isfinite(number):
         raise ParseFailure(
-            f"metric {source.name}: found {_excerpt(str(found))}, which is not a finite number"
+            f"metric {source.name}: found {_excerpt(str(value))}, which is not a finite number"
         )
     return number
 
 
-def _number(found: Any, unit: str) -> float:
+def _convert_number(found: Any, unit: str) -> float:
     if isinstance(found, bool):
         return math.nan
     try:
         return float(found) * base_unit(unit).value
     except ValueError:
-        return converted(found, unit)
+        return convert_number(found, unit)
 
 
-def steps(path: str) -> Iterator[str | int]:
+def parse_path(path: str) -> Iterator[str | int]:
     """The keys and indices of `a.b[0]['odd key']`. Raises ValueError."""
     end = 0
     while end < len(path):
@@ -68,7 +68,7 @@ def steps(path: str) -> Iterator[str | int]:
         raise ValueError(f"'{path}' is not a path; for example results[0].rate")
 
 
-def _text(source: Source, output: Output) -> str:
+def _read_source(source: FigureSource, output: Output) -> str:
     if source.where in ("stdout", "stderr"):
         return str(getattr(output, source.where))
     path = output.raw.get(source.where)
@@ -80,25 +80,25 @@ def _text(source: Source, output: Output) -> str:
     return path.read_text(errors="replace")
 
 
-def _by_regex(source: Source, text: str) -> str:
-    found = re.findall(source.regex or "", text, re.MULTILINE)
-    if not found:
+def _find_by_regex(source: FigureSource, text: str) -> str:
+    matches = re.findall(source.regex or "", text, re.MULTILINE)
+    if not matches:
         raise ParseFailure(f"metric {source.name}: nothing matches {source.regex!r} in {_excerpt(text)}")
-    return str(found[-1])
+    return str(matches[-1])
 
 
-def _by_json(source: Source, text: str) -> Any:
+def _find_by_path(source: FigureSource, text: str) -> Any:
     try:
         place: Any = json.loads(text)
     except (ValueError, RecursionError):
         raise ParseFailure(f"metric {source.name}: not JSON: {_excerpt(text)}") from None
-    for step in steps(source.json_path or ""):
+    for step in parse_path(source.json_path or ""):
         try:
             place = place[step]
         except (KeyError, IndexError, TypeError):
-            found = _excerpt(json.dumps(place))
+            excerpt = _excerpt(json.dumps(place))
             raise ParseFailure(
-                f"metric {source.name}: no {step!r} of '{source.json_path}' in {found}"
+                f"metric {source.name}: no {step!r} of '{source.json_path}' in {excerpt}"
             ) from None
     return place
 

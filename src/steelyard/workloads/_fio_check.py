@@ -25,15 +25,15 @@ _IEC = re.compile(r"\d[kmgtp]ib?\b", re.IGNORECASE)
 _JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
 
-def checked(key: str, value: Scalar) -> Scalar:
+def check_option(key: str, value: Scalar) -> Scalar:
     """The value of a known option as it is. Raises ValueError saying why fio must not get it."""
-    found = _refusal(key) or _wrong_text(value) or _wrong_value(key, written(value))
-    if found:
-        raise ValueError(found)
+    fault = _refusal(key) or _wrong_text(value) or _wrong_value(key, format_value(value))
+    if fault:
+        raise ValueError(fault)
     return value
 
 
-def checked_job_name(name: str) -> str:
+def check_job_name(name: str) -> str:
     """The name, after which fio names files. Raises ValueError when a job cannot have it."""
     if name == "global" or not _JOB_NAME.fullmatch(name):
         allowed = "letters, digits, '_', '.' and '-' (and not 'global')"
@@ -41,7 +41,7 @@ def checked_job_name(name: str) -> str:
     return name
 
 
-def written(value: Scalar) -> str:
+def format_value(value: Scalar) -> str:
     """A value of the file as fio reads it; a bare option (null) is switched on."""
     if value is None or value is True:
         return "1"
@@ -56,10 +56,10 @@ class _Job(BaseModel):
         return self.model_dump(exclude_unset=True, by_alias=True)
 
 
-def _job_model() -> Any:
+def _make_job_model() -> Any:
     fields = {
         key.replace("-", "_"): (
-            Annotated[Scalar, AfterValidator(partial(checked, key))],
+            Annotated[Scalar, AfterValidator(partial(check_option, key))],
             Field(None, alias=key if "-" in key else None),
         )
         for key in KINDS
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         """fio's options of one job, one field each, so that a mistake is told at its own line."""
 
 else:
-    JobOptions = _job_model()
+    JobOptions = _make_job_model()
 
 
 def _refusal(key: str) -> str:

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.workloads._fio_options import SYNCHRONOUS
-from steelyard.workloads._fio_output import Job
+from steelyard.workloads._fio_output import FioJob
 
 _SUSTAINED = 0.75
 _TAKEN = 0.5
@@ -40,7 +40,7 @@ _SYNCED = ("end_fsync", "fsync_on_close", "fsync", "fdatasync")
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class QueueDepth:
     """Asked for, achieved and attainable mean numbers of I/Os outstanding of one process; see above.
 
     `ios` were done. `fair`: the time holds nothing else of size (opening files, a final fsync), so that a
@@ -55,26 +55,26 @@ class Depth:
     fair: bool
 
 
-def measure(job: Job) -> Depth | None:
+def measure(job: FioJob) -> QueueDepth | None:
     """The depth of a job; None when it moved nothing in measurable time."""
     seconds = max((flow.seconds for flow in job.flows.values()), default=0.0)
     if not seconds:
         return None
-    asked, ios = number(job, "iodepth"), sum(flow.ios for flow in job.flows.values())
-    return Depth(
+    asked, ios = number_option(job, "iodepth"), sum(flow.ios for flow in job.flows.values())
+    return QueueDepth(
         asked=asked,
-        achieved=_achieved(job, seconds) or _issued(job, asked),
-        attainable=_attainable(asked, ios),
+        achieved=_depth_by_latency(job, seconds) or _depth_by_levels(job, asked),
+        attainable=_attainable_depth(asked, ios),
         submitting=sum(flow.submitting for flow in job.flows.values()) / seconds,
         ios=ios,
-        fair=seconds >= _FAIR_SECONDS and not any(flag(job, name) for name in _SYNCED),
+        fair=seconds >= _FAIR_SECONDS and not any(is_flag_set(job, name) for name in _SYNCED),
     )
 
 
-def mean(depths: Sequence[Depth]) -> Depth:
+def mean(depths: Sequence[QueueDepth]) -> QueueDepth:
     """The mean of several processes; of none, a depth that says nothing."""
     count = max(1, len(depths))
-    return Depth(
+    return QueueDepth(
         asked=sum(each.asked for each in depths) / count,
         achieved=sum(each.achieved for each in depths) / count,
         attainable=sum(each.attainable for each in depths) / count,
@@ -84,87 +84,87 @@ def mean(depths: Sequence[Depth]) -> Depth:
     )
 
 
-def fallback(jobs: Sequence[Job]) -> str:
+def find_fallback(jobs: Sequence[FioJob]) -> str:
     """Why the I/O was not done at the depth that was asked for, or an empty string.
 
     Jobs with a rate limit are not judged: they hold back on purpose.
     """
-    judged = [job for job in jobs if number(job, "iodepth") > 1 and not _limited(job)]
+    judged = [job for job in jobs if number_option(job, "iodepth") > 1 and not _is_rate_limited(job)]
     for job in judged:
-        if reason := _by_engine(job):
+        if reason := _judge_engine(job):
             return reason
-    depths = [found for job in judged if (found := measure(job))]
-    return _by_count(mean(depths)) or _by_time(mean(depths)) if depths else ""
+    depths = [depth for job in judged if (depth := measure(job))]
+    return _judge_count(mean(depths)) or _judge_time(mean(depths)) if depths else ""
 
 
-def number(job: Job, name: str) -> int:
+def number_option(job: FioJob, name: str) -> int:
     """A whole option of fio's as it was given, 1 when it was not."""
     text = job.options.get(name, "1")
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 
-def flag(job: Job, name: str) -> bool:
+def is_flag_set(job: FioJob, name: str) -> bool:
     """Whether an option of fio's is switched on; fio writes a bare one as an empty string."""
     return job.options.get(name, "0") != "0"
 
 
-def engine(job: Job) -> str:
+def engine(job: FioJob) -> str:
     """The engine that fio used; psync is its default on Linux."""
     return job.options.get("ioengine", "psync")
 
 
-def direct(job: Job) -> bool:
+def is_direct(job: FioJob) -> bool:
     """Whether the host's cache was passed by; fio fails where the file system cannot."""
-    return flag(job, "direct") or job.options.get("buffered") == "0"
+    return is_flag_set(job, "direct") or job.options.get("buffered") == "0"
 
 
-def _attainable(asked: int, ios: int) -> float:
+def _attainable_depth(asked: int, ios: int) -> float:
     return asked * (1 - asked / (2 * ios)) if asked <= ios else ios / 2
 
 
-def _achieved(job: Job, seconds: float) -> float | None:
+def _depth_by_latency(job: FioJob, seconds: float) -> float | None:
     waited = [flow.waited for flow in job.flows.values()]
     known = [each for each in waited if each is not None]
     return sum(known) / seconds if len(known) == len(waited) else None
 
 
-def _issued(job: Job, asked: int) -> float:
+def _depth_by_levels(job: FioJob, asked: int) -> float:
     top = max(job.levels, default=1)
     return sum(
         share * (asked if low == top else min(2 * low - 1, asked)) for low, share in job.levels.items()
     )
 
 
-def _limited(job: Job) -> bool:
+def _is_rate_limited(job: FioJob) -> bool:
     return any(name in job.options for name in _LIMITED)
 
 
-def _by_engine(job: Job) -> str:
-    asked = number(job, "iodepth")
+def _judge_engine(job: FioJob) -> str:
+    asked = number_option(job, "iodepth")
     if engine(job) in SYNCHRONOUS:
         return f"engine {engine(job)} keeps one I/O outstanding, {asked} were asked for"
-    if engine(job) == "libaio" and not direct(job):
+    if engine(job) == "libaio" and not is_direct(job):
         return f"libaio without direct I/O submits one I/O after the other, {asked} were asked for"
     return ""
 
 
-def _by_count(depth: Depth) -> str:
+def _judge_count(depth: QueueDepth) -> str:
     if depth.ios < depth.asked:
         return f"only {depth.ios:.4g} I/Os were done, {depth.asked:.4g} were to be outstanding"
     return ""
 
 
-def _by_time(depth: Depth) -> str:
+def _judge_time(depth: QueueDepth) -> str:
     if depth.achieved > 1.05 * depth.asked:
         return f"{depth.achieved:.3g} I/Os were outstanding on average, {depth.asked:.4g} were asked for"
     most = depth.ios * (1 - min(1.0, depth.submitting))
     if depth.ios < 2 * depth.asked:
-        return _short(depth, f"about {most:.3g} at most") if most < _TAKEN * depth.asked else ""
+        return _describe_shortfall(depth, f"about {most:.3g} at most") if most < _TAKEN * depth.asked else ""
     if depth.achieved >= _SUSTAINED * depth.attainable or not (depth.fair or depth.submitting > _BLOCKED):
         return ""
-    return _short(depth, f"on average {depth.achieved:.3g} of {depth.attainable:.3g} attainable")
+    return _describe_shortfall(depth, f"on average {depth.achieved:.3g} of {depth.attainable:.3g} attainable")
 
 
-def _short(depth: Depth, were: str) -> str:
+def _describe_shortfall(depth: QueueDepth, were: str) -> str:
     took = f"submitting took {depth.submitting * 100:.0f} % of the time"
     return f"{depth.asked:.4g} I/Os were to be outstanding, {were} were; {took}"

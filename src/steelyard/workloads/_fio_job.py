@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from steelyard.model.command import Command, Place
 from steelyard.model.tool import Tool
-from steelyard.workloads._fio_check import Scalar, written
+from steelyard.workloads._fio_check import Scalar, format_value
 
 FIO = Tool("fio", apt="fio", dnf="fio", at_least="3.14")
 
@@ -22,7 +22,7 @@ def result_file(phase: str) -> str:
     return f"fio-{phase}.json"
 
 
-def fio(place: Place, phase: str, shared: Settings, jobs: Mapping[str, Settings]) -> Command:
+def fio_command(place: Place, phase: str, shared: Settings, jobs: Mapping[str, Settings]) -> Command:
     """The command that runs `jobs` (name to options) with `shared` options in the copy's scratch directory.
 
     fio's own random numbers come from the trial's seed, of which it takes 32 bits.
@@ -35,13 +35,13 @@ def fio(place: Place, phase: str, shared: Settings, jobs: Mapping[str, Settings]
         "--eta=never",
         f"--directory={directory}",
         f"--randseed={place.seed % 2**32}",
-        *arguments(shared),
+        *format_arguments(shared),
     ]
     for name, options in jobs.items():
-        argv += [f"--name={name}", *arguments(options)]
+        argv += [f"--name={name}", *format_arguments(options)]
     return Command(tuple(argv), cwd=place.scratch)
 
 
-def arguments(options: Settings) -> list[str]:
+def format_arguments(options: Settings) -> list[str]:
     """`{"bs": "4k", "direct": True}` as `--bs=4k --direct=1`."""
-    return [f"--{key}={written(value)}" for key, value in options.items()]
+    return [f"--{key}={format_value(value)}" for key, value in options.items()]

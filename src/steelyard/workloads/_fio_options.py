@@ -64,15 +64,15 @@ cmdprio_bssplit stat_type
 """
 
 
-def _kinds() -> dict[str, ValueKind]:
-    found: dict[str, ValueKind] = dict.fromkeys(f"{_FLAG} {_ENGINE_FLAG}".split(), "flag")
-    found |= dict.fromkeys(f"{_NUMBER} {_ENGINE_NUMBER}".split(), "number")
-    found |= dict.fromkeys(_TIME.split(), "time")
-    found |= dict.fromkeys(f"{_TEXT} {_ENGINE_TEXT}".split(), "text")
-    return found
+def _list_kinds() -> dict[str, ValueKind]:
+    kinds: dict[str, ValueKind] = dict.fromkeys(f"{_FLAG} {_ENGINE_FLAG}".split(), "flag")
+    kinds |= dict.fromkeys(f"{_NUMBER} {_ENGINE_NUMBER}".split(), "number")
+    kinds |= dict.fromkeys(_TIME.split(), "time")
+    kinds |= dict.fromkeys(f"{_TEXT} {_ENGINE_TEXT}".split(), "text")
+    return kinds
 
 
-KINDS = MappingProxyType(_kinds())
+KINDS = MappingProxyType(_list_kinds())
 
 # Engines that work on files; the synchronous ones keep one I/O outstanding whatever depth is asked for. All
 # other engines of fio talk to a network, a device or a program.

@@ -21,7 +21,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class FioFlow:
     """What one job moved in one direction.
 
     `bytes`, `ios`; `seconds` from the job's start to the end of this direction; `waited`: seconds from start
@@ -38,7 +38,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class FioJob:
     """One entry of fio's `jobs`: a process or thread.
 
     `group`: jobs of one group ran at the same time, groups one after another. `options`: what fio was asked
@@ -54,56 +54,56 @@ class Job:
     options: Mapping[str, str]
     user: float
     system: float
-    flows: Mapping[str, Flow]
+    flows: Mapping[str, FioFlow]
     levels: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FioResult:
     """Everything that one fio command reported."""
 
     version: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[FioJob, ...]
 
 
-def load(output: Output, name: str) -> Result:
+def load(output: Output, name: str) -> FioResult:
     """The result in the file `name` of `output.raw`, else on stdout. Raises ParseFailure."""
-    return parse(_text(output, name))
+    return parse(_select_text(output, name))
 
 
-def parse(text: str) -> Result:
+def parse(text: str) -> FioResult:
     """Read fio's output; lines before its JSON (fio's warnings) are passed over. Raises ParseFailure."""
-    top = Node(_json(text), "fio's output")
+    top = JsonNode(_parse_json(text), "fio's output")
     shared = top.child("global options", default={}).texts()
-    jobs = tuple(_job(node, shared) for node in top.child("jobs").nodes())
+    jobs = tuple(_parse_job(node, shared) for node in top.child("jobs").nodes())
     if not jobs:
         raise ParseFailure("fio's output lists no job")
-    return Result(top.child("fio version").text(), jobs)
+    return FioResult(top.child("fio version").text(), jobs)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A value of the JSON text with the place where it stands, for messages."""
 
     value: object
     where: str
 
-    def child(self, key: str, *, default: object = None) -> Node:
+    def child(self, key: str, *, default: object = None) -> JsonNode:
         """The value under a key, or the default where fio leaves the key out."""
         content = self._mapping()
         if key not in content and default is None:
             raise ParseFailure(f"{self.where} lacks '{key}'")
-        return Node(content.get(key, default), f"{self.where}, {key}")
+        return JsonNode(content.get(key, default), f"{self.where}, {key}")
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[JsonNode]:
         """The entries of a list."""
         if not isinstance(self.value, list):
             self._refuse("a list")
-        return [Node(entry, f"{self.where}[{index}]") for index, entry in enumerate(self.value)]
+        return [JsonNode(entry, f"{self.where}[{index}]") for index, entry in enumerate(self.value)]
 
-    def items(self) -> list[tuple[str, Node]]:
+    def items(self) -> list[tuple[str, JsonNode]]:
         """The entries of a mapping."""
-        return [(key, Node(value, f"{self.where}, {key}")) for key, value in self._mapping().items()]
+        return [(key, JsonNode(value, f"{self.where}, {key}")) for key, value in self._mapping().items()]
 
     def texts(self) -> dict[str, str]:
         """A mapping of strings."""
@@ -133,12 +133,12 @@ class Node:
         raise ParseFailure(f"{self.where}: {repr(self.value)[:_SHOWN]} is not {wanted}")
 
 
-def _text(output: Output, name: str) -> str:
+def _select_text(output: Output, name: str) -> str:
     path = output.raw.get(name)
-    return output.stdout if path is None else _read(path, name)
+    return output.stdout if path is None else _read_file(path, name)
 
 
-def _read(path: Path, name: str) -> str:
+def _read_file(path: Path, name: str) -> str:
     try:
         if path.stat().st_size > _LARGEST:
             raise ParseFailure(f"{name} is larger than {_LARGEST >> 20} MiB; use fewer jobs")
@@ -147,32 +147,32 @@ def _read(path: Path, name: str) -> str:
         raise ParseFailure(f"{name} cannot be read: {error.strerror}") from error
 
 
-def _json(text: str) -> object:
+def _parse_json(text: str) -> object:
     start = re.search(r"^\{", text, re.MULTILINE)
     if not start:
-        raise ParseFailure(f"no JSON in fio's output, {_quoted(text)}")
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
+        raise ParseFailure(f"no JSON in fio's output, {_quote(text)}")
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     try:
         return decoder.raw_decode(text, start.start())[0]
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno} ({error.msg}), {_quoted(text[error.pos :])}"
+        place = f"line {error.lineno}, column {error.colno} ({error.msg}), {_quote(text[error.pos :])}"
         raise ParseFailure(f"fio's output breaks off or is damaged at {place}") from error
     except (ValueError, RecursionError) as error:
         raise ParseFailure(f"fio's output is not JSON that fio writes: {error}") from error
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"which reads {text.strip()[:_SHOWN]!r}" if text.strip() else "which is empty there"
 
 
-def _job(node: Node, shared: Mapping[str, str]) -> Job:
+def _parse_job(node: JsonNode, shared: Mapping[str, str]) -> FioJob:
     seconds = node.child("job_runtime").number() / 1e3
-    flows = {way: _flow(node.child(way)) for way in ("read", "write", "trim")}
-    return Job(
+    flows = {way: _parse_flow(node.child(way)) for way in ("read", "write", "trim")}
+    return FioJob(
         name=node.child("jobname").text(),
         group=node.child("groupid").count(),
         error=node.child("error").count(),
@@ -181,32 +181,32 @@ def _job(node: Node, shared: Mapping[str, str]) -> Job:
         user=node.child("usr_cpu").number() / 100 * seconds,
         system=node.child("sys_cpu").number() / 100 * seconds,
         flows={way: flow for way, flow in flows.items() if flow.ios},
-        levels=_levels(node.child("iodepth_level")),
+        levels=_parse_levels(node.child("iodepth_level")),
     )
 
 
-def _flow(node: Node) -> Flow:
+def _parse_flow(node: JsonNode) -> FioFlow:
     latency, submission = node.child("lat_ns"), node.child("slat_ns")
     measured = latency.child("N").number()
-    return Flow(
+    return FioFlow(
         bytes=node.child("io_bytes").count(),
         ios=node.child("total_ios").count(),
         seconds=node.child("runtime").number() / 1e3,
         waited=latency.child("mean").number() / 1e9 * measured if measured else None,
         submitting=submission.child("mean").number() / 1e9 * submission.child("N").number(),
-        bins=_bins(node.child("clat_ns").child("bins", default={})),
+        bins=_parse_bins(node.child("clat_ns").child("bins", default={})),
     )
 
 
-def _bins(node: Node) -> dict[float, int]:
-    return {_whole(key, entry) / 1e9: entry.count() for key, entry in node.items()}
+def _parse_bins(node: JsonNode) -> dict[float, int]:
+    return {_parse_whole(key, entry) / 1e9: entry.count() for key, entry in node.items()}
 
 
-def _levels(node: Node) -> dict[int, float]:
-    return {_whole(key.removeprefix(">="), entry): entry.number() / 100 for key, entry in node.items()}
+def _parse_levels(node: JsonNode) -> dict[int, float]:
+    return {_parse_whole(key.removeprefix(">="), entry): entry.number() / 100 for key, entry in node.items()}
 
 
-def _whole(key: str, node: Node) -> int:
+def _parse_whole(key: str, node: JsonNode) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", key):
         raise ParseFailure(f"{node.where}: '{key[:_SHOWN]}' is not a whole number")
     return int(key)

@@ -16,11 +16,11 @@ from steelyard.errors import ParseFailure
 from steelyard.model.metric import Mark, Metric, Reading, latency_metrics
 from steelyard.stats.histogram import Histogram
 from steelyard.workloads import _fio_depth as depth
-from steelyard.workloads._fio_output import Flow, Job, Result
+from steelyard.workloads._fio_output import FioFlow, FioJob, FioResult
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class FioFigures:
     """What a phase gives: which directions, and how its metrics are called.
 
     `label` stands before every metric (`random_read_bandwidth`), `cpu` before those of the CPU. `only`
@@ -37,16 +37,16 @@ class Figures:
         flows = [metric for way in self.directions for metric in _flow_metrics(self.label + way, way)]
         return (*flows, *_cpu_metrics(self.cpu))
 
-    def reading(self, result: Result) -> Reading:
+    def reading(self, result: FioResult) -> Reading:
         """The metrics, marks and facts of a result. Raises ParseFailure when a direction moved nothing."""
         jobs = [job for job in result.jobs if not self.only or job.name in self.only]
         _check_errors(jobs)
         flows = {self.label + way: _flows(jobs, way) for way in self.directions}
-        latencies = {f"{name}_latency": _merged(found) for name, found in flows.items()}
+        latencies = {f"{name}_latency": _merge_histograms(entry) for name, entry in flows.items()}
         return Reading(
             values={**_rates(flows), **self._quantiles(latencies), **_cpu(self.cpu, jobs)},
-            histograms={name: dict(found.bins) for name, found in latencies.items() if found.bins},
-            marks=(Mark("fallback", reason),) if (reason := depth.fallback(jobs)) else (),
+            histograms={name: dict(entry.bins) for name, entry in latencies.items() if entry.bins},
+            marks=(Mark("fallback", reason),) if (reason := depth.find_fallback(jobs)) else (),
             facts=facts(result.version, jobs),
         )
 
@@ -58,16 +58,16 @@ class Figures:
         }
 
 
-def _rates(flows: Mapping[str, Sequence[tuple[Job, Flow]]]) -> dict[str, float]:
+def _rates(flows: Mapping[str, Sequence[tuple[FioJob, FioFlow]]]) -> dict[str, float]:
     values = {}
-    for name, found in flows.items():
-        seconds = _span((job.group, flow.seconds) for job, flow in found)
-        values[f"{name}_bandwidth"] = sum(flow.bytes for _, flow in found) / seconds
-        values[f"{name}_iops"] = sum(flow.ios for _, flow in found) / seconds
+    for name, pairs in flows.items():
+        seconds = _span((job.group, flow.seconds) for job, flow in pairs)
+        values[f"{name}_bandwidth"] = sum(flow.bytes for _, flow in pairs) / seconds
+        values[f"{name}_iops"] = sum(flow.ios for _, flow in pairs) / seconds
     return values
 
 
-def _cpu(label: str, jobs: Sequence[Job]) -> dict[str, float]:
+def _cpu(label: str, jobs: Sequence[FioJob]) -> dict[str, float]:
     seconds = _total(jobs)
     return {
         f"{label}cpu_user": sum(job.user for job in jobs) / seconds,
@@ -75,18 +75,18 @@ def _cpu(label: str, jobs: Sequence[Job]) -> dict[str, float]:
     }
 
 
-def facts(version: str, jobs: Sequence[Job]) -> dict[str, Any]:
+def facts(version: str, jobs: Sequence[FioJob]) -> dict[str, Any]:
     """What fio says it really did. Depths are means per process; see `_fio_depth`. Seconds and bytes."""
-    found = depth.mean([each for job in jobs if (each := depth.measure(job))])
+    mean_depth = depth.mean([each for job in jobs if (each := depth.measure(job))])
     return {
         "fio_version": version,
-        "engine": _one([depth.engine(job) for job in jobs]),
-        "direct": _one([depth.direct(job) for job in jobs]),
+        "engine": _common_value([depth.engine(job) for job in jobs]),
+        "direct": _common_value([depth.is_direct(job) for job in jobs]),
         "jobs": len(jobs),
-        "asked_depth": found.asked,
-        "achieved_depth": found.achieved,
-        "attainable_depth": found.attainable,
-        "submitting_share": found.submitting,
+        "asked_depth": mean_depth.asked,
+        "achieved_depth": mean_depth.achieved,
+        "attainable_depth": mean_depth.attainable,
+        "submitting_share": mean_depth.submitting,
         "depth_levels": _levels(jobs),
         "runtime": _total(jobs),
         "bytes": sum(flow.bytes for job in jobs for flow in job.flows.values()),
@@ -111,7 +111,7 @@ def _cpu_metrics(label: str) -> tuple[Metric, ...]:
     )
 
 
-def _check_errors(jobs: Sequence[Job]) -> None:
+def _check_errors(jobs: Sequence[FioJob]) -> None:
     if not jobs:
         raise ParseFailure("fio's output lacks the job that is measured")
     for job in jobs:
@@ -119,13 +119,13 @@ def _check_errors(jobs: Sequence[Job]) -> None:
             raise ParseFailure(f"fio ended well, but its job '{job.name}' reports error number {job.error}")
 
 
-def _flows(jobs: Iterable[Job], way: str) -> list[tuple[Job, Flow]]:
-    found = [(job, job.flows[way]) for job in jobs if way in job.flows]
-    if not found:
+def _flows(jobs: Iterable[FioJob], way: str) -> list[tuple[FioJob, FioFlow]]:
+    pairs = [(job, job.flows[way]) for job in jobs if way in job.flows]
+    if not pairs:
         raise ParseFailure(f"fio's output tells of no {way} I/O")
-    if not _span((job.group, flow.seconds) for job, flow in found):
+    if not _span((job.group, flow.seconds) for job, flow in pairs):
         raise ParseFailure(f"fio's {way} I/O took less than 1 ms, its finest time; move more data")
-    return found
+    return pairs
 
 
 def _span(times: Iterable[tuple[int, float]]) -> float:
@@ -135,15 +135,15 @@ def _span(times: Iterable[tuple[int, float]]) -> float:
     return sum(longest.values())
 
 
-def _total(jobs: Iterable[Job]) -> float:
+def _total(jobs: Iterable[FioJob]) -> float:
     return _span((job.group, flow.seconds) for job in jobs for flow in job.flows.values())
 
 
-def _merged(flows: Iterable[tuple[Job, Flow]]) -> Histogram:
+def _merge_histograms(flows: Iterable[tuple[FioJob, FioFlow]]) -> Histogram:
     return Histogram.merged(Histogram.of(flow.bins) for _, flow in flows)
 
 
-def _levels(jobs: Sequence[Job]) -> dict[str, float]:
+def _levels(jobs: Sequence[FioJob]) -> dict[str, float]:
     lows = sorted({low for job in jobs for low in job.levels})
     return {str(low): _mean([job.levels.get(low, 0.0) for job in jobs]) for low in lows}
 
@@ -152,6 +152,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _one(values: Sequence[Any]) -> Any:
-    found = list(dict.fromkeys(values))
-    return found[0] if len(found) == 1 else found
+def _common_value(values: Sequence[Any]) -> Any:
+    distinct = list(dict.fromkeys(values))
+    return distinct[0] if len(distinct) == 1 else distinct

@@ -14,8 +14,8 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import ScratchOrAbsolute
 from steelyard.workloads import _fio_output
 from steelyard.workloads._fio_job import FIO, result_file
-from steelyard.workloads._fio_output import Result
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_output import FioResult
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads.base import Options, Workload
 
 
@@ -38,7 +38,7 @@ class FioWorkload(Workload[FioOptionsT]):
     needs = (FIO,)
 
     @abstractmethod
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """What each measured phase gives."""
 
     def metrics(self) -> tuple[Metric, ...]:
@@ -51,7 +51,7 @@ class FioWorkload(Workload[FioOptionsT]):
         reading = self.figures()[phase].reading(result)
         return replace(reading, values={**reading.values, **self.derived(result, reading)})
 
-    def derived(self, result: Result, reading: Reading) -> Mapping[str, float]:
+    def derived(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
         """Further values of a workload's own; such a workload adds their metrics."""
         return {}
 

@@ -25,7 +25,7 @@ _MOST_CELLS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class LogInterval:
     """What was recorded between two moments, in seconds since 1970; `counts`: how often each value was.
 
     A value is the highest of those that the histogram does not tell apart, as in HdrHistogram's percentiles.
@@ -36,33 +36,33 @@ class Interval:
     counts: Mapping[int, int]
 
 
-def intervals(text: str, name: str) -> tuple[Interval, ...]:
+def parse_intervals(text: str, name: str) -> tuple[LogInterval, ...]:
     """All intervals of a log, in its order. Raises ParseFailure."""
     base = _BASE.search(text)
     if not base or not text.endswith("\n"):
         raise ParseFailure(f"{name} is no histogram log, or breaks off: it ends {text[-60:]!r}")
     lines = [line for line in text.splitlines() if not line.startswith(("#", '"'))]
-    return tuple(_interval(line, float(base[1]), name) for line in lines)
+    return tuple(_parse_interval(line, float(base[1]), name) for line in lines)
 
 
-def _interval(line: str, base: float, name: str) -> Interval:
+def _parse_interval(line: str, base: float, name: str) -> LogInterval:
     form = _LINE.fullmatch(line)
     if not form:
         raise ParseFailure(f"{name}: {line[:60]!r} is no line of a histogram log")
     start = base + float(form[1])
     try:
-        counts = decoded(base64.b64decode(form[3], validate=True))
+        counts = decode_histogram(base64.b64decode(form[3], validate=True))
     except (ValueError, struct.error, zlib.error) as error:
         raise ParseFailure(f"{name}: a histogram is damaged: {error}") from error
-    return Interval(start, start + float(form[2]), counts)
+    return LogInterval(start, start + float(form[2]), counts)
 
 
-def decoded(content: bytes) -> dict[int, int]:
+def decode_histogram(content: bytes) -> dict[int, int]:
     """Value to count of one histogram. Raises ValueError, struct.error, zlib.error."""
     cookie, length = _OUTER.unpack_from(content)
     if cookie & ~0xF0 != _COMPRESSED or length != len(content) - _OUTER.size:
         raise ValueError("it is not of the compressed V2 encoding")
-    plain = _inflated(content[_OUTER.size :])
+    plain = _inflate(content[_OUTER.size :])
     cookie, length, offset, digits, lowest, _, _ = _HEADER.unpack_from(plain)
     if cookie & ~0xF0 != _PLAIN or offset or not 0 <= digits <= 5 or not lowest:
         raise ValueError("its header is of no kind that is known")
@@ -92,7 +92,7 @@ class _Scale:
         return ((within + (0 if first else 1 << self.half) + 1) << shift) - 1
 
 
-def _inflated(content: bytes) -> bytes:
+def _inflate(content: bytes) -> bytes:
     stream = zlib.decompressobj()
     plain = stream.decompress(content, _LARGEST)
     if not stream.eof:
@@ -103,7 +103,7 @@ def _inflated(content: bytes) -> bytes:
 def _cells(content: bytes) -> Iterator[tuple[int, int]]:
     """Index and count of every cell that holds something; a negative number skips so many cells."""
     index = 0
-    for number in _numbers(content):
+    for number in _decode_numbers(content):
         if number > 0:
             yield index, number
         index += max(1, -number)
@@ -111,7 +111,7 @@ def _cells(content: bytes) -> Iterator[tuple[int, int]]:
             raise ValueError("it has more cells than any histogram")
 
 
-def _numbers(content: bytes) -> Iterator[int]:
+def _decode_numbers(content: bytes) -> Iterator[int]:
     """Whole numbers in groups of seven bits, lowest first, the ninth of eight; even ones are positive."""
     value = shift = 0
     for byte in content:

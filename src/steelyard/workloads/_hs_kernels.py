@@ -20,7 +20,7 @@ SEVEN_ZIP = Tool("7z", apt="p7zip-full", dnf="p7zip-plugins", version=("i",))
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ComputeKernel:
     """`about` says what it works on; `argv` is its command, with SECONDS where the time belongs; `pattern`
     finds its rate in what is printed; `unit` says of what the rate is."""
 
@@ -39,37 +39,41 @@ class Kernel:
 
     def rate(self, text: str) -> float:
         """The kernel's rate from what was printed. Raises ParseFailure."""
-        found = re.findall(self.pattern, text, re.MULTILINE)
-        if len(found) != 1 or not 0 < float(found[0]) < 1e18:
+        matches = re.findall(self.pattern, text, re.MULTILINE)
+        if len(matches) != 1 or not 0 < float(matches[0]) < 1e18:
             raise ParseFailure(f"kernel {self.name}: {self.tool.name} tells no rate: {text.strip()[-60:]!r}")
-        return float(found[0])
+        return float(matches[0])
 
 
-def _stress(method: str, about: str) -> Kernel:
+def _stress_kernel(method: str, about: str) -> ComputeKernel:
     argv = f"stress-ng --cpu 1 --cpu-method {method} --timeout SECONDSs --metrics-brief --temp-path ."
     # Operations, their real, user and system time; then operations per second of real time.
     pattern = r"\] cpu +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+) +[\d.]+"
-    return Kernel(method, about, STRESS_NG, argv, pattern, "bogo operations")
+    return ComputeKernel(method, about, STRESS_NG, argv, pattern, "bogo operations")
 
 
-def _openssl(name: str, about: str, arguments: str, pattern: str, unit: str) -> Kernel:
-    return Kernel(
+def _openssl_kernel(name: str, about: str, arguments: str, pattern: str, unit: str) -> ComputeKernel:
+    return ComputeKernel(
         name, about, OPENSSL, f"openssl speed -elapsed -mr -seconds SECONDS {arguments}", pattern, unit
     )
 
 
 _SYSBENCH = "sysbench cpu --cpu-max-prime=10000 --threads=1 --time=SECONDS --events=0 run"
 _ALL = (
-    Kernel("primes", "integer division", SYSBENCH, _SYSBENCH, r"^ *events per second: +([\d.]+)$", "events"),
-    _stress("matrixprod", "products of matrices of long doubles"),
-    _stress("fft", "fast Fourier transforms of doubles"),
-    _stress("correlate", "correlation of doubles"),
-    _stress("queens", "a search: integers and branches"),
-    _openssl("sha512", "64-bit integer logic", "-bytes 16384 sha512", r"^\+F:\d+:sha512:([\d.]+)$", "bytes"),
-    _openssl(
+    ComputeKernel(
+        "primes", "integer division", SYSBENCH, _SYSBENCH, r"^ *events per second: +([\d.]+)$", "events"
+    ),
+    _stress_kernel("matrixprod", "products of matrices of long doubles"),
+    _stress_kernel("fft", "fast Fourier transforms of doubles"),
+    _stress_kernel("correlate", "correlation of doubles"),
+    _stress_kernel("queens", "a search: integers and branches"),
+    _openssl_kernel(
+        "sha512", "64-bit integer logic", "-bytes 16384 sha512", r"^\+F:\d+:sha512:([\d.]+)$", "bytes"
+    ),
+    _openssl_kernel(
         "rsa2048", "products of large integers", "rsa2048", r"^\+F2:\d+:2048:([\d.]+):[\d.]+$", "signatures"
     ),
-    Kernel(
+    ComputeKernel(
         "lzma",
         "compression and decompression: tables, branches",
         SEVEN_ZIP,
@@ -78,4 +82,4 @@ _ALL = (
         "million instructions, as 7-Zip counts them",
     ),
 )
-KERNELS: Mapping[str, Kernel] = {kernel.name: kernel for kernel in _ALL}
+KERNELS: Mapping[str, ComputeKernel] = {kernel.name: kernel for kernel in _ALL}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 from steelyard.errors import ParseFailure
-from steelyard.model.metric import Metric, Reading, Sample
-from steelyard.workloads._document import document
-from steelyard.workloads._fio_output import Node
+from steelyard.model.metric import Metric, Reading, SeriesSample
+from steelyard.workloads._document import parse_document
+from steelyard.workloads._fio_output import JsonNode
 
 Protocol = Literal["tcp", "udp"]
 Direction = Literal["send", "receive", "both"]
@@ -44,16 +44,16 @@ _CPU = (
 
 
 def metrics(protocol: Protocol, direction: Direction) -> tuple[Metric, ...]:
-    """Everything that `reading` gives."""
+    """Everything that `parse_output` gives."""
     both = _BOTH if direction == "both" else ()
     if protocol == "udp":
         return (_THROUGHPUT, *both, *_UDP, *_CPU)
     return (_THROUGHPUT, *both, *_TCP, *(() if direction == "receive" else _RTT), *_CPU)
 
 
-def reading(text: str, protocol: Protocol, direction: Direction) -> Reading:
+def parse_output(text: str, protocol: Protocol, direction: Direction) -> Reading:
     """What one client printed. Raises ParseFailure, also with the reason why iperf3 itself gave up."""
-    top = document(text, "iperf3")
+    top = parse_document(text, "iperf3")
     if "error" in dict(top.items()):
         raise ParseFailure(f"iperf3 gave up: {top.child('error').text()}")
     end = top.child("end")
@@ -63,38 +63,38 @@ def reading(text: str, protocol: Protocol, direction: Direction) -> Reading:
     return Reading(values, facts=_facts(top))
 
 
-def series(text: str, began: float) -> tuple[Sample, ...]:
+def parse_series(text: str, began: float) -> tuple[SeriesSample, ...]:
     """The client's throughput in each interval after the warm-up. `began`: seconds since 1970.
 
     With both directions what it sent and what it received are added up.
     """
-    found = []
-    for node in document(text, "iperf3").child("intervals").nodes():
+    samples = []
+    for node in parse_document(text, "iperf3").child("intervals").nodes():
         sums = [child for name, child in node.items() if name in ("sum", f"sum{_OTHER}")]
         length = sums[0].child("seconds").number() if sums else 0.0
         if length and sums[0].child("omitted", default=False).value is not True:
             rate = sum(child.child("bytes").number() for child in sums) / length
             at = began + sums[0].child("end").number()
-            found.append(Sample(at, length, {_THROUGHPUT.name: rate}))
-    return tuple(found)
+            samples.append(SeriesSample(at, length, {_THROUGHPUT.name: rate}))
+    return tuple(samples)
 
 
-def _rates(end: Node, endings: tuple[str, ...]) -> dict[str, float]:
-    found = [_rate(end.child(f"sum_received{ending}")) for ending in endings]
+def _rates(end: JsonNode, endings: tuple[str, ...]) -> dict[str, float]:
+    rates = [_rate(end.child(f"sum_received{ending}")) for ending in endings]
     parts = (
-        dict(zip(("sent_throughput", "received_throughput"), found, strict=True)) if len(found) == 2 else {}
+        dict(zip(("sent_throughput", "received_throughput"), rates, strict=True)) if len(rates) == 2 else {}
     )
-    return {"throughput": sum(found), **parts}
+    return {"throughput": sum(rates), **parts}
 
 
-def _rate(node: Node) -> float:
+def _rate(node: JsonNode) -> float:
     seconds = node.child("seconds").number()
     if not seconds:
         raise ParseFailure(f"{node.where}: nothing was received")
     return node.child("bytes").number() / seconds
 
 
-def _tcp(end: Node, endings: tuple[str, ...], direction: Direction) -> dict[str, float]:
+def _tcp(end: JsonNode, endings: tuple[str, ...], direction: Direction) -> dict[str, float]:
     again = [end.child(f"sum_sent{ending}").child("retransmits").number() for ending in endings]
     values = {"retransmits": sum(again)}
     if direction != "receive":
@@ -107,7 +107,7 @@ def _tcp(end: Node, endings: tuple[str, ...], direction: Direction) -> dict[str,
     return values
 
 
-def _udp(end: Node, endings: tuple[str, ...]) -> dict[str, float]:
+def _udp(end: JsonNode, endings: tuple[str, ...]) -> dict[str, float]:
     sums = [end.child(f"sum_received{ending}") for ending in endings]
     packets = [node.child("packets").number() for node in sums]
     lost = [node.child("lost_packets").number() for node in sums]
@@ -124,16 +124,16 @@ def _udp(end: Node, endings: tuple[str, ...]) -> dict[str, float]:
     }
 
 
-def _cpu(node: Node) -> dict[str, float]:
+def _cpu(node: JsonNode) -> dict[str, float]:
     return {
         "cpu_client": node.child("host_total").number() / 100,
         "cpu_server": node.child("remote_total").number() / 100,
     }
 
 
-def _facts(top: Node) -> dict[str, object]:
+def _facts(top: JsonNode) -> dict[str, object]:
     start, end = dict(top.child("start").items()), dict(top.child("end").items())
     wanted = ("version", "tcp_mss_default", "sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "test_start")
-    found = {name: start[name].value for name in wanted if name in start}
+    facts = {name: start[name].value for name in wanted if name in start}
     used = ("sender_tcp_congestion", "receiver_tcp_congestion")
-    return found | {name: end[name].value for name in used if name in end}
+    return facts | {name: end[name].value for name in used if name in end}

@@ -40,7 +40,7 @@ def metrics(*, gets: bool, sets: bool) -> tuple[Metric, ...]:
     )
 
 
-def reading(output: Output, *, gets: bool, sets: bool) -> Reading:
+def parse_output(output: Output, *, gets: bool, sets: bool) -> Reading:
     """One run. Raises ParseFailure, also when a connection broke, which memaslap itself only mentions."""
     if "Failed to" in output.stderr:
         raise ParseFailure(f"memaslap lost its server: {output.stderr.strip().splitlines()[-1]}")
@@ -52,36 +52,36 @@ def reading(output: Output, *, gets: bool, sets: bool) -> Reading:
     wanted = {"total"} | {name for name, there in (("get", gets), ("set", sets)) if there}
     if not wanted <= set(parts) or set(counts) != _COUNTS:
         raise ParseFailure("memaslap's output lacks some of its statistics or counts")
-    return _reading(parts, counts, int(end[1]), int(end[2]), wanted)
+    return _make_reading(parts, counts, int(end[1]), int(end[2]), wanted)
 
 
-def _reading(
+def _make_reading(
     parts: dict[str, tuple[int, str]], counts: dict[str, int], operations: int, rate: int, wanted: set[str]
 ) -> Reading:
     seconds = operations / rate
-    figures, found = _figures("total", parts["total"][1]), _histogram(*parts["total"])
+    figures, histogram = _parse_figures("total", parts["total"][1]), _parse_histogram(*parts["total"])
     moved = counts["written_bytes"] + counts["read_bytes"]
     values = {"rate": float(rate), "net_rate": moved / seconds}
-    values |= {f"latency_{name}": found.quantile(share) for name, share in QUANTILES.items()}
+    values |= {f"latency_{name}": histogram.quantile(share) for name, share in QUANTILES.items()}
     values |= {f"latency_{name}": figures[key] / 1e6 for name, key in _NAMES.items()}
     for kind in sorted(wanted - {"total"}):
-        values[f"{kind}_latency_mean"] = _figures(kind, parts[kind][1])["Avg"] / 1e6
+        values[f"{kind}_latency_mean"] = _parse_figures(kind, parts[kind][1])["Avg"] / 1e6
     if "get" in wanted:
         values["misses"] = counts["get_misses"] / max(1, counts["cmd_get"])
-    return Reading(values, {"latency": dict(found.bins)}, facts=counts)
+    return Reading(values, {"latency": dict(histogram.bins)}, facts=counts)
 
 
 _NAMES = {"mean": "Avg", "stddev": "Std", "max": "Max"}
 
 
-def _figures(kind: str, text: str) -> dict[str, float]:
-    found = {name: float(value) for name, value in _FIGURE.findall(text)}
-    if len(found) != 5:
+def _parse_figures(kind: str, text: str) -> dict[str, float]:
+    figures = {name: float(value) for name, value in _FIGURE.findall(text)}
+    if len(figures) != 5:
         raise ParseFailure(f"memaslap's statistics of {kind} lack some of Min, Max, Avg, Geo, Std")
-    return found
+    return figures
 
 
-def _histogram(events: int, text: str) -> Histogram:
+def _parse_histogram(events: int, text: str) -> Histogram:
     """A bin is known by its largest latency."""
     bins: dict[float, int] = {}
     for first, counts in _BINS.findall(text):
@@ -89,7 +89,7 @@ def _histogram(events: int, text: str) -> Histogram:
             if digits > 60:
                 raise ParseFailure(f"memaslap's distribution has a bin of {digits} binary digits")
             bins[float(2**digits - 1)] = int(count)
-    found = Histogram.of(bins, divisor=1e6)
-    if not events or found.count != events:
-        raise ParseFailure(f"memaslap tells of {events} operations, its distribution of {found.count}")
-    return found
+    histogram = Histogram.of(bins, divisor=1e6)
+    if not events or histogram.count != events:
+        raise ParseFailure(f"memaslap tells of {events} operations, its distribution of {histogram.count}")
+    return histogram

@@ -7,27 +7,29 @@ import re
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Output
 from steelyard.model.metric import QUANTILES, Reading
-from steelyard.workloads._folded import folded, lines_of
+from steelyard.workloads._folded_log import parse_histogram, read_lines
 
 _WHAT = "the fold of s2n-netbench's trace"
 
 
-def transactions(output: Output) -> Reading:
+def parse_transactions(output: Output) -> Reading:
     """The transactions of one client. Raises ParseFailure, also when they took longer than it ran."""
-    lines = lines_of(output, "round-trips.txt", _WHAT)
-    found = folded(lines[1:], _WHAT, divisor=1e6)
+    lines = read_lines(output, "round-trips.txt", _WHAT)
+    histogram = parse_histogram(lines[1:], _WHAT, divisor=1e6)
     match = re.fullmatch(r"seconds (\d+\.\d{6})", lines[0])
     seconds = float(match[1]) if match else 0.0
-    if not seconds or not found.count:
+    if not seconds or not histogram.count:
         raise ParseFailure(f"{_WHAT} has no transaction: the server did not answer in time")
-    mean = found.mean
-    if mean * found.count > seconds * (1 + 1e-9):
-        raise ParseFailure(f"{_WHAT} tells of {seconds} s, its transactions of {mean * found.count:.6f} s")
+    mean = histogram.mean
+    if mean * histogram.count > seconds * (1 + 1e-9):
+        raise ParseFailure(
+            f"{_WHAT} tells of {seconds} s, its transactions of {mean * histogram.count:.6f} s"
+        )
     values = {
-        "transactions": found.count / seconds,
+        "transactions": histogram.count / seconds,
         "round_trip_mean": mean,
-        "round_trip_min": found.quantile(0),
-        "round_trip_max": found.quantile(1),
+        "round_trip_min": histogram.quantile(0),
+        "round_trip_max": histogram.quantile(1),
     }
-    quantiles = {f"round_trip_{name}": found.quantile(share) for name, share in QUANTILES.items()}
-    return Reading(values | quantiles, {"round_trip": dict(found.bins)})
+    quantiles = {f"round_trip_{name}": histogram.quantile(share) for name, share in QUANTILES.items()}
+    return Reading(values | quantiles, {"round_trip": dict(histogram.bins)})

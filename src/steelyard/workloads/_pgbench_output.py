@@ -6,8 +6,8 @@ import re
 
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Output
-from steelyard.model.metric import QUANTILES, Metric, Reading, Sample, latency_metrics
-from steelyard.workloads._folded import folded, lines_of
+from steelyard.model.metric import QUANTILES, Metric, Reading, SeriesSample, latency_metrics
+from steelyard.workloads._folded_log import parse_histogram, read_lines
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _PROCESSED = re.compile(r"^number of transactions actually processed: (\d+)$", re.MULTILINE)
@@ -55,29 +55,29 @@ def metrics(*, paced: bool) -> tuple[Metric, ...]:
     )
 
 
-def reading(output: Output) -> Reading:
+def parse_output(output: Output) -> Reading:
     """One run. Raises ParseFailure, also when its log and what it printed tell of different numbers."""
     text, what = output.stdout, "the fold of pgbench's log"
-    processed = int(_found(_PROCESSED, text, "number of transactions"))
-    found = folded(lines_of(output, "latencies.txt", what), what, divisor=1e6)
-    if not processed or found.count != processed:
-        raise ParseFailure(f"pgbench tells of {processed} transactions, its log of {found.count}")
+    processed = int(_find_value(_PROCESSED, text, "number of transactions"))
+    histogram = parse_histogram(read_lines(output, "latencies.txt", what), what, divisor=1e6)
+    if not processed or histogram.count != processed:
+        raise ParseFailure(f"pgbench tells of {processed} transactions, its log of {histogram.count}")
     values = {
-        "tps": float(_found(_RATE, text, "tps")),
-        "latency_mean": float(_found(_MEAN, text, "latency average")) / 1e3,
-        "latency_stddev": float(_found(_STDDEV, text, "latency stddev")) / 1e3,
-        "failed_transactions": float(_found(_FAILED, text, "number of failed transactions")),
-        "connection_time": float(_found(_CONNECTING, text, "initial connection time")) / 1e3,
+        "tps": float(_find_value(_RATE, text, "tps")),
+        "latency_mean": float(_find_value(_MEAN, text, "latency average")) / 1e3,
+        "latency_stddev": float(_find_value(_STDDEV, text, "latency stddev")) / 1e3,
+        "failed_transactions": float(_find_value(_FAILED, text, "number of failed transactions")),
+        "connection_time": float(_find_value(_CONNECTING, text, "initial connection time")) / 1e3,
     }
-    values |= {f"latency_{name}": found.quantile(share) for name, share in QUANTILES.items()}
+    values |= {f"latency_{name}": histogram.quantile(share) for name, share in QUANTILES.items()}
     version = _VERSION.search(text)
     facts = {"version": version[1], "transactions": processed} if version else {"transactions": processed}
-    return Reading(values, {"latency": dict(found.bins)}, facts=facts)
+    return Reading(values, {"latency": dict(histogram.bins)}, facts=facts)
 
 
-def series(text: str) -> tuple[Sample, ...]:
+def parse_series(text: str) -> tuple[SeriesSample, ...]:
     """Its lines of progress on stderr, each with the time of its end; a line that is damaged is left out."""
-    found: list[Sample] = []
+    samples: list[SeriesSample] = []
     for line in _PROGRESS.finditer(text):
         at, tps, mean, stddev, failed = map(float, line.groups())
         values = {
@@ -86,11 +86,11 @@ def series(text: str) -> tuple[Sample, ...]:
             "latency_stddev": stddev / 1e3,
             "failed_transactions": failed,
         }
-        found.append(Sample(at, at - found[-1].at if found else float(EVERY), values))
-    return tuple(found)
+        samples.append(SeriesSample(at, at - samples[-1].at if samples else float(EVERY), values))
+    return tuple(samples)
 
 
-def _found(pattern: re.Pattern[str], text: str, what: str) -> str:
+def _find_value(pattern: re.Pattern[str], text: str, what: str) -> str:
     match = pattern.search(text)
     if not match:
         raise ParseFailure(f"pgbench's output lacks its {what}: {text.strip()[-60:]!r}")

@@ -33,42 +33,42 @@ def metrics(test: str) -> tuple[Metric, ...]:
     )
 
 
-def reading(text: str, tests: tuple[str, ...], requests: int) -> Reading:
+def parse_output(text: str, tests: tuple[str, ...], requests: int) -> Reading:
     """All tests that were asked for, each with at least as many requests. Raises ParseFailure."""
     parts = _TITLE.split(text.replace("\r", "\n"))
-    found = dict(zip(map(_name, parts[1::2]), parts[2::2], strict=True))
+    sections = dict(zip(map(_test_name, parts[1::2]), parts[2::2], strict=True))
     values: dict[str, float] = {}
     histograms = {}
     for test in tests:
-        if test not in found:
+        if test not in sections:
             raise ParseFailure(f"redis-benchmark's output lacks the test {test}: {text.strip()[-60:]!r}")
-        of_test, histogram = _test(test, found[test], requests)
+        of_test, histogram = _parse_test(test, sections[test], requests)
         values |= of_test
         histograms[f"{test}_latency"] = dict(histogram.bins)
-    return Reading(values, histograms, facts=dict(_FACT.findall(found[tests[0]])))
+    return Reading(values, histograms, facts=dict(_FACT.findall(sections[tests[0]])))
 
 
-def _name(title: str) -> str:
+def _test_name(title: str) -> str:
     """`mset` for `MSET (10 keys)`; the LPUSH that only makes a list for LRANGE is none of the tests."""
     name, _, rest = title.partition(" (")
     return title if rest.startswith("needed") else name.lower()
 
 
-def _test(test: str, text: str, requests: int) -> tuple[dict[str, float], Histogram]:
+def _parse_test(test: str, text: str, requests: int) -> tuple[dict[str, float], Histogram]:
     rate, summary, completed = _RATE.search(text), _SUMMARY.search(text), _COMPLETED.search(text)
     if not (rate and summary and completed):
         raise ParseFailure(f"redis-benchmark's test {test} breaks off: {text.strip()[-60:]!r}")
     if int(completed[1]) < requests:
         raise ParseFailure(f"{completed[1]} requests of {test} were answered, {requests} were asked for")
     said = {name: float(value) / 1e3 for name, value in zip(_COLUMNS, summary.groups(), strict=True)}
-    found = _histogram(test, text, {quantile: said[quantile] for quantile in ("p50", "p95", "p99")})
-    quantiles = {name: said.get(name, found.quantile(share)) for name, share in QUANTILES.items()}
+    histogram = _parse_histogram(test, text, {quantile: said[quantile] for quantile in ("p50", "p95", "p99")})
+    quantiles = {name: said.get(name, histogram.quantile(share)) for name, share in QUANTILES.items()}
     values = {f"{test}_rate": float(rate[1])}
     values |= {f"{test}_latency_{name}": value for name, value in quantiles.items()}
-    return values | {f"{test}_latency_mean": said["avg"], f"{test}_latency_max": said["max"]}, found
+    return values | {f"{test}_latency_mean": said["avg"], f"{test}_latency_max": said["max"]}, histogram
 
 
-def _histogram(test: str, text: str, exact: dict[str, float]) -> Histogram:
+def _parse_histogram(test: str, text: str, exact: dict[str, float]) -> Histogram:
     """From points of the cumulative distribution; a bin ends at its point."""
     points = {round(float(value) / 1e3, 6): int(count) for value, count in _POINT.findall(text)}
     total = max(points.values(), default=0)

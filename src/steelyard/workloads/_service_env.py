@@ -37,7 +37,7 @@ exec "$@"
 """
 
 
-def pointed(command: Command, place: Place) -> Command:
+def add_service_variables(command: Command, place: Place) -> Command:
     """The command with all that it must know of `place.to`, and of all other services and roles.
 
     `STEELYARD_CORES` is how many cores are the program's own beside what runs on the same host.
@@ -51,7 +51,7 @@ def pointed(command: Command, place: Place) -> Command:
     env = {**others, **own, **variables(to)}
     secrets = {**passwords, **({PASSWORD: to.password} if to.password else {})}
     told = replace(command, env={**env, **command.env}, secrets={**secrets, **command.secrets})
-    return _with_cqlshrc(told, place, to) if to.facts.get("protocol") == "cql" else told
+    return _add_cqlshrc(told, place, to) if to.facts.get("protocol") == "cql" else told
 
 
 def variables(to: Endpoint) -> Mapping[str, str]:
@@ -62,7 +62,7 @@ def variables(to: Endpoint) -> Mapping[str, str]:
     return {**{f"{_PREFIX}{key}": value for key, value in named.items() if value}, **own}
 
 
-def _with_cqlshrc(command: Command, place: Place, to: Endpoint) -> Command:
+def _add_cqlshrc(command: Command, place: Place, to: Endpoint) -> Command:
     named = {"CQLSHRC": str(place.scratch / "cqlshrc"), "CQLSH_HOST": to.address, "CQLSH_PORT": str(to.port)}
     wrapped = command.wrapped("sh", "-c", _CQLSHRC, "sh")
     return replace(wrapped, env={**named, **command.env})

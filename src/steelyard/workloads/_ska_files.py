@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio
+from steelyard.workloads._fio_job import Settings, fio_command
 
 _PAGE = 4096
 
@@ -81,4 +81,4 @@ def prepare(place: Place, files: FileSet, phase: str = "prepare") -> Phase:
         "thread": True,
         "numjobs": files.processes,
     }
-    return Phase(phase, fio(place, phase, {}, {phase: job}), measured=False)
+    return Phase(phase, fio_command(place, phase, {}, {phase: job}), measured=False)

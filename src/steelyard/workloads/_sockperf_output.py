@@ -8,7 +8,7 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Output
 from steelyard.model.metric import QUANTILES, Reading
 from steelyard.stats.histogram import Histogram
-from steelyard.workloads._folded import folded, lines_of
+from steelyard.workloads._folded_log import parse_histogram, read_lines
 
 _VERSION = re.compile(r"version #?(\S+)")
 _VALID = re.compile(r"\[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
@@ -17,42 +17,42 @@ _RATE = re.compile(r"Summary: Message Rate is (\d+) \[msg/sec\]")
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
-def throughput(output: Output, message: int) -> Reading:
+def parse_throughput(output: Output, message: int) -> Reading:
     """The rate of messages of so many bytes. Raises ParseFailure."""
-    text = _said(output)
-    rate = float(_found(_RATE, text, "message rate")[0])
+    text = _read_text(output)
+    rate = float(_find_values(_RATE, text, "message rate")[0])
     return Reading({"messages": rate, "sent_throughput": rate * message}, facts=_facts(text))
 
 
-def round_trips(output: Output) -> Reading:
+def parse_round_trips(output: Output) -> Reading:
     """The round trips of one client. Raises ParseFailure, also when the log and the summary differ."""
-    text = _said(output)
-    seconds, sent, received = (float(part) for part in _found(_VALID, text, "valid duration"))
-    found = _histogram(output)
-    if not seconds or found.count != received or not received:
-        raise ParseFailure(f"sockperf tells of {received:.0f} answers, its log of {found.count}")
+    text = _read_text(output)
+    seconds, sent, received = (float(part) for part in _find_values(_VALID, text, "valid duration"))
+    histogram = _parse_histogram(output)
+    if not seconds or histogram.count != received or not received:
+        raise ParseFailure(f"sockperf tells of {received:.0f} answers, its log of {histogram.count}")
     values = {
         "answers": received / seconds,
         "messages": sent / seconds,
-        "dropped": float(_found(_DROPPED, text, "dropped messages")[0]),
+        "dropped": float(_find_values(_DROPPED, text, "dropped messages")[0]),
     }
-    quantiles = {f"round_trip_{name}": found.quantile(share) for name, share in QUANTILES.items()}
-    return Reading(values | quantiles, {"round_trip": dict(found.bins)}, facts=_facts(text))
+    quantiles = {f"round_trip_{name}": histogram.quantile(share) for name, share in QUANTILES.items()}
+    return Reading(values | quantiles, {"round_trip": dict(histogram.bins)}, facts=_facts(text))
 
 
-def _histogram(output: Output) -> Histogram:
+def _parse_histogram(output: Output) -> Histogram:
     what = "the fold of sockperf's log"
-    return folded(lines_of(output, "round-trips.txt", what), what, divisor=1e9)
+    return parse_histogram(read_lines(output, "round-trips.txt", what), what, divisor=1e9)
 
 
-def _said(output: Output) -> str:
+def _read_text(output: Output) -> str:
     path = output.raw.get("sockperf.txt")
     if path is None:
         raise ParseFailure("sockperf left no output")
     return _COLOUR.sub("", path.read_text(errors="replace"))
 
 
-def _found(pattern: re.Pattern[str], text: str, what: str) -> tuple[str, ...]:
+def _find_values(pattern: re.Pattern[str], text: str, what: str) -> tuple[str, ...]:
     match = pattern.search(text)
     if not match:
         raise ParseFailure(f"sockperf's output lacks its {what}: {text.strip()[-60:]!r}")

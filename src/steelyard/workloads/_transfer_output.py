@@ -15,7 +15,7 @@ _RUN = re.compile(r"run (\d+) (\d+\.\d+) (\d+\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TransferResult:
     """What one copy moved: seconds from first start to last end, how many files failed, and how long each
     that arrived took: seconds to count, empty where the client does not tell."""
 
@@ -24,7 +24,7 @@ class Moved:
     times: Mapping[float, int]
 
 
-def moved(output: Output, files: int) -> Moved:
+def parse_output(output: Output, files: int) -> TransferResult:
     """Read `files.txt`. Raises ParseFailure when a file is missing in it or the clock went backwards."""
     path = output.raw.get("files.txt")
     lines = path.read_text(errors="replace").splitlines() if path else []
@@ -34,16 +34,16 @@ def moved(output: Output, files: int) -> Moved:
     failed, seconds = int(end[1]), float(end[3]) - float(end[2])
     if seconds <= 0 or failed > files:
         raise ParseFailure(f"{failed} of {files} files failed in {seconds:.3f} s: the host's clock was set")
-    return Moved(seconds, failed, _times(lines[:-1], files, failed))
+    return TransferResult(seconds, failed, _parse_times(lines[:-1], files, failed))
 
 
-def _times(lines: list[str], files: int, failed: int) -> dict[float, int]:
-    found = [match for line in lines if (match := _FILE.fullmatch(line))]
+def _parse_times(lines: list[str], files: int, failed: int) -> dict[float, int]:
+    matches = [match for line in lines if (match := _FILE.fullmatch(line))]
     if not lines:
         return {}
-    numbers = {int(match[1]) for match in found}
-    good = [match for match in found if match[2] == "0"]
-    if len(found) != len(lines) or numbers != set(range(1, files + 1)) or len(good) != files - failed:
+    numbers = {int(match[1]) for match in matches}
+    good = [match for match in matches if match[2] == "0"]
+    if len(matches) != len(lines) or numbers != set(range(1, files + 1)) or len(good) != files - failed:
         raise ParseFailure(f"the list of moved files tells of {len(numbers)} of {files}, or is damaged")
     times = Counter(round(float(match[4]) - float(match[3]), 6) for match in good)
     if min(times, default=0.0) < 0:

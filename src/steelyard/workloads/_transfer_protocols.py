@@ -19,7 +19,7 @@ SCP = Tool("scp", apt="openssh-client", dnf="openssh-clients", version=("-V",))
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class TransferProtocol:
     """`upload` and `download` move one file; `size` prints that of an uploaded one; `begin` makes the folder
     on the server, `remove` removes it; `login` comes first where there is a password. `slash`: whether the
     folder's path begins with one; None: as given.
@@ -66,8 +66,8 @@ cat globus.failed
 _PAIRS = 'for n in $(seq 1 $FILES); do echo "{}"; done > pairs.txt'
 _HERE, _THERE = "file://$PWD/{folder}/file-$n", "$URL/file-$n"
 
-PROTOCOLS: Mapping[str, Protocol] = {
-    "xrootd": Protocol(
+PROTOCOLS: Mapping[str, TransferProtocol] = {
+    "xrootd": TransferProtocol(
         XRDCP,
         "root://{address}:{port}/{folder}",
         upload="xrdcp --silent --nopbar --force --streams $STREAMS source/file-$1 $URL/file-$1",
@@ -80,7 +80,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         port=1094,
         env=(("XRD_CONNECTIONWINDOW", "15"), ("XRD_CONNECTIONRETRY", "1")),
     ),
-    "gridftp": Protocol(
+    "gridftp": TransferProtocol(
         GLOBUS_URL_COPY,
         "{scheme}://{address}:{port}{folder}",
         upload=_PAIRS.format(f"{_HERE.format(folder='source')} {_THERE}") + _GLOBUS,
@@ -89,7 +89,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         all_at_once=True,
         port=2811,
     ),
-    "s3": Protocol(
+    "s3": TransferProtocol(
         RCLONE,
         "{folder}",
         upload=f"{_RCLONE} --s3-upload-concurrency $STREAMS --s3-chunk-size 5M --s3-upload-cutoff 5M"
@@ -101,7 +101,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         slash=False,
         port=80,
     ),
-    "scp": Protocol(
+    "scp": TransferProtocol(
         SCP,
         "{address}:{folder}",
         upload=f"scp -q {_SSH} -P $PORT source/file-$1 $URL/file-$1",

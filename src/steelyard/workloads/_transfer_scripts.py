@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.workloads._transfer_protocols import Protocol
+from steelyard.workloads._transfer_protocols import TransferProtocol
 
 _SOURCES = """
 rm -rf source target pairs.txt && mkdir source target
@@ -48,22 +48,22 @@ done
 """
 
 
-def prepare(protocol: Protocol, *, download: bool) -> tuple[str, dict[str, str]]:
+def prepare(protocol: TransferProtocol, *, download: bool) -> tuple[str, dict[str, str]]:
     """Make the sources; for downloads put them on the server. The script and its variables."""
     script, env = f"{_SOURCES}{protocol.begin}\n", {"MOVE": protocol.upload}
     if not download:
         return script, env
     check = '[ "${failed:-0}" = 0 ] || { cat "$OUT/errors.txt" >&2; exit 1; }\n'
-    return f'{script}: > "$OUT/files.txt"\n{_move(protocol)}{check}', env
+    return f'{script}: > "$OUT/files.txt"\n{_move_script(protocol)}{check}', env
 
 
-def run(protocol: Protocol, *, download: bool) -> tuple[str, dict[str, str]]:
+def run(protocol: TransferProtocol, *, download: bool) -> tuple[str, dict[str, str]]:
     """Move the files."""
     way = protocol.download if download else protocol.upload
-    return _RUN.format(move=_move(protocol)), {"MOVE": way}
+    return _RUN.format(move=_move_script(protocol)), {"MOVE": way}
 
 
-def verify(protocol: Protocol, *, download: bool) -> tuple[str, dict[str, str]]:
+def verify(protocol: TransferProtocol, *, download: bool) -> tuple[str, dict[str, str]]:
     """Compare sizes of what arrived."""
     if download:
         return _COUNT_HERE, {}
@@ -72,10 +72,10 @@ def verify(protocol: Protocol, *, download: bool) -> tuple[str, dict[str, str]]:
     return _COUNT_THERE, {"LENGTH": protocol.size}
 
 
-def remove(protocol: Protocol) -> tuple[str, dict[str, str]]:
+def remove(protocol: TransferProtocol) -> tuple[str, dict[str, str]]:
     """Remove what lies on the server, as far as the protocol can, and here."""
     return f"{protocol.remove}\nrm -rf source target\n", {}
 
 
-def _move(protocol: Protocol) -> str:
+def _move_script(protocol: TransferProtocol) -> str:
     return _ALL if protocol.all_at_once else _EACH

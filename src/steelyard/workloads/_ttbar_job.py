@@ -17,7 +17,7 @@ from typing import Any
 MOST_FAILURES = 0.1  # of the events, before giving up
 
 
-def library() -> Any:
+def load_library() -> Any:
     """Pythia. Ends the program where this Python has none."""
     try:
         return importlib.import_module("pythia8mc")
@@ -25,7 +25,7 @@ def library() -> Any:
         sys.exit(f"{error}; `steelyard install pythia8mc` on this host brings it, or pip for its python3")
 
 
-def generator(pythia: Any, asked: dict[str, Any]) -> Any:
+def make_generator(pythia: Any, asked: dict[str, Any]) -> Any:
     """Pythia with the settings of the job. Ends the program when one of them is refused."""
     made = pythia.Pythia("", False)
     fixed = ("Print:quiet = on", "Random:setSeed = on", f"Random:seed = {asked['seed']}")
@@ -56,11 +56,11 @@ def main() -> None:
     """Do what the first argument, JSON, asks for."""
     asked = json.loads(sys.argv[1])
     began = time.perf_counter()
-    made = generator(library(), asked)
+    made = make_generator(load_library(), asked)
     started, cpu = time.perf_counter(), time.process_time()
     particles, failed = generate(made, asked["events"])
     wall, cpu = time.perf_counter() - started, time.process_time() - cpu
-    found = {
+    result = {
         "events": asked["events"],
         "wall": wall,
         "cpu": cpu,
@@ -71,7 +71,7 @@ def main() -> None:
         "pythia8mc": metadata.version("pythia8mc"),
         "python": sys.version.split()[0],
     }
-    print("\n" + json.dumps(found), flush=True)
+    print("\n" + json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

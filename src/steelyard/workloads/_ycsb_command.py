@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from steelyard.model.command import Command, Place
 from steelyard.model.tool import Tool
-from steelyard.workloads._server import failing, no_server
+from steelyard.workloads._client import fail_with, fail_without_server
 from steelyard.workloads._ycsb_options import YcsbOptions
 
 YCSB = Tool("ycsb", maven=True, program="steelyard-ycsb")
@@ -21,7 +21,7 @@ _ENDLESS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class YcsbTarget:
     """Which servers, by which protocol; `facts` are what the service tells, `secrets` what it must not.
 
     `authority` signed the servers, where they are reached by TLS.
@@ -34,7 +34,7 @@ class Target:
     authority: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, place: Place, chosen: YcsbOptions) -> Target | None:
+    def of(cls, place: Place, chosen: YcsbOptions) -> YcsbTarget | None:
         """The service that `to:` names, or what the options name; None without either."""
         if place.to is not None:
             spoken = place.to.facts.get("protocol", "")
@@ -68,15 +68,15 @@ def share(total: int, place: Place) -> tuple[int, int]:
 
 def command(stage: str, place: Place, chosen: YcsbOptions) -> Command:
     """The command of one stage: create, load or run."""
-    target = Target.of(place, chosen)
+    target = YcsbTarget.of(place, chosen)
     if target is None:
-        return no_server("ycsb")
+        return fail_without_server("ycsb")
     if target.protocol not in _BINDING:
-        return failing(f"ycsb has no binding for '{target.protocol}', only for {', '.join(_BINDING)}")
+        return fail_with(f"ycsb has no binding for '{target.protocol}', only for {', '.join(_BINDING)}")
     if target.protocol == "memcached" and chosen.shares.scan:
-        return failing("memcached has no scans: take a mix without them, not e")
+        return fail_with("memcached has no scans: take a mix without them, not e")
     if min(chosen.records, chosen.operations or place.copies) < place.copies:
-        return failing(f"ycsb cannot divide its records and operations among {place.copies} copies")
+        return fail_with(f"ycsb cannot divide its records and operations among {place.copies} copies")
     if stage == "create" and place.copy:
         return Command(("true",))  # one makes the table for all
     words = [stage, "-db", f"steelyard.ycsb.{_BINDING[target.protocol]}"]
@@ -90,9 +90,9 @@ def command(stage: str, place: Place, chosen: YcsbOptions) -> Command:
 
 
 def _properties(
-    stage: str, place: Place, chosen: YcsbOptions, target: Target
+    stage: str, place: Place, chosen: YcsbOptions, target: YcsbTarget
 ) -> Iterator[tuple[str, object]]:
-    yield from _store(place, chosen, target)
+    yield from _store_properties(place, chosen, target)
     if stage == "create":
         return
     yield "workload", "steelyard.ycsb.CopyWorkload"
@@ -101,15 +101,15 @@ def _properties(
     yield "recordcount", chosen.records
     yield "threadcount", chosen.threads
     yield "fieldlength", int(chosen.field_size)
-    yield "dataintegrity", _word(chosen.verify)
-    yield from _measured(place, chosen)
+    yield "dataintegrity", _format_flag(chosen.verify)
+    yield from _measurement_properties(place, chosen)
     if chosen.rate and stage == chosen.measured:
         yield "measurement.interval", "both"
         yield "target", max(1, share(round(chosen.rate), place)[1])
-    yield from _load(place, chosen) if stage == "load" else _run(place, chosen)
+    yield from _load_properties(place, chosen) if stage == "load" else _run_properties(place, chosen)
 
 
-def _store(place: Place, chosen: YcsbOptions, target: Target) -> Iterator[tuple[str, object]]:
+def _store_properties(place: Place, chosen: YcsbOptions, target: YcsbTarget) -> Iterator[tuple[str, object]]:
     facts = target.facts
     yield "servers", target.of_copy(place.copy)
     yield "fieldcount", chosen.fields
@@ -121,8 +121,8 @@ def _store(place: Place, chosen: YcsbOptions, target: Target) -> Iterator[tuple[
     }
     yield from ((name, value) for name, value in named.items() if value)
     if target.protocol == "redis":
-        yield "redis.cluster", _word(target.cluster)
-        yield "redis.index", _word(bool(chosen.shares.scan))
+        yield "redis.cluster", _format_flag(target.cluster)
+        yield "redis.index", _format_flag(bool(chosen.shares.scan))
     if target.protocol == "cql":
         yield "cql.read_consistency", chosen.consistency
         yield "cql.write_consistency", chosen.write_consistency or chosen.consistency
@@ -130,21 +130,21 @@ def _store(place: Place, chosen: YcsbOptions, target: Target) -> Iterator[tuple[
         yield "cql.datacenter", facts.get("datacenter", "")
 
 
-def _measured(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
+def _measurement_properties(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
     yield "measurementtype", "hdrhistogram"
     yield "hdrhistogram.fileoutput", "true"
     yield "hdrhistogram.output.path", f"{place.raw}/"
     yield "status.interval", int(chosen.interval)
 
 
-def _load(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
+def _load_properties(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
     first, count = share(chosen.records, place)
     yield "insertstart", first
     yield "insertcount", count
     yield "core_workload_insertion_retry_limit", chosen.retries
 
 
-def _run(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
+def _run_properties(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
     for name, weight in chosen.shares:
         yield f"{name.replace('_', '')}proportion", weight
     yield "requestdistribution", chosen.chosen_distribution
@@ -158,5 +158,5 @@ def _run(place: Place, chosen: YcsbOptions) -> Iterator[tuple[str, object]]:
     yield "maxexecutiontime", int(seconds)
 
 
-def _word(flag: bool) -> str:
+def _format_flag(flag: bool) -> str:
     return "true" if flag else "false"

@@ -48,11 +48,11 @@ MIXES = {
 }
 
 
-def _small(letter: Any) -> Any:
+def _lower_case(letter: Any) -> Any:
     return letter.lower() if isinstance(letter, str) else letter
 
 
-Letter = Annotated[Literal["a", "b", "c", "d", "e", "f"], BeforeValidator(_small)]
+Letter = Annotated[Literal["a", "b", "c", "d", "e", "f"], BeforeValidator(_lower_case)]
 
 
 class YcsbOptions(Options):

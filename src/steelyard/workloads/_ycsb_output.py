@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Output
-from steelyard.workloads._hdr_log import Interval, intervals
+from steelyard.workloads._hdr_log import LogInterval, parse_intervals
 
 OPERATIONS = {
     "read": "READ",
@@ -35,7 +35,7 @@ _REASONS = re.compile(r"^operation failed: (.{1,300})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusLine:
     """A status line: when, in seconds since 1970; `elapsed` whole seconds; operations done so far."""
 
     at: float
@@ -44,7 +44,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class YcsbOutput:
     """Everything that one client reported.
 
     `summary`: what it printed by section and name. `logs`: the intervals of each of YCSB's measurements,
@@ -56,8 +56,8 @@ class Found:
     version: str
     target: int | None
     summary: Mapping[str, Mapping[str, float]]
-    statuses: tuple[Status, ...]
-    logs: Mapping[str, tuple[Interval, ...]]
+    statuses: tuple[StatusLine, ...]
+    logs: Mapping[str, tuple[LogInterval, ...]]
     reasons: tuple[str, ...]
 
     @property
@@ -91,22 +91,22 @@ class Found:
         return sum(self.failures(name) for name in OPERATIONS.values())
 
 
-def found(output: Output, *, loaded: bool) -> Found:
+def parse_output(output: Output, *, loaded: bool) -> YcsbOutput:
     """All of it, checked against itself; a load tries what fails again. Raises ParseFailure."""
     target = _TARGET.search(output.stderr)
-    result = Found(
-        _version(output.stderr),
+    result = YcsbOutput(
+        _parse_version(output.stderr),
         int(target[1]) if target else None,
-        _summary(output.stdout),
-        _statuses(output.stderr),
-        {name.removesuffix(".hdr"): _log(output, name) for name in output.raw if name.endswith(".hdr")},
+        _parse_summary(output.stdout),
+        _parse_statuses(output.stderr),
+        {name.removesuffix(".hdr"): _read_log(output, name) for name in output.raw if name.endswith(".hdr")},
         tuple(dict.fromkeys(_REASONS.findall(output.stderr))),
     )
     _check(result, loaded)
     return result
 
 
-def counted(logs: Iterable[Interval]) -> dict[float, int]:
+def sum_intervals(logs: Iterable[LogInterval]) -> dict[float, int]:
     """The sum of intervals."""
     total: Counter[float] = Counter()
     for interval in logs:
@@ -114,7 +114,7 @@ def counted(logs: Iterable[Interval]) -> dict[float, int]:
     return dict(sorted(total.items()))
 
 
-def _check(result: Found, loaded: bool) -> None:
+def _check(result: YcsbOutput, loaded: bool) -> None:
     result.overall("RunTime(ms)")
     done, measured = result.statuses[-1].operations, result.total()
     repeated = result.failures("INSERT") if loaded else 0
@@ -128,46 +128,46 @@ def _check(result: Found, loaded: bool) -> None:
         raise ParseFailure(f"every operation failed: {'; '.join(result.reasons) or 'no reason is told'}")
 
 
-def _check_logs(result: Found) -> None:
+def _check_logs(result: YcsbOutput) -> None:
     for section, figures in result.summary.items():
-        logged = sum(counted(result.logs.get(section, ())).values())
+        logged = sum(sum_intervals(result.logs.get(section, ())).values())
         if logged != figures.get("Operations", 0):
             raise ParseFailure(f"{section}.hdr has {logged} of {figures.get('Operations', 0):g} operations")
 
 
-def _version(text: str) -> str:
+def _parse_version(text: str) -> str:
     match = _VERSION.search(text)
     if not match:
         raise ParseFailure(f"YCSB's greeting is missing; stderr begins {text[:80]!r}")
     return match[1]
 
 
-def _summary(text: str) -> dict[str, dict[str, float]]:
+def _parse_summary(text: str) -> dict[str, dict[str, float]]:
     sections: dict[str, dict[str, float]] = {}
     for section, name, value in _SUMMARY.findall(text):
-        sections.setdefault(section, {})[name] = _number(value, f"[{section}], {name}")
+        sections.setdefault(section, {})[name] = _parse_number(value, f"[{section}], {name}")
     if "OVERALL" not in sections:
         raise ParseFailure(f"YCSB's summary is missing; stdout begins {text[:80]!r}")
     return sections
 
 
-def _number(text: str, where: str) -> float:
+def _parse_number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise ParseFailure(f"YCSB's summary: {where} is {text[:40]!r}, which is no number") from None
 
 
-def _statuses(text: str) -> tuple[Status, ...]:
+def _parse_statuses(text: str) -> tuple[StatusLine, ...]:
     statuses = tuple(
-        Status(_moment(at), int(elapsed), int(done)) for at, elapsed, done in _STATUS.findall(text)
+        StatusLine(_parse_moment(at), int(elapsed), int(done)) for at, elapsed, done in _STATUS.findall(text)
     )
     if not statuses:
         raise ParseFailure(f"YCSB's status lines are missing; stderr ends {text[-80:]!r}")
     return statuses
 
 
-def _moment(text: str) -> float:
+def _parse_moment(text: str) -> float:
     """The launcher sets the clock's zone."""
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S:%f").replace(tzinfo=UTC).timestamp()
@@ -175,5 +175,5 @@ def _moment(text: str) -> float:
         raise ParseFailure(f"YCSB's status line has no moment: {text!r}") from None
 
 
-def _log(output: Output, name: str) -> tuple[Interval, ...]:
-    return intervals(output.raw[name].read_text(errors="replace"), name)
+def _read_log(output: Output, name: str) -> tuple[LogInterval, ...]:
+    return parse_intervals(output.raw[name].read_text(errors="replace"), name)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from steelyard.errors import ParseFailure
-from steelyard.model.metric import QUANTILES, Metric, Reading, Sample, latency_metrics
+from steelyard.model.metric import QUANTILES, Metric, Reading, SeriesSample, latency_metrics
 from steelyard.stats.histogram import Histogram
-from steelyard.workloads._hdr_log import Interval
+from steelyard.workloads._hdr_log import LogInterval
 from steelyard.workloads._ycsb_options import YcsbOptions
-from steelyard.workloads._ycsb_output import OPERATIONS, Found, Status, counted
+from steelyard.workloads._ycsb_output import OPERATIONS, StatusLine, YcsbOutput, sum_intervals
 
 _MICRO = 1e6
 _TITLES = {
@@ -24,7 +24,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class YcsbFigures:
     """What a phase gives: `load`, or `run`."""
 
     chosen: YcsbOptions
@@ -54,48 +54,50 @@ class Figures:
             *((wrong,) if self.chosen.verify and self.phase == "run" else ()),
         )
 
-    def reading(self, found: Found) -> Reading:
+    def reading(self, found: YcsbOutput) -> Reading:
         """Values and histograms, without what is to be left out. Raises ParseFailure."""
-        first = _after(found, self.chosen.omit if self.phase == "run" else 0)
+        first = _find_first_status(found, self.chosen.omit if self.phase == "run" else 0)
         values: dict[str, float] = {}
         histograms: dict[str, Mapping[float, int]] = {}
         for name in self.operations():
             for metric, section in self._sections(name):
-                bins = _seconds(found.logs.get(section, ()), first, self.chosen.interval)
+                bins = _histogram_since(found.logs.get(section, ()), first, self.chosen.interval)
                 values |= _quantiles(metric, bins)
                 histograms[metric] = dict(bins.bins)
             values |= self._counts(name, found, first)
         values["failed_share"] = failed = _failed_share(values)
-        values["throughput"] = _tried(found, first) * (1 - failed)
+        values["throughput"] = _attempt_rate(found, first) * (1 - failed)
         if found.target:
             values["rate_reached"] = values["throughput"] / found.target
         if self.chosen.verify and self.phase == "run":
-            values["verify_failures"] = _wrong(found)
+            values["verify_failures"] = _count_wrong_reads(found)
         return Reading(values, histograms, facts=_facts(found))
 
-    def series(self, found: Found) -> tuple[Sample, ...]:
+    def series(self, found: YcsbOutput) -> tuple[SeriesSample, ...]:
         """The intervals between status lines, without what is to be left out. Raises ParseFailure.
 
         The first and the last may be short; those of less than half a step are left out, too.
         """
-        first = _after(found, self.chosen.omit if self.phase == "run" else 0)
+        first = _find_first_status(found, self.chosen.omit if self.phase == "run" else 0)
         lines = [line for line in found.statuses if first is None or line.at >= first.at]
         return tuple(
-            Sample(after.at, after.at - before.at, dict(self._within(found, before, after)))
+            SeriesSample(after.at, after.at - before.at, dict(self._within(found, before, after)))
             for before, after in pairwise(lines)
             if after.at - before.at >= self.chosen.interval / 2
         )
 
-    def _within(self, found: Found, before: Status, after: Status) -> Iterator[tuple[str, float]]:
+    def _within(
+        self, found: YcsbOutput, before: StatusLine, after: StatusLine
+    ) -> Iterator[tuple[str, float]]:
         length, lost = after.at - before.at, 0.0
         for name in self.operations():
             for metric, section in self._sections(name):
-                bins = _between(found.logs.get(section, ()), before, after)
+                bins = _histogram_between(found.logs.get(section, ()), before, after)
                 yield from _quantiles(metric, bins).items()
                 if bins.bins and metric == name:
                     yield f"{name}_max", bins.quantile(1)
             if name != "read_modify_write":
-                failed = _between(found.logs.get(f"{OPERATIONS[name]}-FAILED", ()), before, after)
+                failed = _histogram_between(found.logs.get(f"{OPERATIONS[name]}-FAILED", ()), before, after)
                 yield f"{name}_failures", float(failed.count)
                 lost += failed.count
         yield "throughput", max(0.0, after.operations - before.operations - lost) / length
@@ -119,19 +121,19 @@ class Figures:
             yield f"{name}_scheduled", f"Intended-{OPERATIONS[name]}"
         yield name, OPERATIONS[name]
 
-    def _counts(self, name: str, found: Found, first: Status | None) -> dict[str, float]:
+    def _counts(self, name: str, found: YcsbOutput, first: StatusLine | None) -> dict[str, float]:
         section, step = OPERATIONS[name], self.chosen.interval
-        bins = _seconds(found.logs.get(section, ()), first, step)
+        bins = _histogram_since(found.logs.get(section, ()), first, step)
         values: dict[str, float] = {f"{name}_count": bins.count}
         if bins.bins:
             values |= {f"{name}_mean": bins.mean, f"{name}_max": bins.quantile(1)}
         if name != "read_modify_write":
             failed = found.logs.get(f"{section}-FAILED", ())
-            values[f"{name}_failures"] = _seconds(failed, first, step).count
+            values[f"{name}_failures"] = _histogram_since(failed, first, step).count
         return values
 
 
-def _after(found: Found, omit: float) -> Status | None:
+def _find_first_status(found: YcsbOutput, omit: float) -> StatusLine | None:
     """The status line from which on it counts; None for all."""
     if not omit:
         return None
@@ -141,7 +143,7 @@ def _after(found: Found, omit: float) -> Status | None:
     return line
 
 
-def _tried(found: Found, first: Status | None) -> float:
+def _attempt_rate(found: YcsbOutput, first: StatusLine | None) -> float:
     """Operations per second, those that failed among them: YCSB does not tell them apart here."""
     if first is None:
         return found.throughput
@@ -151,16 +153,16 @@ def _tried(found: Found, first: Status | None) -> float:
     return (last.operations - first.operations) / (last.at - first.at)
 
 
-def _seconds(logs: tuple[Interval, ...], first: Status | None, step: float) -> Histogram:
+def _histogram_since(logs: tuple[LogInterval, ...], first: StatusLine | None, step: float) -> Histogram:
     """Logs begin a new interval with each status line, a moment later."""
     since = first.at - step / 2 if first else 0.0
-    return Histogram.of(counted(log for log in logs if log.start >= since), divisor=_MICRO)
+    return Histogram.of(sum_intervals(log for log in logs if log.start >= since), divisor=_MICRO)
 
 
-def _between(logs: tuple[Interval, ...], before: Status, after: Status) -> Histogram:
+def _histogram_between(logs: tuple[LogInterval, ...], before: StatusLine, after: StatusLine) -> Histogram:
     """A log's interval ends a moment after the status line that ends it."""
     half = (after.at - before.at) / 2
-    return Histogram.of(counted(log for log in logs if abs(log.end - after.at) < half), divisor=_MICRO)
+    return Histogram.of(sum_intervals(log for log in logs if abs(log.end - after.at) < half), divisor=_MICRO)
 
 
 def _quantiles(name: str, bins: Histogram) -> dict[str, float]:
@@ -176,12 +178,12 @@ def _failed_share(values: Mapping[str, float]) -> float:
     return failed / (failed + well) if failed else 0.0
 
 
-def _wrong(found: Found) -> float:
+def _count_wrong_reads(found: YcsbOutput) -> float:
     verified = found.summary.get("VERIFY", {})
     return found.count("READ") - verified.get("Return=OK", 0.0)
 
 
-def _facts(found: Found) -> dict[str, object]:
+def _facts(found: YcsbOutput) -> dict[str, object]:
     facts: dict[str, object] = {
         "version": found.version,
         "began": found.statuses[0].at,

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.model.command import Command, Output, Phase, Place
-from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.metric import Metric, Reading, SeriesSample
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Scalar
 
@@ -86,7 +86,7 @@ class Workload(ABC, Generic[OptionsT]):
         when the program ended with code 0.
         """
 
-    def series(self, phase: str, output: Output) -> Sequence[Sample]:
+    def series(self, phase: str, output: Output) -> Sequence[SeriesSample]:
         """How its metrics went over time in a measured phase, where the output tells. Pure as `parse`."""
         return ()
 

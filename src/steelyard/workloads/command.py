@@ -14,8 +14,8 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import ScratchOrAbsolute
 from steelyard.model.program import Program
 from steelyard.model.unit import base_unit
-from steelyard.workloads._figures import Source, figure, steps
-from steelyard.workloads._service_env import pointed
+from steelyard.workloads._figures import FigureSource, find_figure, parse_path
+from steelyard.workloads._service_env import add_service_variables
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
 _OWN = (
@@ -26,7 +26,7 @@ _OWN = (
 )
 
 
-class Figure(Options):
+class FigureOptions(Options):
     """How to find a figure in what the program prints or writes: by `json` or by `regex`."""
 
     json_path: str | None = Field(None, alias="json", description="A path such as results[0].rate")
@@ -67,7 +67,7 @@ class Figure(Options):
     @classmethod
     def _walks(cls, value: str | None) -> str | None:
         if value is not None:
-            list(steps(value))
+            list(parse_path(value))
         return value
 
     @field_validator("source")
@@ -89,11 +89,13 @@ class CommandOptions(Program, Options):
 
     stdin: str | None = Field(None, description="Text to feed")
     directory: ScratchOrAbsolute = Field("scratch", description="Where it runs: scratch, or an absolute path")
-    metrics: dict[str, Figure] = Field(default_factory=dict, description="Figures to find in its output")
+    metrics: dict[str, FigureOptions] = Field(
+        default_factory=dict, description="Figures to find in its output"
+    )
 
     @field_validator("metrics")
     @classmethod
-    def _names(cls, value: dict[str, Figure]) -> dict[str, Figure]:
+    def _names(cls, value: dict[str, FigureOptions]) -> dict[str, FigureOptions]:
         for name in value:
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
                 raise ValueError(f"metric '{name}' must be lower case letters, digits or '_'")
@@ -136,13 +138,13 @@ class CommandWorkload(Workload[CommandOptions]):
 
     def metrics(self) -> tuple[Metric, ...]:
         """Our own four, then those of the file."""
-        found = self.chosen.metrics.items()
-        return (*_OWN, *(Metric(name, base_unit(entry.unit).unit, entry.better) for name, entry in found))
+        entries = self.chosen.metrics.items()
+        return (*_OWN, *(Metric(name, base_unit(entry.unit).unit, entry.better) for name, entry in entries))
 
     def command(self, place: Place) -> Command:
         """The program, with RAW and (for a script) the parameters in its environment."""
         command = self.chosen.command(self.levels, {"RAW": str(place.raw)})
-        return pointed(replace(command, stdin=self.chosen.stdin), place)
+        return add_service_variables(replace(command, stdin=self.chosen.stdin), place)
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """The one command, and the files that figures are read from."""
@@ -155,8 +157,8 @@ class CommandWorkload(Workload[CommandOptions]):
         own = {"wall": ended.wall, "user": ended.user, "system": ended.system}
         values = {**own} if ended.peak_memory is None else {**own, "peak_memory": float(ended.peak_memory)}
         for name, entry in self.chosen.metrics.items():
-            source = Source(name, entry.source, entry.json_path, entry.regex, entry.unit)
-            values[name] = figure(source, output)
+            source = FigureSource(name, entry.source, entry.json_path, entry.regex, entry.unit)
+            values[name] = find_figure(source, output)
         return Reading(values, bounds=frozenset({"peak_memory"} if ended.peak_is_bound else ()))
 
     def directory(self) -> str:

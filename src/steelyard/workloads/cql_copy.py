@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.model.command import Output, Phase, Place
-from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.metric import Metric, Reading, SeriesSample
 from steelyard.workloads import _cql_copy_output as result
 from steelyard.workloads._cql_copy_command import CQLSH, copy, generate, schema
 from steelyard.workloads._cql_copy_options import CqlCopyOptions
@@ -71,11 +71,11 @@ class CqlCopy(Workload[CqlCopyOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_cql_copy_output`. Raises ParseFailure."""
-        return result.reading(output, self.chosen.may_fail)
+        return result.parse_output(output, self.chosen.may_fail)
 
-    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+    def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """The ingest rate over time, by cqlsh's own progress, which counts whole chunks."""
-        return result.series(output)
+        return result.parse_series(output)
 
     def disk(self) -> int:
         """The file of rows that are made up."""

@@ -11,7 +11,7 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.tool import Tool
-from steelyard.workloads._document import last_line
+from steelyard.workloads._document import parse_last_line
 from steelyard.workloads.base import Options, Workload
 
 _VERSION = "import importlib.metadata as found; print(found.version('db12'))"
@@ -66,18 +66,18 @@ class Db12(Workload[Db12Options]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """The job's last line. Raises ParseFailure."""
-        found = last_line(output.stdout, "DB12")
-        cpu, wall = found.child("cpu").number(), found.child("wall").number()
-        if found.child("iterations").count() != self.chosen.iterations or not cpu:
+        document = parse_last_line(output.stdout, "DB12")
+        cpu, wall = document.child("cpu").number(), document.child("wall").number()
+        if document.child("iterations").count() != self.chosen.iterations or not cpu:
             raise ParseFailure("DB12 did not run as many iterations as asked")
         plain = _HS06_SECONDS * self.chosen.iterations / cpu
-        score = found.child("score").number()
+        score = document.child("score").number()
         values = {
             "score": score,
             "cpu_per_iteration": cpu / self.chosen.iterations,
             "wall_per_iteration": wall / self.chosen.iterations,
         }
-        facts = {name: found.child(name).text() for name in ("db12", "python")}
+        facts = {name: document.child(name).text() for name in ("db12", "python")}
         return Reading(values, facts={**facts, "corrected": abs(score - plain) > 1e-6 * plain})
 
     def seconds(self) -> float | None:

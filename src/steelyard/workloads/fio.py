@@ -9,23 +9,23 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from steelyard.model.command import Command, Place
-from steelyard.workloads._fio_check import JobOptions, Scalar, checked_job_name
-from steelyard.workloads._fio_job import Settings, fio
+from steelyard.workloads._fio_check import JobOptions, Scalar, check_job_name
+from steelyard.workloads._fio_job import Settings, fio_command
 from steelyard.workloads._fio_options import DIRECTIONS
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioOptions, FioWorkload
 
 _PREFIX = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-class PassedOptions(FioOptions):
+class FioJobsOptions(FioOptions):
     """Either `job` or `jobs`, with values as fio has them: `bs: 4k`, `runtime: 10s`, `direct: true`."""
 
     job: JobOptions | None = Field(
         None, description="fio options of one job: option to value, in fio's own units (k, m, g are 1024s)."
     )
-    jobs: dict[Annotated[str, AfterValidator(checked_job_name)], JobOptions] | None = Field(
+    jobs: dict[Annotated[str, AfterValidator(check_job_name)], JobOptions] | None = Field(
         None, description="Several jobs: name to fio options. They run at the same time but for `stonewall`."
     )
     shared: JobOptions = Field(
@@ -48,7 +48,7 @@ class PassedOptions(FioOptions):
         return [{**self.shared.given(), **options} for options in self.all_jobs().values()]
 
 
-class Fio(FioWorkload[PassedOptions]):
+class Fio(FioWorkload[FioJobsOptions]):
     """Any I/O that fio can do in a directory.
 
     **Measures** bandwidth, I/Os per second and the completion latency of every direction (read, write, trim)
@@ -63,7 +63,7 @@ class Fio(FioWorkload[PassedOptions]):
     kernel does. fio draws its random numbers from the trial's seed.
     """
 
-    options = PassedOptions
+    options = FioJobsOptions
     examples = (
         {"job": {"rw": "randread", "bs": "4k", "size": "16m", "direct": True}},
         {
@@ -79,14 +79,14 @@ class Fio(FioWorkload[PassedOptions]):
         {"job": {"rw": "randrw", "bs": "16k", "size": "2m", "runtime": "200ms", "time_based": None}},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Of the one phase: the directions of all jobs."""
         used = {way for job in self.chosen.complete() for way in _directions(job)}
-        return {"run": Figures(tuple(way for way in ("read", "write", "trim") if way in used))}
+        return {"run": FioFigures(tuple(way for way in ("read", "write", "trim") if way in used))}
 
     def command(self, place: Place) -> Command:
         """The jobs as they were given, in the copy's scratch directory."""
-        return fio(place, "run", self.chosen.shared.given(), self.chosen.all_jobs())
+        return fio_command(place, "run", self.chosen.shared.given(), self.chosen.all_jobs())
 
     def disk(self) -> int:
         """As far as the jobs state sizes in bytes; 0 where they do not."""
@@ -94,7 +94,9 @@ class Fio(FioWorkload[PassedOptions]):
 
     def seconds(self) -> float | None:
         """The longest time of a job that runs for a given time; else unknown."""
-        times = [_time(str(job.get("runtime", job.get("timeout", "")))) for job in self.chosen.complete()]
+        times = [
+            _parse_time(str(job.get("runtime", job.get("timeout", "")))) for job in self.chosen.complete()
+        ]
         return max((time for time in times if time), default=None)
 
 
@@ -104,17 +106,17 @@ def _directions(job: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _size(job: Mapping[str, Any]) -> int:
-    files = _amount(job.get("nrfiles", job.get("nr_files", 1)))
-    each = _amount(job.get("size", "")) or _amount(job.get("filesize", "")) * files
-    return each * _amount(job.get("numjobs", 1))
+    files = _parse_amount(job.get("nrfiles", job.get("nr_files", 1)))
+    each = _parse_amount(job.get("size", "")) or _parse_amount(job.get("filesize", "")) * files
+    return each * _parse_amount(job.get("numjobs", 1))
 
 
-def _amount(value: object) -> int:
+def _parse_amount(value: object) -> int:
     largest = str(value).split("-")[-1].lower()
     match = re.fullmatch(r"(\d+)([kmgtp]?)b?", largest)
     return int(match[1]) * _PREFIX[match[2]] if match else 0
 
 
-def _time(text: str) -> float:
+def _parse_time(text: str) -> float:
     match = re.fullmatch(r"(\d+)\s?([a-z]*)", text)
     return int(match[1]) * _SECONDS.get(match[2], 0.0) if match else 0.0

@@ -20,7 +20,7 @@ _REFERENCE = Path(__file__).with_name("hs_reference.json")
 _SEVEN_ZIP_SECONDS = 6.0  # of its one pass, about; it takes no time to run for
 
 
-def _known(value: tuple[str, ...]) -> tuple[str, ...]:
+def _check_kernels(value: tuple[str, ...]) -> tuple[str, ...]:
     for name in value:
         if name not in KERNELS:
             raise ValueError(f"'{name}' is not a kernel; there are {', '.join(KERNELS)}")
@@ -36,7 +36,7 @@ class HsOptions(Options):
         Duration(10),
         description="How long each kernel runs, in whole seconds; lzma is one pass of about 6 s instead.",
     )
-    kernels: Annotated[tuple[str, ...], AfterValidator(_known)] = Field(
+    kernels: Annotated[tuple[str, ...], AfterValidator(_check_kernels)] = Field(
         tuple(KERNELS),
         description=f"Which of {', '.join(KERNELS)}. Scores of different sets cannot be compared.",
     )
@@ -94,7 +94,7 @@ class Hs(Workload[HsOptions]):
     def parse(self, phase: str, output: Output) -> Reading:
         """The rate of each kernel over that of the reference. Raises ParseFailure."""
         rates = {name: self._rate(name, output) for name in self.chosen.kernels}
-        reference = _reference()["rates"]
+        reference = _load_reference()["rates"]
         ratios = {name: rate / reference[name] for name, rate in rates.items()}
         return Reading({"score": geometric_mean(ratios.values()), **ratios}, facts={"rates": rates})
 
@@ -112,6 +112,6 @@ class Hs(Workload[HsOptions]):
         return KERNELS[name].rate(path.read_text(errors="replace"))
 
 
-def _reference() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_REFERENCE.read_text())
-    return found
+def _load_reference() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(_REFERENCE.read_text())
+    return content

@@ -7,11 +7,11 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.metric import Metric, Reading, SeriesSample
 from steelyard.model.tool import Tool
 from steelyard.units import Duration, Rate, Size
 from steelyard.workloads import _iperf3_output as result
-from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads._client import ClientOptions, endpoint, fail_without_server
 from steelyard.workloads.base import Workload
 
 IPERF3 = Tool("iperf3", apt="iperf3", dnf="iperf3", at_least="3.7")
@@ -93,7 +93,7 @@ class Iperf3(Workload[Iperf3Options]):
         """The client; it is told its own address, so that it uses the host's network of the experiment."""
         chosen, to = self.chosen, endpoint(place, self.chosen)
         if to is None:
-            return no_server("iperf3")
+            return fail_without_server("iperf3")
         argv = ["iperf3", "--json", "--client", to.address, "--port", str(to.port)]
         argv += ["--parallel", str(chosen.streams), "--time", str(int(chosen.duration))]
         if place.to is not None:
@@ -102,11 +102,11 @@ class Iperf3(Workload[Iperf3Options]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_iperf3_output`. Raises ParseFailure."""
-        return result.reading(output.stdout, self.chosen.protocol, self.chosen.direction)
+        return result.parse_output(output.stdout, self.chosen.protocol, self.chosen.direction)
 
-    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+    def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """Throughput over time. Raises ParseFailure."""
-        return result.series(output.stdout, output.exit.started)
+        return result.parse_series(output.stdout, output.exit.started)
 
     def seconds(self) -> float | None:
         """Both times, and the greeting."""

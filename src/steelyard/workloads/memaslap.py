@@ -11,7 +11,7 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.model.tool import Tool
 from steelyard.units import Duration, Share, Size
 from steelyard.workloads import _memaslap_output as result
-from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads._client import ClientOptions, endpoint, fail_without_server
 from steelyard.workloads.base import Workload
 
 # Debian renames all of libmemcached's programs from mem… to memc….
@@ -92,7 +92,7 @@ class Memaslap(Workload[MemaslapOptions]):
         """The client, which takes sizes and shares from a file."""
         chosen, to = self.chosen, endpoint(place, self.chosen)
         if to is None:
-            return no_server("memaslap")
+            return fail_without_server("memaslap")
         words = ["-s", f"{to.address}:{to.port}", "-T", str(chosen.threads), "-c", str(chosen.concurrency)]
         words += [
             "-w",
@@ -108,7 +108,7 @@ class Memaslap(Workload[MemaslapOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_memaslap_output`. Raises ParseFailure."""
-        return result.reading(output, **self._kinds())
+        return result.parse_output(output, **self._kinds())
 
     def closed_loop(self) -> str | None:
         """Always: it keeps to no rate."""

@@ -12,7 +12,7 @@ from steelyard.model.metric import Metric, Reading, latency_metrics
 from steelyard.model.tool import NETBENCH
 from steelyard.units import Duration, Size
 from steelyard.workloads import _netbench_output as result
-from steelyard.workloads._server import ClientOptions, endpoint, failing, no_server
+from steelyard.workloads._client import ClientOptions, endpoint, fail_with, fail_without_server
 from steelyard.workloads.base import Workload
 
 # The trace has a line when a request was sent, and one or more when parts of its answer were read. A
@@ -109,10 +109,10 @@ class Netbench(Workload[NetbenchOptions]):
         """The client, and a fold of its trace."""
         chosen, to = self.chosen, endpoint(place, self.chosen)
         if to is None:
-            return no_server("netbench")
+            return fail_without_server("netbench")
         sizes = {"request": str(int(chosen.request)), "response": str(int(chosen.response))}
         if wrong := _mismatch(to, sizes):
-            return failing(wrong)
+            return fail_with(wrong)
         nagle = () if chosen.no_delay else ("--nagle",)
         argv = NETBENCH.argv("--trace", "stdio", *nagle, "scenario.json")
         env = {
@@ -126,7 +126,7 @@ class Netbench(Workload[NetbenchOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_netbench_output`. Raises ParseFailure."""
-        return result.transactions(output)
+        return result.parse_transactions(output)
 
     def closed_loop(self) -> str | None:
         """Always: it knows no rate."""

@@ -7,11 +7,18 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from steelyard.model.command import Command, Endpoint, Output, Phase, Place
-from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.metric import Metric, Reading, SeriesSample
 from steelyard.model.tool import Tool
 from steelyard.units import Duration, Frequency
 from steelyard.workloads import _pgbench_output as result
-from steelyard.workloads._server import AUTHORITY, BELIEVE, ClientOptions, believes, endpoint, no_server
+from steelyard.workloads._client import (
+    AUTHORITY,
+    BELIEVE,
+    ClientOptions,
+    authority_variables,
+    endpoint,
+    fail_without_server,
+)
 from steelyard.workloads.base import Workload
 
 PGBENCH = Tool("pgbench", apt="postgresql", dnf="postgresql-contrib", at_least="15")
@@ -106,7 +113,7 @@ class Pgbench(Workload[PgbenchOptions]):
         """Make the tables, by the first copy; then measure."""
         to = self._server(place)
         if to is None:
-            nothing = no_server("pgbench")
+            nothing = fail_without_server("pgbench")
             return (Phase("initialise", nothing, measured=False), Phase("run", nothing))
         run = ("sh", "-eu", "-c", BELIEVE + _RUN, "sh", *self._words(place))
         return (
@@ -116,11 +123,11 @@ class Pgbench(Workload[PgbenchOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_pgbench_output`. Raises ParseFailure."""
-        return result.reading(output)
+        return result.parse_output(output)
 
-    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+    def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """What each second brought."""
-        return result.series(output.stderr)
+        return result.parse_series(output.stderr)
 
     def closed_loop(self) -> str | None:
         """Unless they are due at a rate."""
@@ -157,7 +164,9 @@ class Pgbench(Workload[PgbenchOptions]):
         believed = {"PGSSLMODE": "verify-full", "PGSSLROOTCERT": AUTHORITY, "PGSSLCERT": "none"}
         tls = believed if to.authority else {}
         secrets = {"PGPASSWORD": to.password} if to.password else {}
-        return Command(argv, {**where, **tls, **believes(to), **env}, cwd=place.scratch, secrets=secrets)
+        return Command(
+            argv, {**where, **tls, **authority_variables(to), **env}, cwd=place.scratch, secrets=secrets
+        )
 
     def _words(self, place: Place) -> list[str]:
         chosen = self.chosen

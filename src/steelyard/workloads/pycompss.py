@@ -11,7 +11,7 @@ from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import Absolute
 from steelyard.model.tool import Tool
-from steelyard.workloads._service_env import pointed, variables
+from steelyard.workloads._service_env import add_service_variables, variables
 from steelyard.workloads.base import ANY_SERVICE, Options, Workload
 
 _FILES = {
@@ -81,7 +81,7 @@ class Pycompss(Workload[PycompssOptions]):
             "STORAGE_PROPS": str(place.scratch / "storage_props.cfg"),
         }
         argv = ("sh", "-eu", "-c", _START, "sh", *self.chosen.flags, *self.chosen.run)
-        return pointed(Command(argv, told, cwd), place)
+        return add_service_variables(Command(argv, told, cwd), place)
 
     def parse(self, phase: str, output: Output) -> Reading:
         """The kernel's account of it."""

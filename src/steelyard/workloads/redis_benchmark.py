@@ -8,11 +8,18 @@ from pydantic import AfterValidator, Field
 
 from steelyard.model.command import Command, Endpoint, Output, Phase, Place
 from steelyard.model.metric import Metric, Reading
-from steelyard.model.password import password_of
+from steelyard.model.password import derive_password
 from steelyard.model.tool import Tool
 from steelyard.units import Size
 from steelyard.workloads import _redis_benchmark_output as result
-from steelyard.workloads._server import AUTHORITY, BELIEVE, ClientOptions, believes, endpoint, no_server
+from steelyard.workloads._client import (
+    AUTHORITY,
+    BELIEVE,
+    ClientOptions,
+    authority_variables,
+    endpoint,
+    fail_without_server,
+)
 from steelyard.workloads.base import Workload
 
 REDIS_BENCHMARK = Tool("redis-benchmark", apt="redis-tools", dnf="redis", at_least="7.0")
@@ -56,7 +63,7 @@ _RUN = 'exec redis-benchmark ${REDISCLI_AUTH:+-a "$REDISCLI_AUTH"} "$@"'
 _TLS = ("--tls", "--cacert", AUTHORITY)
 
 
-def _each_once(value: tuple[Test, ...]) -> tuple[Test, ...]:
+def _check_tests(value: tuple[Test, ...]) -> tuple[Test, ...]:
     if not value or len(set(value)) != len(value):
         raise ValueError("name at least one test, each once: [set, get]")
     return value
@@ -66,7 +73,7 @@ class RedisBenchmarkOptions(ClientOptions):
     """Which requests, how many, how large, and how many at once."""
 
     port: int = Field(6379, ge=1, le=65535, description="The server's first port, with `server`.")
-    tests: Annotated[tuple[Test, ...], AfterValidator(_each_once)] = Field(
+    tests: Annotated[tuple[Test, ...], AfterValidator(_check_tests)] = Field(
         ("set", "get"), description="Kinds of requests. Always in redis-benchmark's own order."
     )
     requests: int = Field(100_000, ge=1, le=10**10, description="Requests of each kind.")
@@ -123,21 +130,21 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
         """Look whether the server answers, and empty it; then measure."""
         to = self._server(place)
         if to is None:
-            nothing = no_server("redis_benchmark")
+            nothing = fail_without_server("redis_benchmark")
             return (Phase("prepare", nothing, measured=False), Phase("run", nothing))
-        believed, tls = believes(to), _TLS if to.authority else ()
-        asked = {"HOST": to.address, "PORT": str(to.port), "EMPTY": _to_be_emptied(place)}
+        believed, tls = authority_variables(to), _TLS if to.authority else ()
+        asked = {"HOST": to.address, "PORT": str(to.port), "EMPTY": _servers_to_empty(place)}
         asked |= {"TLS": " ".join(tls), **believed} if tls else {}
         prepare = Command(("sh", "-eu", "-c", BELIEVE + _PREPARE), asked, secrets=_secrets(to.password))
         role = to.facts.get("benchmark_role", "")
-        visible = password_of(role, to.password) if to.password and role else to.password
+        visible = derive_password(role, to.password) if to.password and role else to.password
         words = [*tls, *(["--user", role] if role else []), *self._words(to)]
         run = Command(("sh", "-eu", "-c", BELIEVE + _RUN, "sh", *words), believed, secrets=_secrets(visible))
         return (Phase("prepare", prepare, measured=False), Phase("run", run))
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_redis_benchmark_output`. Raises ParseFailure."""
-        return result.reading(output.stdout, self.chosen.tests, self.chosen.requests)
+        return result.parse_output(output.stdout, self.chosen.tests, self.chosen.requests)
 
     def closed_loop(self) -> str | None:
         """Always: it knows no rate."""
@@ -166,7 +173,7 @@ def _secrets(password: str | None) -> dict[str, str]:
     return {"REDISCLI_AUTH": password} if password else {}
 
 
-def _to_be_emptied(place: Place) -> str:
+def _servers_to_empty(place: Place) -> str:
     """The servers that the first copy empties: those of a service that take writes."""
     if place.to is None or place.copy:
         return ""

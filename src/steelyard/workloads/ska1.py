@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.model.command import Command, Place
-from steelyard.workloads._fio_job import fio
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import fio_command
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioWorkload
 from steelyard.workloads._ska import DatasetOptions
 
@@ -37,15 +37,17 @@ class Ska1(FioWorkload[Ska1Options]):
         {"outstanding": 1, "max_file_size": "16MiB", "block": "64KiB", "direct": False},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Writes."""
-        return {"run": Figures(("write",))}
+        return {"run": FioFigures(("write",))}
 
     def command(self, place: Place) -> Command:
         """One job writes all files."""
         chosen = self.chosen
         shared = {**chosen.queue(chosen.outstanding), **chosen.timing()}
-        return fio(place, "run", shared, {"write": {**chosen.writing(), **chosen.dataset().settings()}})
+        return fio_command(
+            place, "run", shared, {"write": {**chosen.writing(), **chosen.dataset().settings()}}
+        )
 
     def disk(self) -> int:
         """All files at their largest."""

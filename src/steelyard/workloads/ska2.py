@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import fio
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import fio_command
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioWorkload
 from steelyard.workloads._ska import KIB, MIB, TimedOptions
 from steelyard.workloads._ska_files import FileSet, prepare
@@ -78,10 +78,10 @@ class Ska2(FioWorkload[Ska2Options]):
         | {"direct": False, "warm": True},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Reads, called after their access."""
         return {
-            access: Figures(("read",), label=f"{access}_", cpu=f"{access}_")
+            access: FioFigures(("read",), label=f"{access}_", cpu=f"{access}_")
             for access in self.chosen.file_sets()
         }
 
@@ -101,7 +101,7 @@ class Ska2(FioWorkload[Ska2Options]):
             "pre_read": chosen.warm,
             **files.settings(known=True),
         }
-        return Phase(access, fio(place, access, shared, {access: job}))
+        return Phase(access, fio_command(place, access, shared, {access: job}))
 
     def disk(self) -> int:
         """Both file sets at their largest."""

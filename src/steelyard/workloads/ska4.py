@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from steelyard.model.command import Phase, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.units import Rate, Size
-from steelyard.workloads._fio_job import Settings, fio
-from steelyard.workloads._fio_output import Result
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import Settings, fio_command
+from steelyard.workloads._fio_output import FioResult
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioWorkload
 from steelyard.workloads._ska import KIB, MIB, START, TimedOptions
 from steelyard.workloads._ska_files import FileSet, prepare
@@ -99,16 +99,16 @@ class Ska4(FioWorkload[Ska4Options]):
         | {"files": 2, "large_file_size": "2MiB", "block": "64KiB"},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Each side of the move."""
-        return {"move": Figures(tuple(self.chosen.sides()))}
+        return {"move": FioFigures(tuple(self.chosen.sides()))}
 
     def metrics(self) -> tuple[Metric, ...]:
         """Those of fio, and how near the emulated rate came."""
         about = "achieved over emulated rate of the lower tier"
         return (*super().metrics(), Metric("rate_reached", "%", "higher", about, over_copies="min"))
 
-    def derived(self, result: Result, reading: Reading) -> Mapping[str, float]:
+    def derived(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
         """The share of the emulated rate."""
         achieved = reading.values[f"{self.chosen.bottleneck()}_bandwidth"]
         return {"rate_reached": achieved / self.chosen.rate()}
@@ -118,7 +118,7 @@ class Ska4(FioWorkload[Ska4Options]):
         chosen, sides = self.chosen, self.chosen.sides()
         shared = {**chosen.queue(chosen.outstanding), **chosen.timing(), "rate": chosen.rate()}
         jobs = {way: self._job(way, files) for way, files in sides.items()}
-        move = Phase("move", fio(place, "move", shared, jobs))
+        move = Phase("move", fio_command(place, "move", shared, jobs))
         return (prepare(place, sides["read"]), move) if "read" in sides else (move,)
 
     def _job(self, way: str, files: FileSet) -> Settings:

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import Settings, fio_command
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioWorkload
 from steelyard.workloads._ska import KIB, DatasetOptions
 
@@ -56,9 +56,9 @@ class Ska5(FioWorkload[Ska5Options]):
         {"outstanding": 1, "max_file_size": "16MiB", "block": "64KiB", "direct": False},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Writes, then reads."""
-        return {way: Figures((way,), cpu=f"{way}_") for way in ("write", "read")}
+        return {way: FioFigures((way,), cpu=f"{way}_") for way in ("write", "read")}
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Write, then read; fio drops what writing left in the host's cache when it opens a file to read."""
@@ -74,7 +74,7 @@ class Ska5(FioWorkload[Ska5Options]):
 
     def _stage(self, place: Place, name: str, job: Settings) -> Phase:
         shared = {**self.chosen.queue(self.chosen.outstanding), **self.chosen.timing()}
-        return Phase(name, fio(place, name, shared, {name: job}))
+        return Phase(name, fio_command(place, name, shared, {name: job}))
 
     def disk(self) -> int:
         """The dataset at its largest."""

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 from steelyard.model.command import Command, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio
-from steelyard.workloads._fio_output import Result
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import Settings, fio_command
+from steelyard.workloads._fio_output import FioResult
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioWorkload
 from steelyard.workloads._ska import GIB, SkaOptions
 from steelyard.workloads._ska_files import FileSet
@@ -59,9 +59,9 @@ class Ska6(FioWorkload[Ska6Options]):
         {"outstanding": 1, "size": "16MiB", "block": "64KiB", "buffers": 1, "direct": False},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Writes."""
-        return {"run": Figures(("write",))}
+        return {"run": FioFigures(("write",))}
 
     def metrics(self) -> tuple[Metric, ...]:
         """Those of fio, and the time of a checkpoint."""
@@ -69,7 +69,7 @@ class Ska6(FioWorkload[Ska6Options]):
         worst = Metric("checkpoint_time_worst", "s", "lower", "longest such time", over_copies="max")
         return (*super().metrics(), mean, worst)
 
-    def derived(self, result: Result, reading: Reading) -> Mapping[str, float]:
+    def derived(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
         """The time of a checkpoint, fsync included, from each job's run time."""
         times = [job.flows["write"].seconds for job in result.jobs if "write" in job.flows]
         return {"checkpoint_time": sum(times) / len(times), "checkpoint_time_worst": max(times)}
@@ -86,7 +86,7 @@ class Ska6(FioWorkload[Ska6Options]):
             "size": int(chosen.size),
         }
         jobs = {f"checkpoint{number}": self._region(number) for number in range(chosen.checkpoints)}
-        return fio(place, "run", shared, jobs)
+        return fio_command(place, "run", shared, jobs)
 
     def _region(self, number: int) -> Settings:
         return {"stonewall": True, "offset": number % self.chosen.buffers * self.chosen.size}

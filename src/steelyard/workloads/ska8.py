@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import Settings, fio_command
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioOptions, FioWorkload
 from steelyard.workloads._ska import KIB, MIB
 from steelyard.workloads._ska_files import FileSet, prepare
@@ -76,9 +76,9 @@ class Ska8(FioWorkload[Ska8Options]):
         {"file_size": "32MiB", "stride": 4, "prefetch": "ahead", "helpers": 4},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Reads of the measured thread alone."""
-        return {"read": Figures(("read",), only=frozenset({"read"}))}
+        return {"read": FioFigures(("read",), only=frozenset({"read"}))}
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Lay the file out, drop it from the cache, read."""
@@ -97,7 +97,7 @@ class Ska8(FioWorkload[Ska8Options]):
         jobs = {"read": self._reader()}
         if self.chosen.prefetch == "ahead":
             jobs["ahead"] = self._helpers()
-        return (prepare(place, files), Phase("read", fio(place, "read", shared, jobs)))
+        return (prepare(place, files), Phase("read", fio_command(place, "read", shared, jobs)))
 
     def _reader(self) -> Settings:
         chosen = self.chosen

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio
-from steelyard.workloads._fio_reading import Figures
+from steelyard.workloads._fio_job import Settings, fio_command
+from steelyard.workloads._fio_reading import FioFigures
 from steelyard.workloads._fio_workload import FioWorkload
 from steelyard.workloads._ska import MIB, DatasetOptions
 from steelyard.workloads._ska_files import FileSet, prepare
@@ -56,9 +56,9 @@ class Ska9(FioWorkload[Ska9Options]):
         {"operation": "read", "processes": 2, "files": 2, "max_file_size": "8MiB", "block": "64KiB"},
     )
 
-    def figures(self) -> Mapping[str, Figures]:
+    def figures(self) -> Mapping[str, FioFigures]:
         """Writes and reads, as far as they are measured."""
-        return {way: Figures((way,), cpu=f"{way}_") for way in self.chosen.operations()}
+        return {way: FioFigures((way,), cpu=f"{way}_") for way in self.chosen.operations()}
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Write, or lay out unmeasured; read, for which fio drops what lies in the host's cache."""
@@ -79,7 +79,7 @@ class Ska9(FioWorkload[Ska9Options]):
     def _stage(self, place: Place, name: str, job: Settings) -> Phase:
         chosen = self.chosen
         shared = {**chosen.queue(chosen.outstanding), **chosen.timing(), "thread": False}
-        return Phase(name, fio(place, name, shared, {name: {**job, "numjobs": chosen.processes}}))
+        return Phase(name, fio_command(place, name, shared, {name: {**job, "numjobs": chosen.processes}}))
 
     def disk(self) -> int:
         """The files of all processes at their largest."""

@@ -11,7 +11,7 @@ from steelyard.model.metric import Metric, Reading, latency_metrics
 from steelyard.model.tool import Tool
 from steelyard.units import Duration, Frequency, Size
 from steelyard.workloads import _sockperf_output as result
-from steelyard.workloads._server import ClientOptions, endpoint, no_server
+from steelyard.workloads._client import ClientOptions, endpoint, fail_without_server
 from steelyard.workloads.base import Workload
 
 SOCKPERF = Tool("sockperf", apt="sockperf", dnf="sockperf", at_least="3.6")
@@ -122,7 +122,7 @@ class Sockperf(Workload[SockperfOptions]):
         """The client, and a fold of its log where it keeps one."""
         to = endpoint(place, self.chosen)
         if to is None:
-            return no_server("sockperf")
+            return fail_without_server("sockperf")
         argv = [self.chosen.mode, "--ip", to.address, "--port", str(to.port), *self._manner()]
         script = _RUN
         if self.chosen.mode != "throughput":
@@ -133,8 +133,8 @@ class Sockperf(Workload[SockperfOptions]):
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_sockperf_output`. Raises ParseFailure."""
         if self.chosen.mode == "throughput":
-            return result.throughput(output, int(self.chosen.message))
-        return result.round_trips(output)
+            return result.parse_throughput(output, int(self.chosen.message))
+        return result.parse_round_trips(output)
 
     def closed_loop(self) -> str | None:
         """In ping-pong, also at a rate: what was due meanwhile counts from when it was sent."""

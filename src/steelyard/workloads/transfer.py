@@ -14,9 +14,9 @@ from steelyard.model.tool import RCLONE, Tool
 from steelyard.stats.histogram import Histogram
 from steelyard.units import Size
 from steelyard.workloads import _transfer_scripts as scripts
-from steelyard.workloads._server import no_server, of_service
-from steelyard.workloads._transfer_output import moved
-from steelyard.workloads._transfer_protocols import GLOBUS_URL_COPY, PROTOCOLS, SCP, XRDCP, Protocol
+from steelyard.workloads._client import copy_endpoint, fail_without_server
+from steelyard.workloads._transfer_output import parse_output
+from steelyard.workloads._transfer_protocols import GLOBUS_URL_COPY, PROTOCOLS, SCP, XRDCP, TransferProtocol
 from steelyard.workloads.base import Options, Workload
 
 _STAGES = ("prepare", "run", "verify", "remove")
@@ -133,7 +133,9 @@ class Transfer(Workload[TransferOptions]):
         """Make the files, move them, compare sizes, clean up; only the moving is measured."""
         to, name = self._server(place)
         if to is None:
-            return tuple(Phase(stage, no_server("transfer"), measured=stage == "run") for stage in _STAGES)
+            return tuple(
+                Phase(stage, fail_without_server("transfer"), measured=stage == "run") for stage in _STAGES
+            )
         protocol, download = PROTOCOLS[name], self.chosen.direction == "download"
         made = (
             scripts.prepare(protocol, download=download),
@@ -150,19 +152,19 @@ class Transfer(Workload[TransferOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_transfer_output`. Raises ParseFailure."""
-        found = moved(output, self.chosen.files)
-        arrived = self.chosen.files - found.failed
+        result = parse_output(output, self.chosen.files)
+        arrived = self.chosen.files - result.failed
         if not arrived:
             raise ParseFailure("no file arrived, and yet the command ended well")
         values = {
-            "throughput": arrived * self.chosen.file_size / found.seconds,
-            "file_rate": arrived / found.seconds,
-            "failure_rate": found.failed / self.chosen.files,
+            "throughput": arrived * self.chosen.file_size / result.seconds,
+            "file_rate": arrived / result.seconds,
+            "failure_rate": result.failed / self.chosen.files,
         }
         facts = {"attempts": self.chosen.files}
-        if not found.times:
+        if not result.times:
             return Reading(values, facts=facts)
-        times = Histogram.of(found.times)
+        times = Histogram.of(result.times)
         quantiles = {f"file_time_{label}": times.quantile(share) for label, share in QUANTILES.items()}
         return Reading(values | quantiles, {"file_time": dict(times.bins)}, facts=facts)
 
@@ -174,13 +176,13 @@ class Transfer(Workload[TransferOptions]):
         """Where to, and by which protocol"""
         name = self.chosen.protocol or (place.to.facts.get("protocol", "") if place.to else "")
         if place.to is not None and name in PROTOCOLS:
-            return of_service(place.to, place.copy), name
+            return copy_endpoint(place.to, place.copy), name
         if self.chosen.server is None or name not in PROTOCOLS:
             return None, name
         usual = 443 if name == "s3" and self.chosen.secure else PROTOCOLS[name].port
         return Endpoint(self.chosen.server, self.chosen.port or usual), name
 
-    def _variables(self, protocol: Protocol, to: Endpoint, place: Place) -> dict[str, str]:
+    def _variables(self, protocol: TransferProtocol, to: Endpoint, place: Place) -> dict[str, str]:
         base = self.chosen.path or to.facts.get("path", "")
         folder = protocol.folder(base, f"steelyard-{place.seed}-{place.copy}")
         secure = self.chosen.secure

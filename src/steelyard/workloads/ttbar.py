@@ -12,7 +12,7 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.tool import Tool
-from steelyard.workloads._document import last_line
+from steelyard.workloads._document import parse_last_line
 from steelyard.workloads.base import Options, Workload
 
 _VERSION = "import importlib.metadata as found; print(found.version('pythia8mc'))"
@@ -23,7 +23,7 @@ _JOB = Path(__file__).with_name("_ttbar_job.py")
 Process = Literal["gg2ttbar", "qqbar2ttbar"]
 
 
-def _each_once(value: tuple[Process, ...]) -> tuple[Process, ...]:
+def _check_processes(value: tuple[Process, ...]) -> tuple[Process, ...]:
     if not value or len(set(value)) != len(value):
         raise ValueError("name one process or both, each once: [gg2ttbar, qqbar2ttbar]")
     return value
@@ -36,7 +36,7 @@ class TtbarOptions(Options):
     energy: float = Field(
         13_000.0, ge=400, le=100_000, description="Energy of the collision in its centre of mass, in GeV."
     )
-    processes: Annotated[tuple[Process, ...], AfterValidator(_each_once)] = Field(
+    processes: Annotated[tuple[Process, ...], AfterValidator(_check_processes)] = Field(
         ("gg2ttbar", "qqbar2ttbar"), description="Hard processes: gg2ttbar, qqbar2ttbar, or both."
     )
 
@@ -88,16 +88,16 @@ class Ttbar(Workload[TtbarOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """The job's last line. Raises ParseFailure, also when other than the asked events were made."""
-        found = last_line(output.stdout, "the event generator")
-        events, wall = found.child("events").count(), found.child("wall").number()
+        document = parse_last_line(output.stdout, "the event generator")
+        events, wall = document.child("events").count(), document.child("wall").number()
         if events != self.chosen.events or wall <= 0:
             raise ParseFailure(f"{events} events in {wall} s were made, {self.chosen.events} were asked for")
         values = {
             "event_rate": events / wall,
-            "cpu_per_event": found.child("cpu").number() / events,
-            "initialisation": found.child("initialisation").number(),
+            "cpu_per_event": document.child("cpu").number() / events,
+            "initialisation": document.child("initialisation").number(),
         }
-        facts = {name: node.value for name, node in found.items() if name not in ("wall", "cpu")}
+        facts = {name: node.value for name, node in document.items() if name not in ("wall", "cpu")}
         return Reading(values, facts=facts)
 
     def seconds(self) -> float | None:

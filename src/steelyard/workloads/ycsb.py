@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from steelyard.model.command import Output, Phase, Place
-from steelyard.model.metric import Metric, Reading, Sample
+from steelyard.model.metric import Metric, Reading, SeriesSample
 from steelyard.workloads._ycsb_command import JAVA, YCSB, command
 from steelyard.workloads._ycsb_options import YcsbOptions
-from steelyard.workloads._ycsb_output import found
-from steelyard.workloads._ycsb_reading import Figures
+from steelyard.workloads._ycsb_output import parse_output
+from steelyard.workloads._ycsb_reading import YcsbFigures
 from steelyard.workloads.base import Workload
 
 _STAGES = {"load": ("create", "load"), "run": ("run",), "both": ("create", "load", "run")}
@@ -75,11 +75,11 @@ class Ycsb(Workload[YcsbOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_ycsb_output` and `_ycsb_reading`. Raises ParseFailure."""
-        return self._figures().reading(found(output, loaded=phase == "load"))
+        return self._figures().reading(parse_output(output, loaded=phase == "load"))
 
-    def series(self, phase: str, output: Output) -> tuple[Sample, ...]:
+    def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """Throughput and latencies over time. Raises ParseFailure."""
-        return self._figures().series(found(output, loaded=phase == "load"))
+        return self._figures().series(parse_output(output, loaded=phase == "load"))
 
     def closed_loop(self) -> str | None:
         """Unless they are due at a rate."""
@@ -92,5 +92,5 @@ class Ycsb(Workload[YcsbOptions]):
         load = chosen.records / (rate if chosen.do == "load" else _GUESS) if chosen.do != "run" else 0.0
         return run + load + _START * len(_STAGES[chosen.do])
 
-    def _figures(self) -> Figures:
-        return Figures(self.chosen, self.chosen.measured)
+    def _figures(self) -> YcsbFigures:
+        return YcsbFigures(self.chosen, self.chosen.measured)

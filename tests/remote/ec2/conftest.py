@@ -19,7 +19,7 @@ import pytest
 
 from loading import loaded
 from patience import PATIENCE, until
-from steelyard.remote.ec2.account import Account
+from steelyard.remote.ec2.account import AwsAccount
 from steelyard.remote.ec2.order import RENTAL_TAG
 from steelyard.remote.ec2.release import Patience
 from steelyard.sites.ec2 import Ec2, Ec2Options
@@ -93,8 +93,8 @@ class Cloud:
         lines = map(json.loads, (self.folder / "requests").read_text().splitlines())
         return [line for line in lines if line["action"] == action]
 
-    def account(self) -> Account:
-        return Account(REGION, attempts=2)
+    def account(self) -> AwsAccount:
+        return AwsAccount(REGION, attempts=2)
 
     def machines(self) -> dict[str, str]:
         """State by id of all that was ever started."""
@@ -172,7 +172,7 @@ def cloud(whole_cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("steelyard.remote.ec2.release.Patience.__init__.__defaults__", _quick())
-    monkeypatch.setattr("steelyard.sites.ec2.Account", functools.partial(Account, attempts=2))
+    monkeypatch.setattr("steelyard.sites.ec2.AwsAccount", functools.partial(AwsAccount, attempts=2))
     whole_cloud.reset()
     yield whole_cloud
     whole_cloud.script()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.remote.ec2.host_keys import fingerprints, printed, trusted
+from steelyard.remote.ec2.host_keys import fingerprints, format_known_hosts, parse_console
 
 ED = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJRNarH4TRpNePnAS"
 EC = "ecdsa-sha2-nistp256 " + "A" * 140 + "="
@@ -21,19 +21,22 @@ def console(*keys: str, prefix: str = "") -> str:
 
 @pytest.mark.parametrize("prefix", ["", "[   12.25] cloud-init[612]: "])
 def test_all_keys_of_the_block(prefix: str) -> None:
-    assert printed(console(f"{EC} root@ip-10-0-0-1", f"{ED} root@ip-10-0-0-1", prefix=prefix)) == [EC, ED]
+    assert parse_console(console(f"{EC} root@ip-10-0-0-1", f"{ED} root@ip-10-0-0-1", prefix=prefix)) == [
+        EC,
+        ED,
+    ]
 
 
 def test_none_before_the_block_is_whole() -> None:
     text = console(ED)
-    assert printed(text[: text.index("-----END")]) == []
-    assert printed("") == []
-    assert printed(ED) == []  # outside of a block it may be anything, such as a user's key
+    assert parse_console(text[: text.index("-----END")]) == []
+    assert parse_console("") == []
+    assert parse_console(ED) == []  # outside of a block it may be anything, such as a user's key
 
 
 def test_the_last_start_counts() -> None:
     other = ED.replace("PnAS", "PnAT")
-    assert printed(console(ED) + console(other)) == [other]
+    assert parse_console(console(ED) + console(other)) == [other]
 
 
 def test_fingerprints_as_ssh_keygen_shows_them(tmp_path: Path) -> None:
@@ -46,4 +49,4 @@ def test_fingerprints_as_ssh_keygen_shows_them(tmp_path: Path) -> None:
 
 
 def test_lines_of_known_hosts() -> None:
-    assert trusted([ED]) == f"* {ED}\n"
+    assert format_known_hosts([ED]) == f"* {ED}\n"

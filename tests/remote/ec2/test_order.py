@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.remote.ec2.order import Order, disks, end_yourself, request, rules, tags
+from steelyard.remote.ec2.order import Order, build_request, disks, rules, shutdown_script, tags
 
 IMAGE = {
     "RootDeviceName": "/dev/xvda",
@@ -17,7 +17,7 @@ IMAGE = {
 
 
 def asked(order: Order, kind: str = "c4.xlarge") -> dict[str, Any]:
-    return request(
+    return build_request(
         order, kind, 2, image=IMAGE, key="k", groups=["sg-1"], labels=tags("r", "0", {}), token="t"
     )
 
@@ -42,8 +42,8 @@ def test_every_volume_goes_with_its_machine() -> None:
 
 
 def test_it_ends_itself_in_whole_minutes() -> None:
-    assert end_yourself(3600) == "#!/bin/sh\nshutdown -P +60\n"
-    assert end_yourself(61).endswith("+2\n")
+    assert shutdown_script(3600) == "#!/bin/sh\nshutdown -P +60\n"
+    assert shutdown_script(61).endswith("+2\n")
 
 
 def test_a_subnet_decides_the_address() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.remote.ec2.rental import GROUP, Rental, RentalFile, folder
+from steelyard.remote.ec2.rental import GROUP, Rental, RentalFile, leases_folder
 
 RENTAL = Rental("0123", "run-1", "run-1:1:2:3", "/runs/run-1", "eu-central-1", None)
 
@@ -19,8 +19,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_written_at_once_readable_by_the_owner_alone_and_locked_while_it_is_held() -> None:
     file = RentalFile.create(RENTAL)
-    assert file.path == folder() / "run-1.0123.ndjson"
-    assert (file.path.stat().st_mode & 0o777, folder().stat().st_mode & 0o777) == (0o600, 0o700)
+    assert file.path == leases_folder() / "run-1.0123.ndjson"
+    assert (file.path.stat().st_mode & 0o777, leases_folder().stat().st_mode & 0o777) == (0o600, 0o700)
     file.ask("c4.xlarge", 2)
     assert RentalFile.take(file.path) is None
     file.close()
@@ -28,7 +28,7 @@ def test_written_at_once_readable_by_the_owner_alone_and_locked_while_it_is_held
     assert taken
     assert taken.rental == RENTAL
     taken.close()
-    assert [path.name for path in folder().iterdir()] == ["run-1.0123.ndjson"]
+    assert [path.name for path in leases_folder().iterdir()] == ["run-1.0123.ndjson"]
 
 
 def test_what_was_asked_and_what_came() -> None:
@@ -64,8 +64,8 @@ def test_a_last_line_that_was_cut_off_is_not_missed() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}\n', '{"schema": 2}\n', "\0\0"])
 def test_one_that_is_none_is_told(text: str) -> None:
-    folder().mkdir(parents=True)
-    path = folder() / "run-1.0.ndjson"
+    leases_folder().mkdir(parents=True)
+    path = leases_folder() / "run-1.0.ndjson"
     path.write_text(text)
     with pytest.raises(HostError, match="cut off, or written by another version"):
         RentalFile.take(path)

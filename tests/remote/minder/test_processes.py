@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from steelyard.remote.minder import TOKEN_VARIABLE
 from steelyard.remote.minder.processes import (
     descendants,
-    environment,
-    process,
-    processes,
-    strike,
-    variable,
+    find_variable,
+    kill_all,
+    list_processes,
+    read_environment,
+    read_process,
 )
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_a_program_may_be_called_anything(run: Run) -> None:
     odd = run.folder / "a) S 1 (b"
     shutil.copy("/bin/sleep", odd)
     child = run.popen(str(odd), "300")
-    found = process(child.pid)
+    found = read_process(child.pid)
     assert found
     assert (found.pid, found.parent, found.session) == (child.pid, os.getpid(), os.getsid(0))
 
@@ -33,21 +33,21 @@ def test_descendants_are_all_that_is_below(run: Run) -> None:
     shell = run.popen("sh", "-c", "sleep 300 & echo $!; wait", env=env)
     assert shell.stdout
     sleep = int(shell.stdout.readline())
-    assert descendants(processes(), [shell.pid]) == {shell.pid, sleep}
+    assert descendants(list_processes(), [shell.pid]) == {shell.pid, sleep}
 
 
 def test_an_environment_is_whole_from_the_first_look(run: Run) -> None:
     for number in range(60):
         child = run.popen("sleep", "300", env={"A": "1", "NUMBER": str(number)})
-        found = environment(child.pid)
-        assert variable(found, "NUMBER") == str(number)
-        assert variable(found, "UMBER") is None
+        found = read_environment(child.pid)
+        assert find_variable(found, "NUMBER") == str(number)
+        assert find_variable(found, "UMBER") is None
 
 
 def test_an_empty_environment_is_seen_as_one(run: Run) -> None:
     child = run.popen("sleep", "300", env={})
-    assert environment(child.pid) == b"\0"
-    found = process(child.pid)
+    assert read_environment(child.pid) == b"\0"
+    found = read_process(child.pid)
     assert found
     assert found.bare
 
@@ -55,8 +55,8 @@ def test_an_empty_environment_is_seen_as_one(run: Run) -> None:
 def test_what_is_gone_has_no_environment(run: Run) -> None:
     child = run.popen("true")
     child.wait()
-    assert process(child.pid) is None
-    assert variable(environment(child.pid), "PATH") is None
+    assert read_process(child.pid) is None
+    assert find_variable(read_environment(child.pid), "PATH") is None
 
 
 def test_a_strike_freezes_all_before_it_kills_and_leaves_out_what_it_may_not_touch() -> None:
@@ -74,6 +74,6 @@ def test_a_strike_freezes_all_before_it_kills_and_leaves_out_what_it_may_not_tou
         sent.append((name, number))
         return name != "gone"
 
-    assert strike(look, signal_one) == {"a", "b"}
+    assert kill_all(look, signal_one) == {"a", "b"}
     assert sent[:3] == [(name, signal.SIGSTOP) for name in ("a", "b", "gone")]
     assert sorted(sent[3:]) == [(name, signal.SIGKILL) for name in ("a", "b", "gone")]

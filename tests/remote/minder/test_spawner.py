@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from patience import until
-from steelyard.remote.minder.processes import own_peak
+from steelyard.remote.minder.processes import read_own_peak
 from steelyard.remote.minder.spawn import Spawner, launch, launch_small
-from steelyard.remote.minder.spawner import CODE, executable, hear
+from steelyard.remote.minder.spawner import CODE, build_executable, read_numbers
 
 HEADS = {"x86_64": ".intel_syntax noprefix\n", "aarch64": ""}
 ASSEMBLERS = {"x86_64": "x86_64-linux-gnu-as", "aarch64": "aarch64-linux-gnu-as"}
@@ -65,7 +65,7 @@ def test_it_starts_a_program_and_tells_its_pid(tmp_path: Path, streams, machine:
             bytes.fromhex("200290d2"), bytes.fromhex("200280d2")
         )  # it knows no CLONE_PARENT
         words = [emulator, "-0", words[0], str(small), *words[1:]]
-    small.write_bytes(executable(number, bytes_))
+    small.write_bytes(build_executable(number, bytes_))
     small.chmod(0o755)
     out = os.open(tmp_path / "out", os.O_RDWR | os.O_CREAT)
     heard, tells = os.pipe()
@@ -74,7 +74,7 @@ def test_it_starts_a_program_and_tells_its_pid(tmp_path: Path, streams, machine:
         program.encode(), [word.encode() for word in words], {}, [*streams[:1], out, streams[2], tells]
     )
     os.close(tells)
-    (pid,) = hear(heard)
+    (pid,) = read_numbers(heard)
     os.close(out)
     assert os.waitpid(between, 0)[1] == 0
     if machine == MACHINE:
@@ -114,4 +114,4 @@ def test_without_it_programs_start_and_their_peak_is_ours(streams) -> None:
     os.close(spawner.small)
     _, status, usage = os.wait4(pid, 0)
     assert status == 0
-    assert usage.ru_maxrss * 1024 <= least_peak <= own_peak()
+    assert usage.ru_maxrss * 1024 <= least_peak <= read_own_peak()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from steelyard.cli.clusters.options import application_options, cluster_argument, job_options
-from steelyard.cli.clusters.run import application, asked_of
+from steelyard.cli.clusters.run import make_application, make_options
 from steelyard.cli.options import AfterDashes
 
 
@@ -29,24 +29,24 @@ def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: A
     """
     from pathlib import Path
 
-    from steelyard.cli.clusters.launch import launched, ours
-    from steelyard.controller.clusters import named
+    from steelyard.cli.clusters.launch import launch, report_errors
+    from steelyard.controller.clusters import find_cluster
     from steelyard.errors import UsageError
-    from steelyard.model.cluster import visitor
-    from steelyard.spec.stores import chosen_store
+    from steelyard.model.cluster import build_attach_tree
+    from steelyard.spec.stores import choose_store
 
-    found = named(chosen_store(options["store"]), cluster)
-    appl = application(options)
+    target = find_cluster(choose_store(options["store"]), cluster)
+    appl = make_application(options)
     if appl is None:
         raise UsageError("what shall join the cluster?", hint="give --appl COMMAND")
-    asked = asked_of(ctx, {**options, "name": f"{found.name}-attach"})
+    asked = make_options(ctx, {**options, "name": f"{target.name}-attach"})
 
     def work() -> int:
-        ask(found.folder.control, "endpoint")
-        control = str(Path(found.folder.control).absolute())
-        return launched(visitor(found.name, control, nodes, appl), asked, nodes)
+        ask(target.folder.control, "endpoint")
+        control = str(Path(target.folder.control).absolute())
+        return launch(build_attach_tree(target.name, control, nodes, appl), asked, nodes)
 
-    return ours(work)
+    return report_errors(work)
 
 
 def ask(control: Any, verb: str, **facts: Any) -> Any:

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from steelyard.cli.clusters.launch import Asked
-from steelyard.cli.clusters.show import Shown, say
+from steelyard.cli.clusters.launch import LaunchOptions
+from steelyard.cli.clusters.show import ClusterObserver, say
 from steelyard.cli.terminal import echo
 from steelyard.controller.clusters import OUR_FAILURE
 from steelyard.controller.observer import Progress
@@ -19,10 +19,10 @@ from steelyard.errors import SteelyardError, UsageError
 from steelyard.store.layout import RunFolder
 
 
-class Telling(Shown):
+class BackgroundObserver(ClusterObserver):
     """Tells the parent which run it is, and from then on talks to the run's log."""
 
-    def __init__(self, asked: Asked, tell: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, asked: LaunchOptions, tell: Callable[[Mapping[str, Any]], None]) -> None:
         super().__init__(asked.name, logs=Path(asked.logs) if asked.logs else None, output=False)
         self._tell = tell
 
@@ -37,12 +37,12 @@ class Telling(Shown):
         self._tell({"run": folder.id})
 
 
-def in_background(work: Callable[[Shown], object], asked: Asked) -> int:
+def run_in_background(work: Callable[[ClusterObserver], object], asked: LaunchOptions) -> int:
     """Do the work in a child that outlives us; print its run once it has begun. The exit code."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
         os.close(reading)
-        os._exit(_child(work, asked, writing))
+        os._exit(_run_child(work, asked, writing))
     os.close(writing)
     with os.fdopen(reading) as answer:
         told: dict[str, Any] = json.loads(answer.read() or "{}")
@@ -56,7 +56,7 @@ def in_background(work: Callable[[Shown], object], asked: Asked) -> int:
     return OUR_FAILURE
 
 
-def _child(work: Callable[[Shown], object], asked: Asked, writing: int) -> int:
+def _run_child(work: Callable[[ClusterObserver], object], asked: LaunchOptions, writing: int) -> int:
     os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -67,7 +67,7 @@ def _child(work: Callable[[Shown], object], asked: Asked, writing: int) -> int:
             os.close(writing)
 
     try:
-        work(Telling(asked, tell))
+        work(BackgroundObserver(asked, tell))
     except SteelyardError as error:
         say(str(error))
         tell({"said": str(error), "usage": isinstance(error, UsageError)})

@@ -18,9 +18,9 @@ def command(cluster: str | None, store: str | None) -> int:
     \b
     steelyard cluster kill brain
     """
-    from steelyard.controller.clusters import named
+    from steelyard.controller.clusters import find_cluster
     from steelyard.controller.steer import steer
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
-    echo(steer(named(chosen_store(store), cluster).folder, "cancel"))
+    echo(steer(find_cluster(choose_store(store), cluster).folder, "cancel"))
     return 0

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.cli.clusters.show import Shown, say
+from steelyard.cli.clusters.show import ClusterObserver, say
 from steelyard.cli.terminal import echo
-from steelyard.controller.choices import Choices, JobChoices, waits_for_job
-from steelyard.controller.clusters import OUR_FAILURE, ClusterFollower, outcome
+from steelyard.controller.choices import JobChoices, RunChoices, needs_job
+from steelyard.controller.clusters import OUR_FAILURE, ClusterFollower, application_exit
 from steelyard.controller.loop import complete
 from steelyard.controller.run import start
 from steelyard.errors import Interrupted, SteelyardError, UsageError
 from steelyard.model.cluster import DEFAULT_NODES
 from steelyard.model.experiment import Experiment
 from steelyard.sites._batch_options import BatchOptions
-from steelyard.spec.change import from_tree
+from steelyard.spec.change import load_tree
 from steelyard.spec.sites import NamedSite, resolve
-from steelyard.spec.stores import chosen_store
+from steelyard.spec.stores import choose_store
 from steelyard.store.layout import RunFolder, Store
 from steelyard.units import Duration
 
@@ -29,7 +29,7 @@ BARE = ("local", "netns")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LaunchOptions:
     """What the command line says of the job. `words` are the scheduler's own."""
 
     name: str
@@ -66,19 +66,19 @@ class Asked:
         return NamedSite(named.name, type(named.site)(chosen.model_copy(update=given)))
 
 
-def launched(tree: Mapping[str, Any], asked: Asked, nodes: int) -> int:
+def launch(tree: Mapping[str, Any], asked: LaunchOptions, nodes: int) -> int:
     """Run it; the exit code: the application's, 125 where we failed. Raises UsageError, Interrupted."""
-    experiment, text = from_tree(tree)
-    site, store = asked.place(nodes), chosen_store(asked.store)
-    queued = waits_for_job(site)
+    experiment, text = load_tree(tree)
+    site, store = asked.place(nodes), choose_store(asked.store)
+    queued = needs_job(site)
     if asked.detach and not queued:
-        from steelyard.cli.clusters.background import in_background
+        from steelyard.cli.clusters.background import run_in_background
 
-        return in_background(lambda told: _started(experiment, text, store, site, asked, told), asked)
-    shown = Shown(asked.name, logs=Path(asked.logs) if asked.logs else None)
+        return run_in_background(lambda told: _start_run(experiment, text, store, site, asked, told), asked)
+    shown = ClusterObserver(asked.name, logs=Path(asked.logs) if asked.logs else None)
 
     def work() -> int:
-        folder = _started(experiment, text, store, site, asked, shown)
+        folder = _start_run(experiment, text, store, site, asked, shown)
         if queued:
             shown.begins(folder)
         if asked.detach:
@@ -86,26 +86,31 @@ def launched(tree: Mapping[str, Any], asked: Asked, nodes: int) -> int:
             return 0
         if queued:
             complete(ClusterFollower(folder, shown).follow())
-        return outcome(folder)
+        return application_exit(folder)
 
     try:
-        return ours(work)
+        return report_errors(work)
     finally:
         shown.close()
 
 
-def _started(
-    experiment: Experiment, text: str, store: Store, site: NamedSite, asked: Asked, shown: Shown
+def _start_run(
+    experiment: Experiment,
+    text: str,
+    store: Store,
+    site: NamedSite,
+    asked: LaunchOptions,
+    shown: ClusterObserver,
 ) -> RunFolder:
-    queued = waits_for_job(site)
+    queued = needs_job(site)
     jobs = JobChoices(detach=queued, options=asked.words, name=asked.name)
     seconds = None if site.site.by_job else asked.seconds or FOUR_HOURS
     # A database stays for hours, and shares its machine by intention: nobody waits for its turn.
-    choices = Choices(site, beside=True, jobs=jobs, seconds=seconds)
+    choices = RunChoices(site, beside=True, jobs=jobs, seconds=seconds)
     return start(experiment, text, store, choices=choices, observer=shown)
 
 
-def ours(work: Callable[[], int]) -> int:
+def report_errors(work: Callable[[], int]) -> int:
     """Do it; failures of ours are told, and end with 125. Raises UsageError, Interrupted."""
     try:
         return work()

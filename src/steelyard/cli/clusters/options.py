@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from steelyard.cli.options import completing, site_option, store_option
+from steelyard.cli.options import complete_name, site_option, store_option
 from steelyard.errors import SteelyardError, UsageError
-from steelyard.spec.stores import chosen_store
+from steelyard.spec.stores import choose_store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _CLOCK = re.compile(r"(\d{1,4}):([0-5]?\d)(?::([0-5]?\d))?")
 
 
-class Clock(click.ParamType[float]):
+class TimeSpan(click.ParamType[float]):
     """A span as schedulers write it, `HH:MM:SS` or `HH:MM`, or with a unit: `90min`. In seconds."""
 
     name = "HH:MM:SS"
@@ -32,13 +32,13 @@ class Clock(click.ParamType[float]):
 
         if match := _CLOCK.fullmatch(value.strip()):
             hours, minutes, seconds = (int(part or 0) for part in match.groups())
-            found = float(hours * 3600 + minutes * 60 + seconds)
+            span = float(hours * 3600 + minutes * 60 + seconds)
         else:
             try:
-                found = float(Duration.parse(value))
+                span = float(Duration.parse(value))
             except UnitError:
                 self.fail(f"'{value}' is no time; for example 04:00:00, 0:30 or 90min", param, ctx)
-        return found if found > 0 else self.fail("no time at all", param, ctx)
+        return span if span > 0 else self.fail("no time at all", param, ctx)
 
 
 class ClusterName(click.ParamType[str]):
@@ -50,11 +50,11 @@ class ClusterName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Those that live."""
-        from steelyard.controller.clusters import living
+        from steelyard.controller.clusters import list_clusters
 
-        every = living(chosen_store(ctx.params.get("store")))
+        every = list_clusters(choose_store(ctx.params.get("store")))
         names = dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
-        return completing(incomplete, names)
+        return complete_name(incomplete, names)
 
 
 class SnapshotName(click.ParamType[str]):
@@ -66,14 +66,14 @@ class SnapshotName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Those that are there."""
-        from steelyard.cli.clusters.shelf import Shelf
+        from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog
 
         place = snapshot_place(ctx.params.get("store"), ctx.params.get("place"))
         try:
-            names = Shelf(place).names()
+            names = SnapshotCatalog(place).names()
         except SteelyardError:
             return []
-        return completing(incomplete, reversed(names))
+        return complete_name(incomplete, reversed(names))
 
 
 def cluster_argument(function: Function) -> Function:
@@ -142,7 +142,10 @@ def job_options(function: Function) -> Function:
             ("-l", "--logs"),
             {"metavar": "DIR", "type": click.Path(file_okay=False), "help": "Link its logs there"},
         ),
-        (("-t", "--time", "seconds"), {"type": Clock(), "help": "Time limit of the job  [default: 4 hours]"}),
+        (
+            ("-t", "--time", "seconds"),
+            {"type": TimeSpan(), "help": "Time limit of the job  [default: 4 hours]"},
+        ),
     )
     for names, how in texts:
         function = click.option(*names, **how)(function)
@@ -169,10 +172,10 @@ def snapshot_place(store: str | None, place: str | None) -> str:
     """Where snapshots lie, absolute, since hosts are asked for it, too."""
     if place and place.startswith("s3://"):
         return place
-    return str(Path(place or chosen_store(store).snapshots).absolute())
+    return str(Path(place or choose_store(store).snapshots).absolute())
 
 
-def settings_of(pairs: Sequence[str]) -> Mapping[str, Any]:
+def parse_settings(pairs: Sequence[str]) -> Mapping[str, Any]:
     """The tree of `--set a.b=1 --set heap=2GiB`; values are read as in a file. Raises UsageError."""
     from steelyard.spec.source import read
 
@@ -182,10 +185,10 @@ def settings_of(pairs: Sequence[str]) -> Mapping[str, Any]:
         path = key.strip().split(".")
         if not equals or not all(path):
             raise UsageError(f"--set {pair:.60}: write KEY=VALUE, as heap=2GiB")
-        found = tree
+        branch = tree
         for part in path[:-1]:
-            found = found.setdefault(part, {})
-            if not isinstance(found, dict):
+            branch = branch.setdefault(part, {})
+            if not isinstance(branch, dict):
                 raise UsageError(f"--set {pair:.60}: '{part}' was given a value before")
-        found[path[-1]] = read(f"value: {text}", f"--set {key}").value["value"]
+        branch[path[-1]] = read(f"value: {text}", f"--set {key}").value["value"]
     return tree

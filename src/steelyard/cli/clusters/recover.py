@@ -15,7 +15,7 @@ from steelyard.cli.clusters.options import (
     node_options,
     snapshot_place,
 )
-from steelyard.cli.clusters.run import application, asked_of, cluster_of
+from steelyard.cli.clusters.run import make_application, make_cluster, make_options
 from steelyard.cli.options import AfterDashes
 from steelyard.cli.terminal import echo
 
@@ -39,50 +39,50 @@ def command(ctx: click.Context, /, chosen: str | None, latest: bool, **options: 
     It may have more or fewer nodes than the snapshot; by default it has as many, on the site where that was
     taken. All other options are those of `steelyard cluster run`.
     """
-    from steelyard.cli.clusters.launch import launched, ours, warn_of_idle
+    from steelyard.cli.clusters.launch import launch, report_errors, warn_of_idle
 
     place = snapshot_place(options["store"], options["place"])
     if not (chosen or latest):
-        return ours(lambda: _list(place))
-    asked, appl = asked_of(ctx, options), application(options)
+        return report_errors(lambda: _list_snapshots(place))
+    asked, appl = make_options(ctx, options), make_application(options)
 
     def work() -> int:
-        snapshot = _found(place, chosen)
+        snapshot = _find_snapshot(place, chosen)
         own = replace(asked, site=asked.site or _site_of(snapshot.site))
-        nodes = {**options, **_nodes(options, len(snapshot.nodes), appl is not None)}
+        nodes = {**options, **_count_nodes(options, len(snapshot.nodes), appl is not None)}
         recover = {"snapshot": snapshot.name, "from": place}
-        cluster = cluster_of(nodes, appl, default=own.nodes_there, recover=recover)
+        cluster = make_cluster(nodes, appl, default=own.nodes_there, recover=recover)
         warn_of_idle(cluster.sizes.total, cluster.sizes.idle)
-        return launched(cluster.tree(), own, cluster.sizes.total)
+        return launch(cluster.tree(), own, cluster.sizes.total)
 
-    return ours(work)
+    return report_errors(work)
 
 
-def _list(place: str) -> int:
+def _list_snapshots(place: str) -> int:
     """What there is, in place of a prompt; as nothing was done, the code is that of a wrong command."""
-    from steelyard.cli.clusters.shelf import Shelf, table
+    from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog, format_table
 
-    snapshots = Shelf(place).all()
+    snapshots = SnapshotCatalog(place).all()
     if not snapshots:
         echo(f"no snapshots in {place}; `cluster run --snapshot` takes one", err=True)
         return 2
-    echo("\n".join(table(snapshots)))
+    echo("\n".join(format_table(snapshots)))
     echo("choose one with --id NAME, or the newest with --latest", err=True)
     return 2
 
 
-def _found(place: str, name: str | None) -> Any:
-    from steelyard.cli.clusters.shelf import Shelf
+def _find_snapshot(place: str, name: str | None) -> Any:
+    from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog
     from steelyard.errors import UsageError
 
-    shelf = Shelf(place)
+    shelf = SnapshotCatalog(place)
     names = shelf.names()
     if not names:
         raise UsageError(f"no snapshots in {place}", hint="--snapshots names another place")
     return shelf.read(name or names[-1])
 
 
-def _nodes(options: dict[str, Any], kept: int, runs_application: bool) -> dict[str, Any]:
+def _count_nodes(options: dict[str, Any], kept: int, runs_application: bool) -> dict[str, Any]:
     """As many nodes of the database as the snapshot has, where no number says otherwise."""
     given = options["total"], options["database_nodes"]
     if given != (None, None):

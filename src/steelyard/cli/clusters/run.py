@@ -12,7 +12,7 @@ from steelyard.cli.clusters.options import (
     database_options,
     job_options,
     node_options,
-    settings_of,
+    parse_settings,
     snapshot_place,
 )
 from steelyard.cli.options import AfterDashes
@@ -37,24 +37,24 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     limit. What the application prints comes on standard output, and its exit code is this command's. What
     follows `--` goes to the scheduler's submit command.
     """
-    from steelyard.cli.clusters.launch import launched, warn_of_idle
+    from steelyard.cli.clusters.launch import launch, warn_of_idle
 
-    asked = asked_of(ctx, options)
-    appl = application(options)
-    cluster = cluster_of(options, appl, default=asked.nodes_there)
+    asked = make_options(ctx, options)
+    appl = make_application(options)
+    cluster = make_cluster(options, appl, default=asked.nodes_there)
     warn_of_idle(cluster.sizes.total, cluster.sizes.idle)
-    return launched(cluster.tree(), asked, cluster.sizes.total)
+    return launch(cluster.tree(), asked, cluster.sizes.total)
 
 
-def asked_of(ctx: click.Context, options: dict[str, Any]) -> Any:
+def make_options(ctx: click.Context, options: dict[str, Any]) -> Any:
     """What the options say of the job."""
-    from steelyard.cli.clusters.launch import Asked
+    from steelyard.cli.clusters.launch import LaunchOptions
 
     keys = ("name", "store", "site", "detach", "seconds", "partition", "account", "qos", "logs")
-    return Asked(**{key: options[key] for key in keys}, words=ctx.meta.get("words", ()))
+    return LaunchOptions(**{key: options[key] for key in keys}, words=ctx.meta.get("words", ()))
 
 
-def application(options: dict[str, Any]) -> Any:
+def make_application(options: dict[str, Any]) -> Any:
     """What runs beside the database, in the directory in which we are; None without --appl."""
     from steelyard.errors import UsageError
     from steelyard.model.cluster import Application
@@ -70,22 +70,24 @@ def application(options: dict[str, Any]) -> Any:
     return None
 
 
-def cluster_of(options: dict[str, Any], appl: Any, *, default: int, **more: Any) -> Any:
+def make_cluster(options: dict[str, Any], appl: Any, *, default: int, **more: Any) -> Any:
     """The cluster that the options describe. Raises UsageError."""
-    from steelyard.model.cluster import Cluster, sizes
+    from steelyard.model.cluster import Cluster, resolve_sizes
 
     numbers = (options["total"], options["database_nodes"], options["application"])
-    found = sizes(*numbers, disjoint=options["disjoint"], runs_application=appl is not None, default=default)
+    node_counts = resolve_sizes(
+        *numbers, disjoint=options["disjoint"], runs_application=appl is not None, default=default
+    )
     save = None
     if options["snapshot"] or options["always"]:
         place = snapshot_place(options["store"], options["place"])
         save = {"into": place, "when": "always" if options["always"] else "success"}
     return Cluster(
         name=options["name"],
-        sizes=found,
+        sizes=node_counts,
         application=appl,
         database=options["database"],
-        options=settings_of(options["settings"]),
+        options=parse_settings(options["settings"]),
         save=save,
         hold=not options["finish"],
         **more,

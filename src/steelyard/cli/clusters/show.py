@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from steelyard.cli.terminal import echo
+from steelyard.controller.lock_files import MEASURES
 from steelyard.controller.observer import Observer, Progress
-from steelyard.controller.turn_locks import MEASURES
 from steelyard.model.trial import Result
 from steelyard.store.layout import RunFolder
 
@@ -19,12 +19,12 @@ _MOST_AT_ONCE = 1 << 20
 _INTENDED = (MEASURES, "some trials were disturbed and count all the same")
 
 
-class Shown(Observer):
+class ClusterObserver(Observer):
     """Says what happens. `close` must be called: a thread copies what the application prints."""
 
     def __init__(self, name: str, *, logs: Path | None = None, output: bool = True) -> None:
         self._name, self._logs, self._output = name, logs, output
-        self._printing: Printing | None = None
+        self._printing: OutputPrinter | None = None
         self._begun = False
 
     def begins(self, folder: RunFolder) -> None:
@@ -34,13 +34,13 @@ class Shown(Observer):
         self._begun = True
         say(f"cluster {self._name} is run {folder.id}")
         if self._logs:
-            link(self._logs, self._name, folder)
+            link_logs(self._logs, self._name, folder)
 
     def started(self, folder: RunFolder, progress: Progress, seed: int) -> None:
         """Its controller is at work."""
         self.begins(folder)
         if self._output and self._printing is None:
-            self._printing = Printing(folder)
+            self._printing = OutputPrinter(folder)
             self._printing.start()
 
     def trial_ended(self, result: Result, message: str, progress: Progress) -> None:
@@ -76,7 +76,7 @@ class Shown(Observer):
             self._printing = None
 
 
-class Printing(threading.Thread):
+class OutputPrinter(threading.Thread):
     """Copies both streams of the application from the record, where they arrive from any host."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -116,7 +116,7 @@ def say(text: str) -> None:
     echo(text, err=True)
 
 
-def link(logs: Path, name: str, folder: RunFolder) -> None:
+def link_logs(logs: Path, name: str, folder: RunFolder) -> None:
     """`LOGS/<name>-<run>` leads to the run's folder, where all logs lie; that it cannot is no failure."""
     place = logs / f"{name}-{folder.id}"
     try:

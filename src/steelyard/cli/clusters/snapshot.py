@@ -22,13 +22,13 @@ def command(cluster: str | None, place: str | None, store: str | None, as_json: 
     steelyard cluster snapshot
     steelyard cluster snapshot brain --snapshots s3://results/brain
     """
-    from steelyard.controller.clusters import named
-    from steelyard.spec.stores import chosen_store
+    from steelyard.controller.clusters import find_cluster
+    from steelyard.spec.stores import choose_store
     from steelyard.units import show
 
-    found = named(chosen_store(store), cluster)
+    target = find_cluster(choose_store(store), cluster)
     where = snapshot_place(store, place) if place else None
-    told = ask(found.folder.control, "snapshot", place=where)
+    told = ask(target.folder.control, "snapshot", place=where)
     if as_json:
         print_json(told)
         return 0

@@ -30,10 +30,10 @@ def command(
     Files that a snapshot shares with others stay as long as one of them needs them. Files that are only
     minutes old stay, too, until the next removal: a snapshot of them may be in the making.
     """
-    from steelyard.cli.clusters.shelf import Shelf, plain, table
+    from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog, describe_snapshot, format_table
     from steelyard.units import show
 
-    shelf = Shelf(snapshot_place(store, place))
+    shelf = SnapshotCatalog(snapshot_place(store, place))
     doomed = list(remove)
     if keep is not None:
         names = shelf.names()
@@ -47,9 +47,9 @@ def command(
         return 0
     snapshots = shelf.all()
     if as_json:
-        print_json([plain(one) for one in snapshots])
+        print_json([describe_snapshot(one) for one in snapshots])
     elif snapshots:
-        echo("\n".join(table(snapshots)))
+        echo("\n".join(format_table(snapshots)))
     else:
         echo(f"no snapshots in {shelf.place}; `cluster run --snapshot` takes one", err=True)
     return 0

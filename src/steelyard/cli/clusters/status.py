@@ -12,7 +12,7 @@ from steelyard.cli.clusters.attach import ask
 from steelyard.cli.clusters.options import cluster_argument
 from steelyard.cli.options import json_option, print_json, store_option
 from steelyard.cli.terminal import echo
-from steelyard.report.columns import aligned
+from steelyard.report.columns import align
 
 
 @click.command()
@@ -26,60 +26,60 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
     steelyard cluster status
     steelyard cluster status brain --json
     """
-    from steelyard.controller.clusters import listed, living, named
-    from steelyard.spec.stores import chosen_store
+    from steelyard.controller.clusters import find_cluster, format_clusters, list_clusters
+    from steelyard.spec.stores import choose_store
 
-    where = chosen_store(store)
-    every = living(where)
+    where = choose_store(store)
+    every = list_clusters(where)
     if cluster is None and len(every) != 1:
         if as_json:
-            print_json([_plain(one) for one in every])
+            print_json([_describe_cluster(one) for one in every])
         else:
-            echo(listed(every) if every else f"no cluster of the store {where.root} lives")
+            echo(format_clusters(every) if every else f"no cluster of the store {where.root} lives")
         return 0
-    told = _asked(named(where, cluster))
+    told = _query_status(find_cluster(where, cluster))
     if as_json:
         print_json(told)
     else:
-        echo("\n".join(lines(told, time.time())))
+        echo("\n".join(format_status(told, time.time())))
     return 0
 
 
-def _plain(one: Any) -> dict[str, Any]:
+def _describe_cluster(one: Any) -> dict[str, Any]:
     now = one.doing
     return {"cluster": one.name, "run": one.folder.id, "doing": now.what, "since": now.since}
 
 
-def _asked(one: Any) -> dict[str, Any]:
+def _query_status(one: Any) -> dict[str, Any]:
     """What its controller says; what its journal and its scheduler say where that cannot be asked."""
-    from steelyard.controller.clusters import job_of
+    from steelyard.controller.clusters import query_job
     from steelyard.errors import HostError
 
-    found = _plain(one)
+    status = _describe_cluster(one)
     if one.state == "running":
         try:
-            found |= ask(one.folder.control, "status")
+            status |= ask(one.folder.control, "status")
         except HostError as error:
-            found["unasked"] = error.message
-    job = job_of(one.folder).sentence
-    return found | ({"job": job} if job else {})
+            status["unasked"] = error.message
+    job = query_job(one.folder).sentence
+    return status | ({"job": job} if job else {})
 
 
-def lines(told: Mapping[str, Any], now: float) -> list[str]:
+def format_status(told: Mapping[str, Any], now: float) -> list[str]:
     """For people: a sentence, its address, a table of its nodes."""
     from steelyard.units import show_span
 
     since = f" since {show_span(now - told['since'])}" if told["since"] else ""
     stopping = ", and ends after that" if told.get("stopping") else ""
-    found = [f"cluster {told['cluster']} (run {told['run']}) is {told['doing']}{since}{stopping}"]
-    found += [str(told["job"])] if told.get("job") else []
+    output = [f"cluster {told['cluster']} (run {told['run']}) is {told['doing']}{since}{stopping}"]
+    output += [str(told["job"])] if told.get("job") else []
     if told.get("left") is not None:
-        found.append(f"time left: {show_span(told['left'])}")
-    found += [_address(name, one) for name, one in told.get("services", {}).items()]
+        output.append(f"time left: {show_span(told['left'])}")
+    output += [_address(name, one) for name, one in told.get("services", {}).items()]
     nodes = [node for of in told.get("nodes", {}).values() for node in of]
-    found += aligned([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
-    found += [f"its nodes are not known: {told['unasked']}"] if told.get("unasked") else []
-    return found
+    output += align([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
+    output += [f"its nodes are not known: {told['unasked']}"] if told.get("unasked") else []
+    return output
 
 
 _HEADING = ("node", "address", "state", "load", "tokens")

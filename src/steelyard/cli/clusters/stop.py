@@ -20,18 +20,18 @@ def command(cluster: str | None, store: str | None) -> int:
     steelyard cluster stop
     steelyard cluster stop brain
     """
-    from steelyard.controller.clusters import named
+    from steelyard.controller.clusters import find_cluster
     from steelyard.errors import UsageError
-    from steelyard.spec.stores import chosen_store
+    from steelyard.spec.stores import choose_store
 
-    found = named(chosen_store(store), cluster)
-    if found.state != "running":
+    target = find_cluster(choose_store(store), cluster)
+    if target.state != "running":
         raise UsageError(
-            f"cluster {found.name} has not begun: it is {found.doing.what}",
-            hint=f"`steelyard cluster kill {found.name}` takes it out of the queue",
+            f"cluster {target.name} has not begun: it is {target.doing.what}",
+            hint=f"`steelyard cluster kill {target.name}` takes it out of the queue",
         )
-    told = ask(found.folder.control, "stop")
+    told = ask(target.folder.control, "stop")
     last = " takes its snapshot and" if told.get("snapshot") else ""
     first = " now" if told["doing"] == "holding" else f", when it is done with {told['doing']},"
-    echo(f"cluster {found.name}{first}{last} ends")
+    echo(f"cluster {target.name}{first}{last} ends")
     return 0

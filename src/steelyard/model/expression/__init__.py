@@ -11,13 +11,13 @@ from steelyard.model.expression.evaluate import Names
 from steelyard.model.expression.expression import Expression, Value
 from steelyard.model.expression.parser import Quantity
 from steelyard.model.expression.template import Template
-from steelyard.model.expression.tree import Prepared, names_in, prepare, substitute
+from steelyard.model.expression.tree import PreparedTree, names_in, prepare, substitute
 
 __all__ = [
     "Expression",
     "ExpressionError",
     "Names",
-    "Prepared",
+    "PreparedTree",
     "Quantity",
     "Template",
     "Value",

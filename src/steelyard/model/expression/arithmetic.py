@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from steelyard.model.expression.error import quoted
+from steelyard.model.expression.error import quote_text
 
 MAX_INTEGER = 2**128
 MAX_FLOAT = 1e30
@@ -41,20 +41,20 @@ class Function(NamedTuple):
 def describe(value: object) -> str:
     """A value for a message."""
     if isinstance(value, str):
-        return f"text {quoted(value)}"
+        return f"text {quote_text(value)}"
     if value is None or isinstance(value, bool | Number):
-        return written(value)
+        return format_value(value)
     return f"a {type(value).__name__}"
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as text; true, false and null as YAML has them."""
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def bounded(result: Number) -> Number:
+def check_range(result: Number) -> Number:
     """The result itself, if it is finite and of a size that figures of this world have."""
     limit = MAX_INTEGER if isinstance(result, int) else MAX_FLOAT
     if -limit < result < limit:
@@ -74,14 +74,14 @@ def power(base: Number, exponent: Number) -> Number:
     return result
 
 
-def equal(left: object, right: object) -> bool:
+def is_equal(left: object, right: object) -> bool:
     """Equality of values; true and false equal no number, unlike in Python."""
     return left == right and (isinstance(left, bool) == isinstance(right, bool))
 
 
-def among(value: object, choices: list[object]) -> bool:
+def is_among(value: object, choices: list[object]) -> bool:
     """Whether a value equals one of the choices."""
-    return any(equal(value, choice) for choice in choices)
+    return any(is_equal(value, choice) for choice in choices)
 
 
 def _round(value: Number, digits: Number | None = None) -> Number:

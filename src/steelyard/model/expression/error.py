@@ -25,6 +25,6 @@ class ExpressionError(UsageError):
         return ExpressionError(self.message, self.column, path + self.path)
 
 
-def quoted(text: str, limit: int = 40) -> str:
+def quote_text(text: str, limit: int = 40) -> str:
     """A text in quotes for a message: shortened, and safe to print on a terminal."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -16,12 +16,12 @@ from steelyard.model.expression.arithmetic import (
     FUNCTIONS,
     NUMERIC,
     ORDER,
-    among,
-    bounded,
+    check_range,
     describe,
-    equal,
+    is_among,
+    is_equal,
 )
-from steelyard.model.expression.error import ExpressionError, quoted
+from steelyard.model.expression.error import ExpressionError, quote_text
 
 Names = Mapping[str, Any]
 """What the names stand for: numbers, texts, true, false, None."""
@@ -30,98 +30,98 @@ Evaluate = Callable[[Names], Any]
 """Gives the value of a part; raises ExpressionError."""
 
 
-def compiled(node: nodes.Node) -> Evaluate:  # noqa: PLR0911 - one line per kind of part reads best
+def compile_node(node: nodes.Node) -> Evaluate:  # noqa: PLR0911 - one line per kind of part reads best
     """The function that evaluates a part and all that is below it."""
     match node:
         case nodes.Constant(value=value):
             return lambda _: value
         case nodes.Name():
-            return _name(node)
+            return _compile_name(node)
         case nodes.Minus():
-            return _minus(node)
+            return _compile_minus(node)
         case nodes.Arithmetic():
-            return _arithmetic(node)
-        case nodes.Comparison():
-            return _comparison(node)
-        case nodes.Choices(items=items):
-            choices = [compiled(item) for item in items]
+            return _compile_arithmetic(node)
+        case nodes.ComparisonChain():
+            return _compile_comparison(node)
+        case nodes.ChoiceList(items=items):
+            choices = [compile_node(item) for item in items]
             return lambda names: [choice(names) for choice in choices]
         case nodes.Logic():
-            return _logic(node)
+            return _compile_logic(node)
         case nodes.Not():
-            holds = _condition(node.operand, "'not'", node.column)
+            holds = _compile_condition(node.operand, "'not'", node.column)
             return lambda names: not holds(names)
-        case nodes.Either():
-            return _either(node)
+        case nodes.Conditional():
+            return _compile_conditional(node)
         case nodes.Call():
-            return _call(node)
+            return _compile_call(node)
 
 
-def _name(node: nodes.Name) -> Evaluate:
+def _compile_name(node: nodes.Name) -> Evaluate:
     name, column = node.name, node.column
 
     def evaluate(names: Names) -> Any:
         try:
             return names[name]
         except KeyError:
-            raise ExpressionError(_unknown(name, names), column) from None
+            raise ExpressionError(_describe_unknown(name, names), column) from None
 
     return evaluate
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _describe_unknown(name: str, known: Iterable[str]) -> str:
     listed = ", ".join(sorted(known)[:10])
     hint = did_you_mean(name, [*known, "true", "false", "null"])
-    return f"unknown name {quoted(name)}" + (hint or (listed and f"; known are {listed}"))
+    return f"unknown name {quote_text(name)}" + (hint or (listed and f"; known are {listed}"))
 
 
-def _minus(node: nodes.Minus) -> Evaluate:
-    operand, column = compiled(node.operand), node.column
+def _compile_minus(node: nodes.Minus) -> Evaluate:
+    operand, column = compile_node(node.operand), node.column
 
     def evaluate(names: Names) -> Any:
         value = operand(names)
         if type(value) not in NUMERIC:
-            raise _needs_numbers("'-'", [value], column)
+            raise _operand_error("'-'", [value], column)
         return -value
 
     return evaluate
 
 
-def _arithmetic(node: nodes.Arithmetic) -> Evaluate:
-    left, right = compiled(node.left), compiled(node.right)
+def _compile_arithmetic(node: nodes.Arithmetic) -> Evaluate:
+    left, right = compile_node(node.left), compile_node(node.right)
     apply, sign, column = ARITHMETIC[node.sign], node.sign, node.column
 
     def evaluate(names: Names) -> Any:
         first, second = left(names), right(names)
         if type(first) not in NUMERIC or type(second) not in NUMERIC:
-            raise _needs_numbers(f"'{sign}'", [first, second], column)
+            raise _operand_error(f"'{sign}'", [first, second], column)
         try:
-            return bounded(apply(first, second))
+            return check_range(apply(first, second))
         except (ArithmeticError, ValueError) as error:
-            raise _failed(error, column) from None
+            raise _convert_error(error, column) from None
 
     return evaluate
 
 
-def _call(node: nodes.Call) -> Evaluate:
-    arguments = [compiled(argument) for argument in node.arguments]
+def _compile_call(node: nodes.Call) -> Evaluate:
+    arguments = [compile_node(argument) for argument in node.arguments]
     apply, function, column = FUNCTIONS[node.function].apply, node.function, node.column
 
     def evaluate(names: Names) -> Any:
         values = [argument(names) for argument in arguments]
         if not all(type(value) in NUMERIC for value in values):
-            raise _needs_numbers(function, values, column)
+            raise _operand_error(function, values, column)
         try:
-            return bounded(apply(*values))
+            return check_range(apply(*values))
         except (ArithmeticError, ValueError) as error:
-            raise _failed(error, column) from None
+            raise _convert_error(error, column) from None
 
     return evaluate
 
 
-def _comparison(node: nodes.Comparison) -> Evaluate:
-    first = compiled(node.first)
-    links = [(compiled(link.operand), _test(link)) for link in node.links]
+def _compile_comparison(node: nodes.ComparisonChain) -> Evaluate:
+    first = compile_node(node.first)
+    links = [(compile_node(link.operand), _select_test(link)) for link in node.links]
 
     def evaluate(names: Names) -> bool:
         left = first(names)
@@ -135,19 +135,19 @@ def _comparison(node: nodes.Comparison) -> Evaluate:
     return evaluate
 
 
-def _test(link: nodes.Link) -> Callable[[Any, Any], bool]:
+def _select_test(link: nodes.Link) -> Callable[[Any, Any], bool]:
     """The function behind a sign of comparison."""
     if link.sign in ORDER:
-        return _order(link)
+        return _compile_order(link)
     return {
-        "==": equal,
-        "!=": lambda left, right: not equal(left, right),
-        "in": among,
-        "not in": lambda left, right: not among(left, right),
+        "==": is_equal,
+        "!=": lambda left, right: not is_equal(left, right),
+        "in": is_among,
+        "not in": lambda left, right: not is_among(left, right),
     }[link.sign]
 
 
-def _order(link: nodes.Link) -> Callable[[Any, Any], bool]:
+def _compile_order(link: nodes.Link) -> Callable[[Any, Any], bool]:
     apply, sign, column = ORDER[link.sign], link.sign, link.column
 
     def holds(left: Any, right: Any) -> bool:
@@ -160,23 +160,23 @@ def _order(link: nodes.Link) -> Callable[[Any, Any], bool]:
     return holds
 
 
-def _logic(node: nodes.Logic) -> Evaluate:
-    left = _condition(node.left, f"'{node.word}'", node.column)
-    right = _condition(node.right, f"'{node.word}'", node.column)
+def _compile_logic(node: nodes.Logic) -> Evaluate:
+    left = _compile_condition(node.left, f"'{node.word}'", node.column)
+    right = _compile_condition(node.right, f"'{node.word}'", node.column)
     if node.word == "and":
         return lambda names: left(names) and right(names)
     return lambda names: left(names) or right(names)
 
 
-def _either(node: nodes.Either) -> Evaluate:
-    condition = _condition(node.condition, "'if'", node.column)
-    then, other = compiled(node.then), compiled(node.other)
+def _compile_conditional(node: nodes.Conditional) -> Evaluate:
+    condition = _compile_condition(node.condition, "'if'", node.column)
+    then, other = compile_node(node.then), compile_node(node.other)
     return lambda names: then(names) if condition(names) else other(names)
 
 
-def _condition(node: nodes.Node, where: str, column: int) -> Evaluate:
+def _compile_condition(node: nodes.Node, where: str, column: int) -> Evaluate:
     """The function of a part that must be true or false."""
-    function = compiled(node)
+    function = compile_node(node)
 
     def evaluate(names: Names) -> bool:
         value = function(names)
@@ -187,12 +187,12 @@ def _condition(node: nodes.Node, where: str, column: int) -> Evaluate:
     return evaluate
 
 
-def _needs_numbers(what: str, values: list[Any], column: int) -> ExpressionError:
+def _operand_error(what: str, values: list[Any], column: int) -> ExpressionError:
     other = next(value for value in values if type(value) not in NUMERIC)
     return ExpressionError(f"{what} needs numbers, found {describe(other)}", column)
 
 
-def _failed(error: Exception, column: int) -> ExpressionError:
+def _convert_error(error: Exception, column: int) -> ExpressionError:
     if isinstance(error, ZeroDivisionError):
         return ExpressionError("division by zero", column)
     if isinstance(error, OverflowError):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from steelyard.model.expression.error import ExpressionError
-from steelyard.model.expression.evaluate import Evaluate, Names, compiled
-from steelyard.model.expression.nodes import Comparison, Logic, Node, Not
+from steelyard.model.expression.evaluate import Evaluate, Names, compile_node
+from steelyard.model.expression.nodes import ComparisonChain, Logic, Node, Not
 from steelyard.model.expression.parser import Parser, Quantity
 
 MAX_LENGTH = 1_000
@@ -44,7 +44,7 @@ class Expression:
     @property
     def is_condition(self) -> bool:
         """Whether its value can only be true or false."""
-        return isinstance(self.root, Comparison | Logic | Not)
+        return isinstance(self.root, ComparisonChain | Logic | Not)
 
     def value(self, names: Names) -> Value:
         """The value for these parameters.
@@ -57,4 +57,4 @@ class Expression:
 
     @cached_property
     def _evaluate(self) -> Evaluate:
-        return compiled(self.root)
+        return compile_node(self.root)

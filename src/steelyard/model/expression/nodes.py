@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonChain:
     """`a < b <= c`: true if each link holds."""
 
     column: int
@@ -58,7 +58,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Choices:
+class ChoiceList:
     """The list to the right of `in`."""
 
     column: int
@@ -84,7 +84,7 @@ class Not:
 
 
 @dataclass(frozen=True)
-class Either:
+class Conditional:
     """`then if condition else other`."""
 
     column: int
@@ -102,4 +102,4 @@ class Call:
     arguments: tuple[Node, ...]
 
 
-Node = Constant | Name | Minus | Arithmetic | Comparison | Choices | Logic | Not | Either | Call
+Node = Constant | Name | Minus | Arithmetic | ComparisonChain | ChoiceList | Logic | Not | Conditional | Call

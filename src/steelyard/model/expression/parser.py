@@ -9,15 +9,15 @@ import re
 from collections.abc import Callable
 
 from steelyard.errors import did_you_mean
-from steelyard.model.expression.arithmetic import FUNCTIONS, bounded
-from steelyard.model.expression.error import ExpressionError, quoted
+from steelyard.model.expression.arithmetic import FUNCTIONS, check_range
+from steelyard.model.expression.error import ExpressionError, quote_text
 from steelyard.model.expression.nodes import (
     Arithmetic,
     Call,
-    Choices,
-    Comparison,
+    ChoiceList,
+    ComparisonChain,
+    Conditional,
     Constant,
-    Either,
     Link,
     Logic,
     Minus,
@@ -25,7 +25,7 @@ from steelyard.model.expression.nodes import (
     Node,
     Not,
 )
-from steelyard.model.expression.tokens import Token, tokenize
+from steelyard.model.expression.tokens import ExpressionToken, tokenize
 
 MAX_NESTING = 50
 MAX_OPERATORS = 100
@@ -70,18 +70,18 @@ class Parser:
         return node
 
     @property
-    def _next(self) -> Token:
+    def _next(self) -> ExpressionToken:
         return self._tokens[self._at]
 
-    def _take(self) -> Token:
+    def _take(self) -> ExpressionToken:
         token = self._tokens[self._at]
         self._at += 1
         return token
 
     def _accept(self, word: str) -> bool:
-        found = self._next.text == word and self._next.kind in {"sign", "keyword"}
-        self._at += found
-        return found
+        accepted = self._next.text == word and self._next.kind in {"sign", "keyword"}
+        self._at += accepted
+        return accepted
 
     def _expect(self, word: str) -> None:
         if not self._accept(word):
@@ -92,8 +92,8 @@ class Parser:
         before = self._tokens[self._at - 1] if self._at else None
         if token.text == "[" and before and before.kind == "name":
             return ExpressionError("'[' is not allowed here: names are plain and have no parts", token.column)
-        found = "the end" if token.kind == "end" else quoted(token.text)
-        return ExpressionError(f"expected {expected}, found {found}", token.column)
+        actual = "the end" if token.kind == "end" else quote_text(token.text)
+        return ExpressionError(f"expected {expected}, found {actual}", token.column)
 
     def _expression(self) -> Node:
         node = self._operation(_OR)
@@ -106,7 +106,7 @@ class Parser:
         self._depth += 1
         other = self._expression()
         self._depth -= 1
-        return Either(column, condition, node, other)
+        return Conditional(column, condition, node, other)
 
     def _operation(self, least: int) -> Node:
         """An operand and all operators behind it that bind at least this tightly."""
@@ -139,10 +139,10 @@ class Parser:
         links: list[Link] = []
         while self._level() == _COMPARE:
             links.append(self._link())
-            if isinstance(links[-1].operand, Choices) and self._level() == _COMPARE:
+            if isinstance(links[-1].operand, ChoiceList) and self._level() == _COMPARE:
                 message = f"'{self._next.text}' cannot follow a list; put parentheses around what is before"
                 raise ExpressionError(message, self._next.column)
-        return Comparison(links[0].column, first, tuple(links))
+        return ComparisonChain(links[0].column, first, tuple(links))
 
     def _link(self) -> Link:
         token = self._take()
@@ -157,7 +157,7 @@ class Parser:
     def _choices(self) -> Node:
         column = self._next.column
         self._expect("[")
-        return Choices(column, self._list("]"))
+        return ChoiceList(column, self._list("]"))
 
     def _list(self, closing: str) -> tuple[Node, ...]:
         """Expressions between commas, up to the closing sign; a comma may trail."""
@@ -180,7 +180,7 @@ class Parser:
             return Constant(token.column, _CONSTANTS[token.text])
         return self._prefixed(token, least)
 
-    def _prefixed(self, token: Token, least: int) -> Node:
+    def _prefixed(self, token: ExpressionToken, least: int) -> Node:
         if token.text == "-":
             return Minus(token.column, self._operation(_SIGN))
         if token.text == "not" and least <= _NOT:
@@ -192,11 +192,11 @@ class Parser:
         self._at -= 1
         raise self._unexpected("a value")
 
-    def _name(self, token: Token) -> Node:
+    def _name(self, token: ExpressionToken) -> Node:
         self.names.add(token.text)
         return Name(token.column, token.text)
 
-    def _call(self, token: Token) -> Node:
+    def _call(self, token: ExpressionToken) -> Node:
         function = FUNCTIONS.get(token.text)
         if function is None:
             hint = did_you_mean(token.text, FUNCTIONS) or f"; there are {', '.join(FUNCTIONS)}"
@@ -206,20 +206,20 @@ class Parser:
             raise ExpressionError(f"{token.text} {function.takes}, found {len(arguments)}", token.column)
         return Call(token.column, token.text, arguments)
 
-    def _number(self, token: Token) -> int | float:
+    def _number(self, token: ExpressionToken) -> int | float:
         if sum(character.isdigit() for character in token.text) > MAX_DIGITS:
             raise ExpressionError(f"a number of more than {MAX_DIGITS} digits", token.column)
         try:
             if _PLAIN_NUMBER.fullmatch(token.text):
-                return bounded(int(token.text) if token.text.isdecimal() else float(token.text))
+                return check_range(int(token.text) if token.text.isdecimal() else float(token.text))
             return self._with_unit(token.text)
         except ValueError as error:
             raise ExpressionError(str(error), token.column) from None
 
     def _with_unit(self, text: str) -> int | float:
         if self._quantity is None:
-            raise ValueError(f"{quoted(text)}: numbers with a unit are not understood here")
+            raise ValueError(f"{quote_text(text)}: numbers with a unit are not understood here")
         value = self._quantity(text)
         if not math.isfinite(value):
-            raise ValueError(f"{quoted(text)} is not finite")
-        return bounded(int(value) if float(value).is_integer() else value)
+            raise ValueError(f"{quote_text(text)} is not finite")
+        return check_range(int(value) if float(value).is_integer() else value)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from steelyard.model.expression.arithmetic import written
+from steelyard.model.expression.arithmetic import format_value
 from steelyard.model.expression.error import ExpressionError
 from steelyard.model.expression.evaluate import Names
 from steelyard.model.expression.expression import Expression, Value
@@ -36,7 +36,7 @@ class Template:
 
         Raises ExpressionError, whose column counts from 1 in `text`.
         """
-        return cls(text, tuple(_pieces(text, quantity)))
+        return cls(text, tuple(_split_pieces(text, quantity)))
 
     @property
     def names(self) -> frozenset[str]:
@@ -47,14 +47,16 @@ class Template:
         """The text with its expressions replaced. Raises ExpressionError."""
         if len(self.pieces) == 1 and isinstance(self.pieces[0], Expression):
             return self.pieces[0].value(names)
-        texts = [piece if isinstance(piece, str) else written(piece.value(names)) for piece in self.pieces]
+        texts = [
+            piece if isinstance(piece, str) else format_value(piece.value(names)) for piece in self.pieces
+        ]
         length = sum(map(len, texts))
         if length > MAX_TEXT:
             raise ExpressionError(f"a text of {length:,} characters; at most {MAX_TEXT:,} are allowed", 1)
         return "".join(texts)
 
 
-def _pieces(text: str, quantity: Quantity | None) -> Iterator[str | Expression]:
+def _split_pieces(text: str, quantity: Quantity | None) -> Iterator[str | Expression]:
     done = 0
     while opening := _OPENING.search(text, done):
         if plain := text[done : opening.start()]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from steelyard.model.expression.error import ExpressionError, quoted
+from steelyard.model.expression.error import ExpressionError, quote_text
 
 _NAME = r"[^\W\d]\w*"
 
 
-def _words(name: str) -> re.Pattern[str]:
+def _token_pattern(name: str) -> re.Pattern[str]:
     return re.compile(
         rf"""\s*(?:
             (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?:[^\W\d]\w*)?)
@@ -23,7 +23,7 @@ def _words(name: str) -> re.Pattern[str]:
     )
 
 
-_PLAIN, _DOTTED = _words(_NAME), _words(rf"{_NAME}(?:\.{_NAME})?")
+_PLAIN, _DOTTED = _token_pattern(_NAME), _token_pattern(rf"{_NAME}(?:\.{_NAME})?")
 _KEYWORDS = frozenset({"and", "or", "not", "in", "if", "else", "true", "false", "null"})
 _FOREIGN = {
     "=": "'=' does not compare; write '=='",
@@ -39,7 +39,7 @@ _FOREIGN = {
 }
 
 
-class Token(NamedTuple):
+class ExpressionToken(NamedTuple):
     """One word: its kind (number, text, name, keyword, sign or end), how it is written, its column."""
 
     kind: str
@@ -47,32 +47,32 @@ class Token(NamedTuple):
     column: int
 
 
-def tokenize(text: str, offset: int, *, dotted: bool = False) -> list[Token]:
+def tokenize(text: str, offset: int, *, dotted: bool = False) -> list[ExpressionToken]:
     """All words of an expression, the last one being `end`. Raises ExpressionError.
 
     `offset` is added to every column: so many characters stand before the expression. With `dotted` a name
     may have two parts, as in `ring.settled`.
     """
-    tokens: list[Token] = []
+    tokens: list[ExpressionToken] = []
     words = _DOTTED if dotted else _PLAIN
     position = 0
     while not tokens or tokens[-1].kind != "end":
         match = words.match(text, position)
         if match is None:
-            raise _not_understood(text, position, offset)
-        tokens.append(_token(match, offset))
+            raise _syntax_error(text, position, offset)
+        tokens.append(_make_token(match, offset))
         position = match.end()
     return tokens
 
 
-def _token(match: re.Match[str], offset: int) -> Token:
+def _make_token(match: re.Match[str], offset: int) -> ExpressionToken:
     kind = str(match.lastgroup)
     word = match[kind]
     column = match.start(kind) + 1 + offset
-    return Token("keyword" if kind == "name" and word in _KEYWORDS else kind, word, column)
+    return ExpressionToken("keyword" if kind == "name" and word in _KEYWORDS else kind, word, column)
 
 
-def _not_understood(text: str, position: int, offset: int) -> ExpressionError:
+def _syntax_error(text: str, position: int, offset: int) -> ExpressionError:
     rest = text[position:].lstrip()
-    message = _FOREIGN.get(rest[0], f"{quoted(rest[0])} is not understood")
+    message = _FOREIGN.get(rest[0], f"{quote_text(rest[0])} is not understood")
     return ExpressionError(message, len(text) - len(rest) + 1 + offset)

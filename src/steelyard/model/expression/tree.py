@@ -19,7 +19,7 @@ Reader = Callable[[str], Template]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTree:
     """A tree whose templates are parsed, to be filled in for one cell after the other."""
 
     _tree: Any
@@ -29,15 +29,15 @@ class Prepared:
 
         Raises ExpressionError with the path of the text where it failed.
         """
-        return _Filling(names).fill(self._tree, ())
+        return _TreeFiller(names).fill(self._tree, ())
 
 
-def prepare(tree: Any, quantity: Quantity | None = None) -> Prepared:
+def prepare(tree: Any, quantity: Quantity | None = None) -> PreparedTree:
     """Parse the templates of a tree; keys are left as they are.
 
     Raises ExpressionError for the first that cannot be read, with its path.
     """
-    return Prepared(_parsed(tree, (), _reader(quantity)))
+    return PreparedTree(_parse_tree(tree, (), _make_reader(quantity)))
 
 
 def substitute(tree: Any, names: Names, quantity: Quantity | None = None) -> Any:
@@ -54,14 +54,14 @@ def names_in(tree: Any, quantity: Quantity | None = None) -> Iterator[tuple[Path
 
     Raises ExpressionError, with its path, where a template cannot be read.
     """
-    yield from _names(_parsed(tree, (), _reader(quantity)), ())
+    yield from _iter_names(_parse_tree(tree, (), _make_reader(quantity)), ())
 
 
-def _names(tree: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _iter_names(tree: Any, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(tree, Template):
         yield from ((path, name) for name in sorted(tree.names))
     for step, part in _parts(tree):
-        yield from _names(part, (*path, step))
+        yield from _iter_names(part, (*path, step))
 
 
 def _parts(tree: Any) -> Iterator[tuple[str | int, Any]]:
@@ -71,33 +71,33 @@ def _parts(tree: Any) -> Iterator[tuple[str | int, Any]]:
         yield from enumerate(tree)
 
 
-def _reader(quantity: Quantity | None) -> Reader:
+def _make_reader(quantity: Quantity | None) -> Reader:
     """Reads templates, equal ones once: by an alias a small file can hold the same text very often."""
     return cache(partial(Template.parse, quantity=quantity))
 
 
-def _parsed(tree: Any, path: Path, read: Reader) -> Any:
+def _parse_tree(tree: Any, path: Path, read: Reader) -> Any:
     """The tree with each text that holds '${' as a Template."""
     if isinstance(tree, str) and "${" in tree:
-        return _template(tree, path, read)
-    return _like(tree, {step: _parsed(part, (*path, step), read) for step, part in _parts(tree)})
+        return _parse_template(tree, path, read)
+    return _rebuild(tree, {step: _parse_tree(part, (*path, step), read) for step, part in _parts(tree)})
 
 
-def _like(tree: Any, parts: dict[str | int, Any]) -> Any:
+def _rebuild(tree: Any, parts: dict[str | int, Any]) -> Any:
     """A dict or list with these parts, or the tree itself where it has no parts."""
     if isinstance(tree, list | tuple):
         return list(parts.values())
     return parts if isinstance(tree, Mapping) else tree
 
 
-def _template(text: str, path: Path, read: Reader) -> Template:
+def _parse_template(text: str, path: Path, read: Reader) -> Template:
     try:
         return read(text)
     except ExpressionError as error:
         raise error.under(path) from None
 
 
-class _Filling:
+class _TreeFiller:
     """Fills in one tree; `_room` is what is left of its texts."""
 
     def __init__(self, names: Names) -> None:
@@ -107,7 +107,7 @@ class _Filling:
     def fill(self, tree: Any, path: Path) -> Any:
         if isinstance(tree, Template):
             return self._text(tree, path)
-        return _like(tree, {step: self.fill(part, (*path, step)) for step, part in _parts(tree)})
+        return _rebuild(tree, {step: self.fill(part, (*path, step)) for step, part in _parts(tree)})
 
     def _text(self, template: Template, path: Path) -> Any:
         try:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.errors import HostError
-from steelyard.remote.ec2.trouble import explain
+from steelyard.remote.ec2.errors import explain
 
 ATTEMPTS = 6
 """Tries of one request. boto3 waits longer and longer between them, half a minute altogether."""
@@ -18,7 +18,7 @@ _FIRST = re.compile(r"(^|_)([a-z])")
 
 
 @dataclass
-class Account:
+class AwsAccount:
     """Whose machines are rented, and where. None stands for what AWS's own settings say.
 
     Credentials stay with boto3, which finds them as the `aws` command does; nothing here reads or keeps them.
@@ -35,10 +35,10 @@ class Account:
         self, operation: str, subject: str = "it", *, service: str = "ec2", **words: Any
     ) -> dict[str, Any]:
         """What AWS answers to `run_instances` and the like. Raises CloudError with a sentence for people."""
-        action = f"{service}:{_FIRST.sub(lambda found: found[2].upper(), operation)}"
+        action = f"{service}:{_FIRST.sub(lambda match: match[2].upper(), operation)}"
         try:
             answer: dict[str, Any] = getattr(self._client(service), operation)(**words)
-        except _errors() as error:
+        except _error_types() as error:
             raise explain(error, action, subject) from None
         return answer
 
@@ -55,7 +55,7 @@ class Account:
         client: Any = None
         try:
             client = self._client("ec2")
-        except _errors() as error:
+        except _error_types() as error:
             raise explain(error, "ec2", "it") from None
         return str(client.meta.region_name)
 
@@ -79,7 +79,7 @@ class Account:
             connect_timeout=reach,
             read_timeout=answer,
         )
-        session = _boto3().Session(profile_name=self.profile, region_name=self.region)
+        session = _import_boto3().Session(profile_name=self.profile, region_name=self.region)
         region = PRICE_LIST.get(session.region_name, "us-east-1") if service == "pricing" else None
         return session.client(service, config=config, region_name=region)
 
@@ -88,7 +88,7 @@ PRICE_LIST = {"eu-central-1": "eu-central-1", "ap-south-1": "ap-south-1"}
 """The price list has end points in these regions and in us-east-1 only, and each knows all prices."""
 
 
-def _boto3() -> Any:
+def _import_boto3() -> Any:
     try:
         return import_module("boto3")
     except ImportError as error:
@@ -98,10 +98,10 @@ def _boto3() -> Any:
         ) from error
 
 
-def _errors() -> tuple[type[Exception], ...]:
+def _error_types() -> tuple[type[Exception], ...]:
     """What boto3 raises. Where it is missing nothing of it is."""
     try:
-        found, garbled = import_module("botocore.exceptions"), import_module("botocore.parsers")
+        exceptions, garbled = import_module("botocore.exceptions"), import_module("botocore.parsers")
     except ImportError:
         return ()
-    return found.BotoCoreError, found.ClientError, garbled.ResponseParserError
+    return exceptions.BotoCoreError, exceptions.ClientError, garbled.ResponseParserError

@@ -7,41 +7,43 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from steelyard.errors import HostError
-from steelyard.remote.ec2.account import Account
+from steelyard.remote.ec2.account import AwsAccount
 from steelyard.remote.ec2.release import Patience, release
-from steelyard.remote.ec2.rental import SUFFIX, Rental, RentalFile, folder
+from steelyard.remote.ec2.rental import SUFFIX, Rental, RentalFile, leases_folder
 
 
 @dataclass
-class Returned:
+class CleanResult:
     """The machines that were ended, by run; `kept` says what could not be given back, and why."""
 
     ended: dict[str, list[str]] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
 
 
-def clean_leases(is_dead: Callable[[Rental], bool], patience: Patience | None = None) -> Returned:
+def clean_leases(is_dead: Callable[[Rental], bool], patience: Patience | None = None) -> CleanResult:
     """End the machines of every dead run of this user; those of a live one are never touched.
 
     Two things must both say that it is dead: its file can be locked, which its controller would hold, and
     `is_dead`. What fails is reported, never raised, and found again the next time. Where nothing was ever
     rented this looks at one directory, and asks nobody.
     """
-    found = Returned()
-    for path in sorted(folder().glob(f"*{SUFFIX}")):
+    result = CleanResult()
+    for path in sorted(leases_folder().glob(f"*{SUFFIX}")):
         try:
             file = RentalFile.take(path)
             if file:
                 with closing(file):
-                    _clean(file, is_dead, patience or Patience(), found)
+                    _clean(file, is_dead, patience or Patience(), result)
         except HostError as error:
-            found.kept.append(str(error))
-    return found
+            result.kept.append(str(error))
+    return result
 
 
-def _clean(file: RentalFile, is_dead: Callable[[Rental], bool], patience: Patience, found: Returned) -> None:
+def _clean(
+    file: RentalFile, is_dead: Callable[[Rental], bool], patience: Patience, found: CleanResult
+) -> None:
     rental = file.rental
     if is_dead(rental):
-        with closing(Account(rental.region, rental.profile)) as account:
+        with closing(AwsAccount(rental.region, rental.profile)) as account:
             ended = release(account, file, patience)
         found.ended.setdefault(rental.run, []).extend(ended)

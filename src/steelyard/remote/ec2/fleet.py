@@ -10,25 +10,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from steelyard.errors import HostError
-from steelyard.remote.ec2.account import Account
-from steelyard.remote.ec2.order import Order, request, rules, tags
+from steelyard.remote.ec2.account import AwsAccount
+from steelyard.remote.ec2.errors import CloudError
+from steelyard.remote.ec2.order import Order, build_request, rules, tags
 from steelyard.remote.ec2.release import Patience
 from steelyard.remote.ec2.rental import GROUP, KEY_PAIR, Rental, RentalFile
-from steelyard.remote.ec2.running import Described, Machine, machine, running
-from steelyard.remote.ec2.trouble import CloudError
+from steelyard.remote.ec2.startup import Described, RentedMachine, await_running, make_machine
 
 WHO_AM_I = "https://checkip.amazonaws.com"
 """It answers with the address that a request came from; AWS keeps it for this purpose."""
 
 
-class Stopped(Exception):
+class LaunchStopped(Exception):
     """Nobody wants the machines any more."""
 
 
 class Fleet:
     """The machines of an order. What is asked for is noted in `file` first, and so can be given back."""
 
-    def __init__(self, account: Account, order: Order, file: RentalFile, patience: Patience) -> None:
+    def __init__(self, account: AwsAccount, order: Order, file: RentalFile, patience: Patience) -> None:
         self._account, self._order, self._file, self._patience = account, order, file, patience
         self._stop = threading.Event()
 
@@ -36,7 +36,7 @@ class Fleet:
         """Ask for nothing more; from another thread."""
         self._stop.set()
 
-    def launch(self, public_key: str | None) -> list[Machine]:
+    def launch(self, public_key: str | None) -> list[RentedMachine]:
         """Machines that run, in the order's order; a key pair is made of the key.
 
         Raises HostError, and Stopped. Then, too, there may be something to give back.
@@ -47,20 +47,20 @@ class Fleet:
         started: dict[str, list[str]] = {}
         for kind, count in self._order.types:
             started[kind] = self._start(kind, count, image=images[kind], key=key, groups=groups)
-        described = running(self._account, self._file, self._patience, self._go_on)
+        described = await_running(self._account, self._file, self._patience, self._go_on)
         by_id = {one["InstanceId"]: one for one in described}
         return [
-            machine(by_id[ident], number, images[kind])
+            make_machine(by_id[ident], number, images[kind])
             for kind, ids in started.items()
             for number, ident in enumerate(ids)
         ]
 
     def _image(self, ident: str) -> dict[str, Any]:
-        found = self._account.ask("describe_images", f"the image {ident}", ImageIds=[ident])["Images"]
-        if not found:
+        images = self._account.ask("describe_images", f"the image {ident}", ImageIds=[ident])["Images"]
+        if not images:
             hint = "images have another id in each region"
             raise HostError(f"there is no image {ident} in {self._rental.region}", hint=hint)
-        image: dict[str, Any] = found[0]
+        image: dict[str, Any] = images[0]
         return image
 
     def _key_pair(self, public_key: str) -> str:
@@ -72,7 +72,7 @@ class Fleet:
         return self._rental.name
 
     def _group(self) -> str:
-        opened = self._order.reach_from or f"{own_address()}/32"
+        opened = self._order.reach_from or f"{find_own_address()}/32"
         where = {"VpcId": vpc} if (vpc := self._vpc()) else {}
         with self._noted(GROUP) as got:
             made = self._account.ask(
@@ -101,7 +101,7 @@ class Fleet:
     def _start(
         self, kind: str, count: int, *, image: Described, key: str, groups: tuple[str, ...]
     ) -> list[str]:
-        words = request(
+        words = build_request(
             self._order,
             kind,
             count,
@@ -142,10 +142,10 @@ class Fleet:
 
     def _go_on(self, seconds: float = 0.0) -> None:
         if self._stop.wait(seconds):
-            raise Stopped
+            raise LaunchStopped
 
 
-def own_address() -> str:
+def find_own_address() -> str:
     """The address from which AWS sees us. Raises HostError."""
     try:
         with urllib.request.urlopen(WHO_AM_I, timeout=10) as answer:

@@ -18,8 +18,8 @@ from typing import Any, Literal
 import asyncssh
 
 from steelyard.errors import HostError
-from steelyard.remote.ec2.account import Account
-from steelyard.remote.ec2.trouble import CloudError
+from steelyard.remote.ec2.account import AwsAccount
+from steelyard.remote.ec2.errors import CloudError
 from steelyard.remote.login import NONE, Login
 
 Learnt = Literal["console", "first-use"]
@@ -27,17 +27,17 @@ _BLOCK = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KE
 _KEY = re.compile(r"\b((?:ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp\d+) [A-Za-z0-9+/]{40,}={0,2})")
 
 
-def printed(console: str) -> list[str]:
+def parse_console(console: str) -> list[str]:
     """The host keys in what a machine has printed, of its last start; none as long as it has not."""
     blocks = _BLOCK.findall(console)
     return _KEY.findall(blocks[-1]) if blocks else []
 
 
-async def from_console(account: Account, machine: str, until: float, poll: float) -> list[str]:
+async def read_console_keys(account: AwsAccount, machine: str, until: float, poll: float) -> list[str]:
     """The host keys of a machine, by its id, printed until then (`time.monotonic`). Raises HostError."""
     while True:
-        console = await asyncio.to_thread(_console, account, machine)
-        if keys := printed(console):
+        console = await asyncio.to_thread(_fetch_console, account, machine)
+        if keys := parse_console(console):
             return keys
         if time.monotonic() > until:
             said = "printed no SSH host keys" if console else "printed nothing"
@@ -49,7 +49,7 @@ async def from_console(account: Account, machine: str, until: float, poll: float
         await asyncio.sleep(poll)
 
 
-def _console(account: Account, machine: str) -> str:
+def _fetch_console(account: AwsAccount, machine: str) -> str:
     """What it has printed so far; of older types of machines only what it had some minutes ago."""
     words: dict[str, Any] = {"InstanceId": machine}
     try:
@@ -61,7 +61,7 @@ def _console(account: Account, machine: str) -> str:
     return str(answer.get("Output") or "")
 
 
-async def from_first_use(login: Login, until: float, poll: float) -> list[str]:
+async def accept_first_key(login: Login, until: float, poll: float) -> list[str]:
     """The host key that is shown by whoever answers first. Raises HostError."""
     config = () if login.config is None else [] if login.config == NONE else [login.config]
     while True:
@@ -79,7 +79,7 @@ async def from_first_use(login: Login, until: float, poll: float) -> list[str]:
         await asyncio.sleep(poll)
 
 
-def trusted(keys: list[str]) -> str:
+def format_known_hosts(keys: list[str]) -> str:
     """Lines of known_hosts for one machine alone, by whatever name ssh_config calls it."""
     return "".join(f"* {key}\n" for key in keys)
 

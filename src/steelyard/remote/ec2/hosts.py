@@ -16,20 +16,26 @@ import asyncssh
 
 from steelyard.errors import HostError, HostLost
 from steelyard.model.uses import Prices
-from steelyard.remote.ec2.account import Account
+from steelyard.remote.connect import connect_all
+from steelyard.remote.ec2.account import AwsAccount
 from steelyard.remote.ec2.fleet import Fleet
-from steelyard.remote.ec2.host_keys import Learnt, fingerprints, from_console, from_first_use, trusted
+from steelyard.remote.ec2.host_keys import (
+    Learnt,
+    accept_first_key,
+    fingerprints,
+    format_known_hosts,
+    read_console_keys,
+)
 from steelyard.remote.ec2.order import Order
-from steelyard.remote.ec2.prices import Price, given, looked_up
+from steelyard.remote.ec2.prices import Price, find_configured, look_up_prices
 from steelyard.remote.ec2.release import Patience, release
 from steelyard.remote.ec2.rental import Rental, RentalFile
-from steelyard.remote.ec2.running import Machine, fate
+from steelyard.remote.ec2.startup import RentedMachine, explain_end
 from steelyard.remote.login import Login
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.ssh import SshTransport
-from steelyard.remote.ssh_hosts import pace
-from steelyard.remote.ssh_trouble import Unreached
-from steelyard.remote.together import together
+from steelyard.remote.ssh_errors import HostUnreachable
+from steelyard.remote.ssh_hosts import agent_timeouts
 from steelyard.remote.token import Token
 
 KEY_COMES_WITHIN = 60.0
@@ -55,7 +61,9 @@ class Use:
 class RentedTransport(SshTransport):
     """A way to a machine that is still booting, and whose host keys are still to be learnt."""
 
-    def __init__(self, account: Account, machine: Machine, login: Login, use: Use, poll: float) -> None:
+    def __init__(
+        self, account: AwsAccount, machine: RentedMachine, login: Login, use: Use, poll: float
+    ) -> None:
         super().__init__(machine.name, login, address=machine.private)
         self._account, self._machine, self._use, self._poll = account, machine, use, poll
         self._until = time.monotonic() + use.answer_within
@@ -79,24 +87,24 @@ class RentedTransport(SshTransport):
 
     async def fate(self) -> str | None:
         """Why the machine does not run any more; None where it does."""
-        return await asyncio.to_thread(fate, self._account, self._machine.id)
+        return await asyncio.to_thread(explain_end, self._account, self._machine.id)
 
     async def _learn(self) -> str:
         try:
             if self._use.learnt == "console":
-                keys = await from_console(self._account, self._machine.id, self._until, self._poll)
+                keys = await read_console_keys(self._account, self._machine.id, self._until, self._poll)
             else:
-                keys = await from_first_use(self._login, self._until, self._poll)
+                keys = await accept_first_key(self._login, self._until, self._poll)
         except HostError as error:
             message = f"host {self.name} ({self._machine.id}): {error.message}"
             raise HostLost(message, hint=error.hint) from error
         self.host_keys = {"learnt": self._use.learnt, "fingerprints": fingerprints(keys)}
-        return trusted(keys)
+        return format_known_hosts(keys)
 
     def _may_pass(self, error: BaseException | None) -> bool:
         """Whether it is only because the machine boots."""
         now = time.monotonic()
-        if now > self._until or not isinstance(error, Unreached):
+        if now > self._until or not isinstance(error, HostUnreachable):
             return False
         if isinstance(error.__cause__, asyncssh.PermissionDenied):
             self._refused_until = self._refused_until or now + KEY_COMES_WITHIN
@@ -129,29 +137,31 @@ class RentedHost(ShellHost):
 
 
 @asynccontextmanager
-async def rented(
-    account: Account, order: Order, use: Use, token: Token, log: Path, patience: Patience | None = None
+async def rent_hosts(
+    account: AwsAccount, order: Order, use: Use, token: Token, log: Path, patience: Patience | None = None
 ) -> AsyncIterator[tuple[RentedHost, ...]]:
     """Machines, rented and reached; however the block ends, they are given back. Raises HostError."""
     waits = patience or Patience()
-    async with _machines(account, order, token, log, waits) as (machines, private):
-        prices = await asyncio.to_thread(_prices, account, order, use, machines)
+    async with _rent_machines(account, order, token, log, waits) as (machines, private):
+        prices = await asyncio.to_thread(_find_prices, account, order, use, machines)
         login = replace(use.login, private=private or use.login.private)
         hosts = []
         for machine in machines:
             way = RentedTransport(account, machine, _login(login, machine, order), use, waits.poll)
             facts = _facts(machine, order, prices.get(machine.id))
             hosts.append(
-                RentedHost(way, token, log, pace=pace(login.lost_after), scratch=use.scratch, facts=facts)
+                RentedHost(
+                    way, token, log, pace=agent_timeouts(login.lost_after), scratch=use.scratch, facts=facts
+                )
             )
-        async with together(hosts) as reached:
+        async with connect_all(hosts) as reached:
             yield reached
 
 
 @asynccontextmanager
-async def _machines(
-    account: Account, order: Order, token: Token, log: Path, patience: Patience
-) -> AsyncIterator[tuple[list[Machine], bytes | None]]:
+async def _rent_machines(
+    account: AwsAccount, order: Order, token: Token, log: Path, patience: Patience
+) -> AsyncIterator[tuple[list[RentedMachine], bytes | None]]:
     """Machines that run, with the private key made for them, which is nowhere but in our memory."""
     key = None if order.key_name else asyncssh.generate_private_key("ssh-ed25519")
     rental = Rental(
@@ -166,43 +176,43 @@ async def _machines(
     fleet = Fleet(account, order, file, patience)
     public = key.export_public_key().decode() if key else None
     try:
-        machines = await _unless_cancelled(asyncio.to_thread(fleet.launch, public), fleet)
+        machines = await _await_launch(asyncio.to_thread(fleet.launch, public), fleet)
         yield machines, key.export_private_key() if key else None
     finally:
         failed = sys.exception()
         try:
-            await to_the_end(asyncio.to_thread(release, account, file, patience))
+            await run_to_end(asyncio.to_thread(release, account, file, patience))
         except HostError as left:
-            raise _both(failed, left) from failed
+            raise _combine_errors(failed, left) from failed
         finally:
             file.close()
             account.close()
 
 
-def _both(failed: BaseException | None, left: HostError) -> HostError:
+def _combine_errors(failed: BaseException | None, left: HostError) -> HostError:
     """What went wrong first, and what is left of it, which costs money."""
     before = f"{failed.message}\n" if isinstance(failed, HostError) else ""
     return HostError(before + left.message, hint=left.hint)
 
 
-async def _unless_cancelled(work: Coroutine[Any, Any, AnyT], fleet: Fleet) -> AnyT:
+async def _await_launch(work: Coroutine[Any, Any, AnyT], fleet: Fleet) -> AnyT:
     """Launch. A request on its way cannot be called back: when cancelled, its answer is waited for."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         fleet.stop()
-        await to_the_end(_quietly(task))
+        await run_to_end(_wait_quietly(task))
         raise
 
 
-async def _quietly(task: asyncio.Future[Any]) -> None:
+async def _wait_quietly(task: asyncio.Future[Any]) -> None:
     await asyncio.wait([task])
     if not task.cancelled():
         task.exception()  # it is looked at, and asyncio need not complain
 
 
-async def to_the_end(work: Coroutine[Any, Any, AnyT]) -> AnyT:
+async def run_to_end(work: Coroutine[Any, Any, AnyT]) -> AnyT:
     """Do it whole, however often it is cancelled meanwhile; the cancellation takes effect afterwards."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
@@ -216,13 +226,15 @@ async def to_the_end(work: Coroutine[Any, Any, AnyT]) -> AnyT:
     return result
 
 
-def _prices(account: Account, order: Order, use: Use, machines: list[Machine]) -> dict[str, Price]:
-    told = {machine.id: price for machine in machines if (price := given(use.prices, machine))}
+def _find_prices(
+    account: AwsAccount, order: Order, use: Use, machines: list[RentedMachine]
+) -> dict[str, Price]:
+    told = {machine.id: price for machine in machines if (price := find_configured(use.prices, machine))}
     others = [machine for machine in machines if machine.id not in told]
-    return told | looked_up(account, others, spot=order.spot)
+    return told | look_up_prices(account, others, spot=order.spot)
 
 
-def _login(login: Login, machine: Machine, order: Order) -> Login:
+def _login(login: Login, machine: RentedMachine, order: Order) -> Login:
     address = machine.public if order.public else machine.private
     if address is None:
         hint = "name a `subnet` that gives them public addresses, or set `reach: private`"
@@ -230,7 +242,7 @@ def _login(login: Login, machine: Machine, order: Order) -> Login:
     return replace(login, host=address)
 
 
-def _facts(machine: Machine, order: Order, price: Price | None) -> Mapping[str, Any]:
+def _facts(machine: RentedMachine, order: Order, price: Price | None) -> Mapping[str, Any]:
     facts: dict[str, Any] = {
         "type": machine.type,
         "instance": machine.id,

@@ -51,12 +51,12 @@ def tags(run: str, rental: str, more: Mapping[str, str]) -> list[dict[str, str]]
     return [{"Key": key, "Value": value} for key, value in every.items()]
 
 
-def tagged(rental: str) -> dict[str, Any]:
+def tag_filter(rental: str) -> dict[str, Any]:
     """The filter that finds what was rented."""
     return {"Name": f"tag:{RENTAL_TAG}", "Values": [rental]}
 
 
-def request(
+def build_request(
     order: Order,
     kind: str,
     count: int,
@@ -87,27 +87,27 @@ def request(
         **_network(order, groups),
     }
     if order.at_most is not None:
-        words["UserData"] = end_yourself(order.at_most)
+        words["UserData"] = shutdown_script(order.at_most)
     if order.spot:
-        words["InstanceMarketOptions"] = _market(order.max_price)
+        words["InstanceMarketOptions"] = _market_options(order.max_price)
     return words
 
 
-def end_yourself(seconds: float) -> str:
+def shutdown_script(seconds: float) -> str:
     """A script, run once by cloud-init: with all else dead, the machine still ends itself."""
     return f"#!/bin/sh\nshutdown -P +{max(1, math.ceil(seconds / 60))}\n"
 
 
 def disks(image: Mapping[str, Any], volume: int | None) -> list[dict[str, Any]]:
     """The image's volumes, all of which go with the machine: some images say that they shall stay."""
-    found = []
+    mappings = []
     for disk in image.get("BlockDeviceMappings", ()):
         if "Ebs" in disk:
             root = disk["DeviceName"] == image.get("RootDeviceName")
             size = volume if volume and root else disk["Ebs"].get("VolumeSize")
             ebs = {"DeleteOnTermination": True, **({"VolumeSize": size} if size else {})}
-            found.append({"DeviceName": disk["DeviceName"], "Ebs": ebs})
-    return found
+            mappings.append({"DeviceName": disk["DeviceName"], "Ebs": ebs})
+    return mappings
 
 
 def _network(order: Order, groups: Iterable[str]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _network(order: Order, groups: Iterable[str]) -> dict[str, Any]:
     return {"NetworkInterfaces": [card]}
 
 
-def _market(most: float | None) -> dict[str, Any]:
+def _market_options(most: float | None) -> dict[str, Any]:
     options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
     if most is not None:
         options["MaxPrice"] = f"{most:f}"

@@ -8,34 +8,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from steelyard.model.uses import Prices
-from steelyard.remote.ec2.account import Account
-from steelyard.remote.ec2.running import Machine
-from steelyard.remote.ec2.trouble import CloudError
+from steelyard.remote.ec2.account import AwsAccount
+from steelyard.remote.ec2.errors import CloudError
+from steelyard.remote.ec2.startup import RentedMachine
 
 _LINUX = "Linux/UNIX"
 Price = Mapping[str, Any]
 """`per_hour`, `currency`, `source` and `date`, as environment.json has it."""
 
 
-def given(prices: Prices | None, machine: Machine) -> Price | None:
+def find_configured(prices: Prices | None, machine: RentedMachine) -> Price | None:
     """What the site's options say."""
     if prices is None or machine.type not in prices.per_hour:
         return None
     return _price(prices.per_hour[machine.type], prices.currency, prices.source, prices.date)
 
 
-def looked_up(account: Account, machines: Sequence[Machine], *, spot: bool) -> dict[str, Price]:
+def look_up_prices(account: AwsAccount, machines: Sequence[RentedMachine], *, spot: bool) -> dict[str, Price]:
     """By machine, as far as AWS tells: the spot price of the moment, or the list price."""
-    found: dict[tuple[str, str], Price | None] = {}
+    prices: dict[tuple[str, str], Price | None] = {}
     for machine in machines:
         key = (machine.type, machine.zone if spot else machine.system)
-        if key not in found:
-            found[key] = _spot(account, machine) if spot else _listed(account, machine)
-    priced = ((one, found[one.type, one.zone if spot else one.system]) for one in machines)
+        if key not in prices:
+            prices[key] = _look_up_spot(account, machine) if spot else _look_up_list(account, machine)
+    priced = ((one, prices[one.type, one.zone if spot else one.system]) for one in machines)
     return {machine.id: price for machine, price in priced if price}
 
 
-def _spot(account: Account, machine: Machine) -> Price | None:
+def _look_up_spot(account: AwsAccount, machine: RentedMachine) -> Price | None:
     words: dict[str, Any] = {
         "InstanceTypes": [machine.type],
         "ProductDescriptions": [machine.system or _LINUX],
@@ -51,7 +51,7 @@ def _spot(account: Account, machine: Machine) -> Price | None:
         return None
 
 
-def _listed(account: Account, machine: Machine) -> Price | None:
+def _look_up_list(account: AwsAccount, machine: RentedMachine) -> Price | None:
     if machine.system != _LINUX:
         return None  # others cost more, by rules of their own
     wanted = {
@@ -65,23 +65,23 @@ def _listed(account: Account, machine: Machine) -> Price | None:
     filters = [{"Type": "TERM_MATCH", "Field": key, "Value": value} for key, value in wanted.items()]
     try:
         answer = account.ask("get_products", service="pricing", ServiceCode="AmazonEC2", Filters=filters)
-        return _single([json.loads(text) for text in answer["PriceList"]])
+        return _single_price([json.loads(text) for text in answer["PriceList"]])
     except (CloudError, LookupError, ValueError, TypeError, AttributeError):
         return None
 
 
-def _single(products: Sequence[Mapping[str, Any]]) -> Price | None:
+def _single_price(products: Sequence[Mapping[str, Any]]) -> Price | None:
     """The price by the hour, where there is exactly one; None where the list is not clear about it."""
-    found = set()
+    offers = set()
     for product in products:
         for term in product["terms"]["OnDemand"].values():
             for dimension in term["priceDimensions"].values():
                 ((currency, amount),) = dimension["pricePerUnit"].items()
                 if dimension["unit"] == "Hrs" and float(amount) > 0:
-                    found.add((float(amount), currency, str(product["publicationDate"])[:10]))
-    if len(found) != 1:
+                    offers.add((float(amount), currency, str(product["publicationDate"])[:10]))
+    if len(offers) != 1:
         return None
-    ((amount, currency, date),) = found
+    ((amount, currency, date),) = offers
     return _price(amount, currency, "AWS price list, on demand", date)
 
 

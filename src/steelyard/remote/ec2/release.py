@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.errors import HostError
-from steelyard.remote.ec2.account import Account
-from steelyard.remote.ec2.order import tagged
+from steelyard.remote.ec2.account import AwsAccount
+from steelyard.remote.ec2.errors import CloudError
+from steelyard.remote.ec2.order import tag_filter
 from steelyard.remote.ec2.rental import GROUP, KEY_PAIR, RentalFile
-from steelyard.remote.ec2.trouble import CloudError
 
 _OVER = ("terminated", "shutting-down")
 _BATCH = 100
@@ -30,7 +30,7 @@ class Patience:
     appear: float = 180.0
 
 
-def release(account: Account, file: RentalFile, patience: Patience) -> list[str]:
+def release(account: AwsAccount, file: RentalFile, patience: Patience) -> list[str]:
     """End the machines, then remove the key pair and the security group; return the ids of the machines.
 
     The file goes when nothing is left. Raises HostError that says what may still be there, and costs money.
@@ -40,16 +40,16 @@ def release(account: Account, file: RentalFile, patience: Patience) -> list[str]
         return []
     problems: list[str] = []
     ended: list[str] = []
-    _try(problems, lambda: ended.extend(_end_machines(account, file, patience)))
-    _try(problems, lambda: _remove_key_pair(account, file, patience))
-    _try(problems, lambda: _remove_group(account, file, ended, patience))
+    _collect_problem(problems, lambda: ended.extend(_end_machines(account, file, patience)))
+    _collect_problem(problems, lambda: _remove_key_pair(account, file, patience))
+    _collect_problem(problems, lambda: _remove_group(account, file, ended, patience))
     if problems:
-        raise _left(file, problems)
+        raise _explain_leftovers(file, problems)
     file.remove()
     return ended
 
 
-def _try(problems: list[str], action: Callable[[], object]) -> None:
+def _collect_problem(problems: list[str], action: Callable[[], object]) -> None:
     """Do it; what fails must not keep the rest from being done."""
     try:
         action()
@@ -57,7 +57,7 @@ def _try(problems: list[str], action: Callable[[], object]) -> None:
         problems.append(error.message)
 
 
-def _left(file: RentalFile, problems: list[str]) -> HostError:
+def _explain_leftovers(file: RentalFile, problems: list[str]) -> HostError:
     rental = file.rental
     machines = ", ".join(file.known()) or f"those tagged steelyard:rental={rental.id}"
     lines = "".join(f"\n  {problem}" for problem in problems)
@@ -67,37 +67,37 @@ def _left(file: RentalFile, problems: list[str]) -> HostError:
     )
 
 
-def _end_machines(account: Account, file: RentalFile, patience: Patience) -> list[str]:
-    found = dict.fromkeys([*file.known(), *_appearing(account, file, patience)])
-    every = list(found)
+def _end_machines(account: AwsAccount, file: RentalFile, patience: Patience) -> list[str]:
+    idents = dict.fromkeys([*file.known(), *_await_machines(account, file, patience)])
+    every = list(idents)
     for start in range(0, len(every), _BATCH):
         _terminate(account, every[start : start + _BATCH])
     return every
 
 
-def _appearing(account: Account, file: RentalFile, patience: Patience) -> list[str]:
+def _await_machines(account: AwsAccount, file: RentalFile, patience: Patience) -> list[str]:
     """The machines that bear the tag; where a request was never answered, look until its have shown up."""
     while True:
-        found = _alive(account, file)
-        if not _awaited(file, found, patience):
-            return [ident for ident, _ in found]
+        machines = _find_machines(account, file)
+        if not _is_incomplete(file, machines, patience):
+            return [ident for ident, _ in machines]
         time.sleep(patience.poll)
 
 
-def _alive(account: Account, file: RentalFile) -> list[tuple[str, str]]:
+def _find_machines(account: AwsAccount, file: RentalFile) -> list[tuple[str, str]]:
     """Id and type of what runs, or is about to."""
-    pages = account.pages("describe_instances", "Reservations", Filters=[tagged(file.rental.id)])
+    pages = account.pages("describe_instances", "Reservations", Filters=[tag_filter(file.rental.id)])
     every = (machine for page in pages for machine in page["Instances"])
     return [(one["InstanceId"], one["InstanceType"]) for one in every if one["State"]["Name"] not in _OVER]
 
 
-def _awaited(file: RentalFile, found: list[tuple[str, str]], patience: Patience) -> bool:
+def _is_incomplete(file: RentalFile, found: list[tuple[str, str]], patience: Patience) -> bool:
     there = [kind for _, kind in found]
     asked = file.machines().items()
     return any(there.count(kind) < one.count and one.open(patience.appear) for kind, one in asked)
 
 
-def _terminate(account: Account, machines: list[str]) -> None:
+def _terminate(account: AwsAccount, machines: list[str]) -> None:
     """End them all; those that AWS does not know any more are gone."""
     left = machines
     while left:
@@ -112,45 +112,45 @@ def _terminate(account: Account, machines: list[str]) -> None:
             return
 
 
-def _made(file: RentalFile, kind: str, patience: Patience, look: Callable[[], list[str]]) -> list[str]:
+def _await_ids(file: RentalFile, kind: str, patience: Patience, look: Callable[[], list[str]]) -> list[str]:
     """The id of the key pair or the group; where the request was not answered, `look` until it shows up."""
     request = file.requests.get(kind)
     if request is None:
         return []
-    found = list(request.ids or ()) or look()
-    while not found and request.open(patience.appear):
+    ids = list(request.ids or ()) or look()
+    while not ids and request.open(patience.appear):
         time.sleep(patience.poll)
-        found = look()
-    return found
+        ids = look()
+    return ids
 
 
-def _remove_key_pair(account: Account, file: RentalFile, patience: Patience) -> None:
-    asked: dict[str, Any] = {"Filters": [tagged(file.rental.id)]}
+def _remove_key_pair(account: AwsAccount, file: RentalFile, patience: Patience) -> None:
+    asked: dict[str, Any] = {"Filters": [tag_filter(file.rental.id)]}
 
     def look() -> list[str]:
         return [one["KeyPairId"] for one in account.ask("describe_key_pairs", **asked)["KeyPairs"]]
 
-    if _made(file, KEY_PAIR, patience, look):
+    if _await_ids(file, KEY_PAIR, patience, look):
         account.ask("delete_key_pair", KeyName=file.rental.name)
 
 
-def _remove_group(account: Account, file: RentalFile, machines: list[str], patience: Patience) -> None:
+def _remove_group(account: AwsAccount, file: RentalFile, machines: list[str], patience: Patience) -> None:
     """Remove the security group, as soon as the last machine in it is really gone."""
-    asked: dict[str, Any] = {"Filters": [tagged(file.rental.id)]}
+    asked: dict[str, Any] = {"Filters": [tag_filter(file.rental.id)]}
 
     def look() -> list[str]:
         return [one["GroupId"] for one in account.ask("describe_security_groups", **asked)["SecurityGroups"]]
 
     deadline = time.monotonic() + patience.end
-    for group in _made(file, GROUP, patience, look):
-        while not _removed(account, group):
+    for group in _await_ids(file, GROUP, patience, look):
+        while not _try_delete_group(account, group):
             if time.monotonic() > deadline:
                 who = f"{', '.join(machines)} had" if machines else "its machines had"
                 raise HostError(f"security group {group}: {who} not gone within {patience.end:g} s")
             time.sleep(patience.poll)
 
 
-def _removed(account: Account, group: str) -> bool:
+def _try_delete_group(account: AwsAccount, group: str) -> bool:
     try:
         account.ask("delete_security_group", GroupId=group)
     except CloudError as error:

@@ -77,7 +77,7 @@ class RentalFile:
     @classmethod
     def create(cls, rental: Rental) -> Self:
         """Write it down, on the disk. Raises HostError; then nothing must be rented."""
-        path = folder() / f"{rental.run}.{rental.id}{SUFFIX}"
+        path = leases_folder() / f"{rental.run}.{rental.id}{SUFFIX}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             new = path.with_suffix(NEW)  # it gets its name once it is locked and written
@@ -105,7 +105,7 @@ class RentalFile:
             raise HostError(f"{path}: {error.strerror}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _is(path, file):
+            if not _has_name(path, file):
                 os.close(file)
                 return None  # its controller gave everything back just now
             return cls._read(path, file)
@@ -160,35 +160,35 @@ class RentalFile:
     @classmethod
     def _read(cls, path: Path, file: int) -> Self:
         first, *rest = os.pread(file, _MOST_BYTES, 0).split(b"\n")
-        opening = _entry(first)
+        opening = _parse_entry(first)
         names = [one.name for one in fields(Rental)]
         if opening.get("schema") != SCHEMA or not all(name in opening for name in names):
             raise HostError("it was cut off, or written by another version of Steelyard")
-        found = cls(path, Rental(**{name: opening[name] for name in names}), _file=file)
-        for line in map(_entry, rest):
+        rental_file = cls(path, Rental(**{name: opening[name] for name in names}), _file=file)
+        for line in map(_parse_entry, rest):
             if "asked" in line:
-                found.requests[line["asked"]] = Request(int(line["count"]), float(line["time"]))
+                rental_file.requests[line["asked"]] = Request(int(line["count"]), float(line["time"]))
             elif "got" in line:
-                found.requests[line["got"]].ids = tuple(line["ids"])
-        return found
+                rental_file.requests[line["got"]].ids = tuple(line["ids"])
+        return rental_file
 
 
-def folder() -> Path:
+def leases_folder() -> Path:
     """Where these files lie: `~/.local/state/steelyard/leases`."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "steelyard" / "leases"
 
 
-def _entry(line: bytes) -> dict[str, Any]:
+def _parse_entry(line: bytes) -> dict[str, Any]:
     """A line; nothing where it was cut off, which only happens to the last."""
     with suppress(ValueError):
-        found = json.loads(line)
-        if isinstance(found, dict):
-            return found
+        entry = json.loads(line)
+        if isinstance(entry, dict):
+            return entry
     return {}
 
 
-def _is(path: Path, file: int) -> bool:
+def _has_name(path: Path, file: int) -> bool:
     """Whether the file still has its name."""
     try:
         return path.stat().st_ino == os.fstat(file).st_ino

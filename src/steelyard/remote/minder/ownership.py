@@ -28,7 +28,7 @@ def find_stranger(path: str, *, shared: bool = False) -> str | None:
     one to which everybody may write: what we make in it stays ours. Raises OSError.
     """
     reasons, last = [], None
-    for last in _way(path):
+    for last in _walk_path(path):
         reasons += [(last[0], reason) for reason in _reasons(*last)]
     place, status = last or ("/", os.lstat("/"))
     if not shared and not reasons and may_others_write(place, status):
@@ -135,7 +135,7 @@ def _lies_in(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-def _way(path: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_path(path: str) -> Iterator[tuple[str, os.stat_result]]:
     """Every entry on the way to a path, as far as it is there: directories, links, what they lead to."""
     place, links, ahead = "/", 0, path.split("/")[::-1]
     yield place, os.lstat(place)

@@ -18,7 +18,7 @@ PF_KTHREAD = 0x00200000
 EXEC_WITHIN = 0.2  # seconds; longer than any exec but one from a file server that hangs
 
 
-class Process:
+class ProcessStat:
     """What /proc/PID/stat says (proc_pid_stat(5)).
 
     `start` is in clock ticks since boot; `bare` says that it certainly has no environment.
@@ -59,65 +59,65 @@ def read_proc(path: str, limit: int = 4096) -> bytes:
     return b"".join(parts)
 
 
-def process(pid: int) -> Process | None:
+def read_process(pid: int) -> ProcessStat | None:
     """Return the process with this pid, or None when there is none."""
     # The name of the program stands in parentheses and may itself hold blanks and parentheses.
     fields = read_proc(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return Process(pid, fields) if len(fields) > 48 else None
+    return ProcessStat(pid, fields) if len(fields) > 48 else None
 
 
-def own_peak() -> int:
+def read_own_peak() -> int:
     """Return the largest memory that we ever had, in bytes."""
     _, _, rest = read_proc("/proc/self/status").partition(b"VmHWM:")
     return int(rest.split()[0]) * 1024 if rest else 0
 
 
-def pids() -> list[int]:
+def list_pids() -> list[int]:
     """Return the pids of all processes that can be seen."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - pathlib takes 4 ms
 
 
-def processes() -> dict[int, Process]:
+def list_processes() -> dict[int, ProcessStat]:
     """Return all processes that can be seen, by pid."""
-    return {pid: found for pid in pids() if (found := process(pid))}
+    return {pid: entry for pid in list_pids() if (entry := read_process(pid))}
 
 
-def descendants(table: dict[int, Process], roots: Iterable[int]) -> set[int]:
+def descendants(table: dict[int, ProcessStat], roots: Iterable[int]) -> set[int]:
     """Return the pids of the roots and of everything below them."""
     children: dict[int, list[int]] = {}
     for entry in table.values():
         children.setdefault(entry.parent, []).append(entry.pid)
-    found: set[int] = set()
+    members: set[int] = set()
     ahead = list(roots)
     while ahead:
         pid = ahead.pop()
-        if pid not in found:
-            found.add(pid)
+        if pid not in members:
+            members.add(pid)
             ahead += children.get(pid, ())
-    return found
+    return members
 
 
-def environment(pid: int) -> bytes:
+def read_environment(pid: int) -> bytes:
     """Return the environment a process was started with, each variable between two NUL; empty if hidden.
 
     In the middle of an exec a process shows none; whoever believed that would take it for a stranger.
     """
     deadline = time.monotonic() + EXEC_WITHIN
     try:
-        while not (found := read_proc(f"/proc/{pid}/environ", ENVIRON_LIMIT)):
-            entry = process(pid)
+        while not (content := read_proc(f"/proc/{pid}/environ", ENVIRON_LIMIT)):
+            entry = read_process(pid)
             if entry is None or entry.bare or time.monotonic() > deadline:
                 break
             time.sleep(0.0005)
     except PermissionError:
         return b""
-    return b"\0" + found
+    return b"\0" + content
 
 
-def variable(environ: bytes, name: str) -> str | None:
+def find_variable(environ: bytes, name: str) -> str | None:
     """Return the value of a variable of such an environment, None when it is not set."""
-    _, found, rest = environ.partition(b"\0" + name.encode() + b"=")
-    return rest.partition(b"\0")[0].decode("utf-8", "surrogateescape") if found else None
+    _, separator, rest = environ.partition(b"\0" + name.encode() + b"=")
+    return rest.partition(b"\0")[0].decode("utf-8", "surrogateescape") if separator else None
 
 
 def send(pid: int, number: int) -> bool:
@@ -129,7 +129,7 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
-def strike(look: Callable[[], set[T]], signal_one: Callable[[T, int], bool]) -> set[T]:
+def kill_all(look: Callable[[], set[T]], signal_one: Callable[[T, int], bool]) -> set[T]:
     """Kill all that `look` finds and return them, without those that were gone or may not be signalled.
 
     All are frozen before the first is killed, and looking goes on until nothing new is found: a frozen

@@ -27,7 +27,7 @@ def make_scratch(path: bytes, mark: str) -> None:
     """
     parent = os.path.dirname(path)
     for left in reversed(range(TRIES)):
-        _check_way(parent)
+        _check_parents(parent)
         try:
             _make_parents(parent)
             os.mkdir(path, 0o700)
@@ -38,10 +38,10 @@ def make_scratch(path: bytes, mark: str) -> None:
                 return
             if not left:
                 raise
-    _mark(path, mark)
+    _write_marker(path, mark)
 
 
-def _check_way(parent: bytes) -> None:
+def _check_parents(parent: bytes) -> None:
     if reason := find_stranger(os.fsdecode(parent), shared=True):
         hint = "`steelyard trust DIR` accepts a directory that others may write to"
         raise PermissionError(errno.EPERM, f"{reason}; {hint}")
@@ -58,13 +58,13 @@ def _make_parents(path: bytes) -> None:
 def _check_is_marked(path: bytes, mark: str) -> None:
     top = _open_directory(path)
     try:
-        if not _is_ours(os.fstat(top)) or not _bears(top, lambda text: text == mark):
+        if not _is_ours(os.fstat(top)) or not _has_marker(top, lambda text: text == mark):
             raise FileExistsError(errno.EEXIST, "it is there already, and not a directory of this run")
     finally:
         os.close(top)
 
 
-def _mark(path: bytes, mark: str) -> None:
+def _write_marker(path: bytes, mark: str) -> None:
     """Write the marker into a directory that we have just made, which goes again where that fails."""
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -89,9 +89,9 @@ def remove_scratch(path: bytes, is_ours: Callable[[str], bool]) -> bool:
     top = _open_directory(path)
     try:
         status = os.fstat(top)
-        if status.st_uid != os.geteuid() or not _bears(top, is_ours):
+        if status.st_uid != os.geteuid() or not _has_marker(top, is_ours):
             return False
-        _clear(top, status.st_dev, keep=SCRATCH_MARKER)
+        _remove_contents(top, status.st_dev, keep=SCRATCH_MARKER)
         os.unlink(SCRATCH_MARKER, dir_fd=top)
     finally:
         os.close(top)
@@ -108,7 +108,7 @@ def _is_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o066
 
 
-def _bears(directory: int, is_ours: Callable[[str], bool]) -> bool:
+def _has_marker(directory: int, is_ours: Callable[[str], bool]) -> bool:
     try:
         marker = os.open(SCRATCH_MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except OSError:
@@ -122,11 +122,11 @@ def _bears(directory: int, is_ours: Callable[[str], bool]) -> bool:
         os.close(marker)
 
 
-def _clear(directory: int, device: int, keep: str | None = None) -> None:
+def _remove_contents(directory: int, device: int, keep: str | None = None) -> None:
     """Remove all that can be removed; then raise what stood in the way of the rest."""
     problem: OSError | None = None
-    with os.scandir(directory) as found:
-        entries = [entry for entry in found if entry.name != keep]
+    with os.scandir(directory) as scan:
+        entries = [entry for entry in scan if entry.name != keep]
     for entry in entries:
         try:
             if entry.is_dir(follow_symlinks=False):
@@ -143,7 +143,7 @@ def _remove_directory(parent: int, name: str, device: int) -> None:
     directory = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     try:
         if os.fstat(directory).st_dev == device:
-            _clear(directory, device)
+            _remove_contents(directory, device)
     finally:
         os.close(directory)
     os.rmdir(name, dir_fd=parent)

@@ -13,18 +13,18 @@ from contextlib import suppress
 from . import CHILD_VARIABLE, TOKEN_VARIABLE
 from .child import LONGEST_PAUSE, PAUSE, Child
 from .processes import (
-    Process,
+    ProcessStat,
     descendants,
-    environment,
-    processes,
+    find_variable,
+    kill_all,
+    list_processes,
+    read_environment,
     read_proc,
     reap,
     send,
-    strike,
-    variable,
 )
 from .scratch import make_scratch, remove_scratch
-from .spawn import Refused, Spawner, attempt, hold, raw
+from .spawn import Spawner, SpawnError, attempt, encode_text, open_pidfd
 
 TYPE_CHECKING = False  # importing typing takes 3 ms
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ class Minder:
     def start(self, request: dict[str, Any]) -> None:
         """Start a child; say when, or why not."""
         name, started, clock = request["id"], time.time(), time.monotonic()
-        marks = {TOKEN_VARIABLE.encode(): raw(self.token), CHILD_VARIABLE.encode(): raw(name)}
+        marks = {TOKEN_VARIABLE.encode(): encode_text(self.token), CHILD_VARIABLE.encode(): encode_text(name)}
         try:
             pid, least_peak = self.spawner.spawn(request, marks)
-            pidfd = attempt("program", hold, pid)
-        except Refused as refusal:
+            pidfd = attempt("program", open_pidfd, pid)
+        except SpawnError as refusal:
             self.reply(event="failed", id=name, what=refusal.what, errno=refusal.errno)
             return
         self.children[name] = Child(name, pid, pidfd, clock, least_peak)
@@ -139,7 +139,7 @@ class Minder:
         """
         self.scratch[request["path"]] = request["mark"]
         try:
-            make_scratch(raw(request["path"]), request["mark"])
+            make_scratch(encode_text(request["path"]), request["mark"])
         except OSError as error:
             del self.scratch[request["path"]]
             self.reply(event="scratch", id=request["id"], errno=error.errno, why=error.strerror)
@@ -165,7 +165,7 @@ class Minder:
         """End what is left of a child whose time is over, and report its exit when nothing is."""
         left = self.tree(child)
         if left and time.monotonic() >= child.deadline:
-            left = strike(lambda: self.tree(child), send)
+            left = kill_all(lambda: self.tree(child), send)
             child.pause = min(child.pause * 2, LONGEST_PAUSE)
             child.leftovers += len(left - child.struck) if child.result else 0
             child.struck |= left
@@ -177,7 +177,7 @@ class Minder:
         """Return the pids of a child and all its descendants, also of those whose parents are gone."""
         if child.result and not self.has_orphans():
             return set()
-        table, me = processes(), os.getpid()
+        table, me = list_processes(), os.getpid()
         owners = {each.pid: each for each in self.children.values()}
         mine = [each for each in table.values() if each.parent == me]
         roots = [each.pid for each in mine if self.owner(each, owners, child) is child]
@@ -193,17 +193,17 @@ class Minder:
         listed = read_proc(f"/proc/self/task/{os.getpid()}/children", 1 << 20).split()
         return not listed or not running.issuperset(map(int, listed))
 
-    def owner(self, mine: Process, owners: dict[int, Child], ending: Child) -> Child | None:
+    def owner(self, mine: ProcessStat, owners: dict[int, Child], ending: Child) -> Child | None:
         """Return the child that one of our direct children is, or from which it came, should it be an orphan.
 
         Its session or its environment tells. One whose child is gone already goes with the child that is
         ending now, and one that hides both with the last child there is.
         """
-        if found := owners.get(mine.pid) or owners.get(mine.session):
-            return found
-        environ = environment(mine.pid)
-        if variable(environ, TOKEN_VARIABLE) == self.token:
-            return self.children.get(variable(environ, CHILD_VARIABLE) or "", ending)
+        if child := owners.get(mine.pid) or owners.get(mine.session):
+            return child
+        environ = read_environment(mine.pid)
+        if find_variable(environ, TOKEN_VARIABLE) == self.token:
+            return self.children.get(find_variable(environ, CHILD_VARIABLE) or "", ending)
         return ending if len(self.children) == 1 else None
 
     # The end of all -------------------------------------------------------------------------------------
@@ -212,13 +212,13 @@ class Minder:
         """End every descendant, again until none is left, then remove the scratch directories."""
         me, pause = os.getpid(), PAUSE
         while reap(lambda *_: None):
-            if not strike(lambda: descendants(processes(), [me]) - {me}, send):
+            if not kill_all(lambda: descendants(list_processes(), [me]) - {me}, send):
                 break  # only programs of other users are left
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
         for path, mark in self.scratch.items():
             with suppress(OSError):  # what stays is found by its marker
-                remove_scratch(raw(path), mark.__eq__)
+                remove_scratch(encode_text(path), mark.__eq__)
 
 
 def prepare() -> int:

@@ -6,8 +6,8 @@ import errno
 import os
 import signal
 
-from .processes import own_peak
-from .spawner import hear, make_spawner
+from .processes import read_own_peak
+from .spawner import make_spawner, read_numbers
 
 TYPE_CHECKING = False  # importing typing takes 3 ms
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ ALL_SIGNALS = tuple(int(number) for number in signal.valid_signals())
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
-class Refused(Exception):
+class SpawnError(Exception):
     """A program could not be started: what was at fault, as in `failed` messages, and why."""
 
     def __init__(self, what: str, number: int) -> None:
@@ -33,12 +33,12 @@ def attempt(what: str, function: Callable[..., T], *arguments: Any) -> T:
     try:
         return function(*arguments)
     except OSError as error:
-        raise Refused(what, error.errno or errno.EIO) from error
+        raise SpawnError(what, error.errno or errno.EIO) from error
     except ValueError as error:
-        raise Refused(what, errno.EINVAL) from error
+        raise SpawnError(what, errno.EINVAL) from error
 
 
-def raw(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """Return the bytes that a message's text stands for."""
     return text.encode("utf-8", "surrogateescape")
 
@@ -54,9 +54,9 @@ class Spawner:
 
         That is what the kernel counts as its memory, in bytes, whatever it is. Raises Refused.
         """
-        argv = [raw(argument) for argument in request["argv"]]
-        env = {raw(name): raw(value) for name, value in request["env"].items()} | marks
-        attempt("directory", os.chdir, raw(request["cwd"]))
+        argv = [encode_text(argument) for argument in request["argv"]]
+        env = {encode_text(name): encode_text(value) for name, value in request["env"].items()} | marks
+        attempt("directory", os.chdir, encode_text(request["cwd"]))
         streams: list[int] = []
         try:
             open_streams(request, streams)
@@ -74,12 +74,14 @@ class Spawner:
         """Start a program through the small one; by ourselves where that cannot be."""
         if self.small is not None and (pid := launch_small(self.small, [program, *argv], env, streams)):
             return pid, 0
-        return launch(program, argv, env, streams, setsid=True), own_peak()
+        return launch(program, argv, env, streams, setsid=True), read_own_peak()
 
 
 def open_streams(request: dict[str, Any], streams: list[int]) -> None:
     """Open standard input, output and error; the last two share one open file when their paths are equal."""
-    stdin, stdout, stderr = (raw(request[name] or os.devnull) for name in ("stdin", "stdout", "stderr"))
+    stdin, stdout, stderr = (
+        encode_text(request[name] or os.devnull) for name in ("stdin", "stdout", "stderr")
+    )
     streams.append(attempt("stdin", open_stream, stdin, os.O_RDONLY))
     streams.append(attempt("stdout", open_stream, stdout, WRITE))
     if stderr == stdout:
@@ -119,7 +121,7 @@ def launch_small(small: int, words: list[bytes], env: dict[bytes, bytes], stream
         return None
     finally:
         os.close(tells)
-    told = hear(heard)
+    told = read_numbers(heard)
     os.waitpid(between, 0)
     pid, fault = max(told, default=0), -min(told, default=0)
     if pid > 0 and fault > 0:
@@ -138,7 +140,7 @@ def launch(
     )
 
 
-def hold(pid: int) -> int:
+def open_pidfd(pid: int) -> int:
     """Return a descriptor that becomes readable when our child ends; without one the child may not live."""
     try:
         return os.pidfd_open(pid)

@@ -111,28 +111,28 @@ def make_spawner() -> int | None:
     for flags in (os.MFD_CLOEXEC | MFD_EXEC, os.MFD_CLOEXEC):
         with suppress(OSError):
             fd = os.memfd_create("steelyard-spawn", flags)
-            os.write(fd, executable(number, b"".join(bytes.fromhex(each) for each, _ in code)))
+            os.write(fd, build_executable(number, b"".join(bytes.fromhex(each) for each, _ in code)))
             return fd
     return None
 
 
-def executable(machine: int, code: bytes) -> bytes:
+def build_executable(machine: int, code: bytes) -> bytes:
     """Return a static program: the headers of the file, of its one segment and of a plain stack; code."""
     begin = 64 + 2 * 56
     size = begin + len(code)
-    head = b"\x7fELF\2\1\1".ljust(16, b"\0") + numbers(2, 2, machine) + numbers(4, 1)
-    head += numbers(8, PLACE + begin, 64, 0) + numbers(4, 0) + numbers(2, 64, 56, 2, 64, 0, 0)
-    segment = numbers(4, 1, 5) + numbers(8, 0, PLACE, PLACE, size, size, 1 << 16)
-    stack = numbers(4, 0x6474E551, 6) + numbers(8, 0, 0, 0, 0, 0, 16)
+    head = b"\x7fELF\2\1\1".ljust(16, b"\0") + pack_numbers(2, 2, machine) + pack_numbers(4, 1)
+    head += pack_numbers(8, PLACE + begin, 64, 0) + pack_numbers(4, 0) + pack_numbers(2, 64, 56, 2, 64, 0, 0)
+    segment = pack_numbers(4, 1, 5) + pack_numbers(8, 0, PLACE, PLACE, size, size, 1 << 16)
+    stack = pack_numbers(4, 0x6474E551, 6) + pack_numbers(8, 0, 0, 0, 0, 0, 16)
     return head + segment + stack + code
 
 
-def numbers(width: int, *values: int) -> bytes:
+def pack_numbers(width: int, *values: int) -> bytes:
     """Return numbers of so many bytes each, as both machines write them."""
     return b"".join(value.to_bytes(width, "little") for value in values)
 
 
-def hear(fd: int) -> list[int]:
+def read_numbers(fd: int) -> list[int]:
     """Return all numbers that it told, once the program has begun or failed to; close the descriptor."""
     told = b""
     while part := os.read(fd, 64):

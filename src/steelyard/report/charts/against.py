@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from steelyard.analysis.axes import Axis
+from steelyard.analysis.axes import ParameterAxis
 from steelyard.analysis.frames import cell_rows
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
-from steelyard.report.charts.base import Chart, Frame, Spec, framed, labelled, measured, title_of
+from steelyard.report.charts.base import (
+    Chart,
+    Frame,
+    Spec,
+    build_title,
+    frame_chart,
+    label_axis,
+    measure_axis,
+)
 from steelyard.report.charts.distribution import HINT
 from steelyard.report.charts.tables import cell_data
 
@@ -17,7 +25,9 @@ FRAMES = (Frame(340, 700), Frame(280, 330))
 SHORT = 40
 
 
-def against(summary: RunSummary, metric: Metric, axes: Sequence[Axis], number: int) -> Chart | None:
+def draw_against(
+    summary: RunSummary, metric: Metric, axes: Sequence[ParameterAxis], number: int
+) -> Chart | None:
     """`axes` are the parameters that vary, `number` says which of them to draw along.
 
     Of the others the one with the fewest levels gives the colour, because its colours are easiest to tell
@@ -28,7 +38,7 @@ def against(summary: RunSummary, metric: Metric, axes: Sequence[Axis], number: i
     rows = cell_rows(summary, metric.name)
     if not rows:
         return None
-    y = measured("middle", [row["median"] for row in rows], metric.unit, zero=True)
+    y = measure_axis("middle", [row["median"] for row in rows], metric.unit, zero=True)
     others = sorted((n for n in range(len(axes)) if n != number), key=lambda n: len(axes[n].levels))
     layers = [_medians(y.position)]
     if any(row["low"] is not None for row in rows):
@@ -45,7 +55,7 @@ def against(summary: RunSummary, metric: Metric, axes: Sequence[Axis], number: i
         encoding["color"] = _colour(axes[others[0]], others[0])
     spec = {"data": {"name": name}, "encoding": encoding, "layer": layers}
     labels = axes[others[0]].levels if others else ()
-    wide, narrow = (framed(spec, frame, title_of(metric, y), labels) for frame in FRAMES)
+    wide, narrow = (frame_chart(spec, frame, build_title(metric, y), labels) for frame in FRAMES)
     data = cell_data(rows, y.scale, metric.unit, axes)
     return Chart(f"{metric.name} against {axes[number].name}", wide, narrow, {name: data})
 
@@ -64,7 +74,7 @@ def _medians(y: Spec) -> Spec:
     return {"name": "medians", "mark": mark, "encoding": {"y": y, "tooltip": HINT}}
 
 
-def _position(axis: Axis, number: int) -> Spec:
+def _position(axis: ParameterAxis, number: int) -> Spec:
     if axis.places is None:
         levels = {"domain": list(axis.levels), "padding": 0.5}
         short = sum(map(len, axis.levels)) <= SHORT
@@ -82,11 +92,11 @@ def _position(axis: Axis, number: int) -> Spec:
         "type": "quantitative",
         "title": axis.name,
         "scale": {**kind, "nice": False, "padding": 24},
-        "axis": {**labelled(axis.places, axis.levels), "grid": False},
+        "axis": {**label_axis(axis.places, axis.levels), "grid": False},
     }
 
 
-def _colour(axis: Axis, number: int) -> Spec:
+def _colour(axis: ParameterAxis, number: int) -> Spec:
     """Numbers take a ramp, names take hues; more names than hues share them, and tooltips tell."""
     kind = "nominal" if axis.places is None else "ordinal"
     levels = {"domain": list(axis.levels)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.happenings import Happening
+from steelyard.analysis.event_log import LoggedEvent
 from steelyard.report.charts.base import Datum, Spec, tooltip
 
 _LINE, _MOST_LABELS = 12, 3  # pixels of a line, of which a label has two; labels below each other
 _NARROWEST = 0.004  # of the axis: what takes no time can be seen, and pointed at
 
 
-def band_layers(data: str, events: Sequence[Happening]) -> list[Spec]:
+def band_layers(data: str, events: Sequence[LoggedEvent]) -> list[Spec]:
     """Layers below the lines of a chart over `seconds`; none without events."""
     if not events:
         return []
@@ -27,7 +27,7 @@ def band_layers(data: str, events: Sequence[Happening]) -> list[Spec]:
     return [{"name": "bands", "data": {"name": data}, "mark": mark, "encoding": along}]
 
 
-def label_layers(data: str, events: Sequence[Happening]) -> list[Spec]:
+def label_layers(data: str, events: Sequence[LoggedEvent]) -> list[Spec]:
     """What each band is, in words beside its beginning, above the lines of the chart."""
     if not events:
         return []
@@ -42,7 +42,7 @@ def label_layers(data: str, events: Sequence[Happening]) -> list[Spec]:
     return [{"name": "labels", "data": {"name": data}, "mark": mark, "encoding": encoding}]
 
 
-def band_data(events: Sequence[Happening], origin: float, first: float, last: float) -> list[Datum]:
+def band_data(events: Sequence[LoggedEvent], origin: float, first: float, last: float) -> list[Datum]:
     """A row an event. `origin`: the axis' zero on the monotonic clock; `first`, `last`: its ends (s)."""
     rows: list[Datum] = []
     for event in events:

@@ -54,7 +54,7 @@ class Frame(NamedTuple):
     width: int
 
 
-def framed(spec: Spec, frame: Frame, title: Title, labels: Sequence[str] = ()) -> Spec:
+def frame_chart(spec: Spec, frame: Frame, title: Title, labels: Sequence[str] = ()) -> Spec:
     """A complete specification, as wide as its place on the page, whatever names it has to print.
 
     `labels` are those of its legend. A title or legend wider than the page would squeeze the chart away.
@@ -72,20 +72,20 @@ def framed(spec: Spec, frame: Frame, title: Title, labels: Sequence[str] = ()) -
     }
 
 
-def measured(field: str, values: Iterable[float], unit: str, *, zero: bool = False) -> Measure:
+def measure_axis(field: str, values: Iterable[float], unit: str, *, zero: bool = False) -> Measure:
     """A position for figures, given in base units: logarithmic where they span more than 1.5 decades.
 
     With `zero` a linear scale begins there. A logarithmic one prints a unit at each of its ticks.
     """
-    found = list(values)
-    scale = scale_for(found, unit)
+    figures = list(values)
+    scale = scale_for(figures, unit)
     position: Spec = {"field": field, "type": "quantitative", "title": None}
-    if not found or min(found) <= 0 or math.log10(max(found) / min(found)) <= DECADES_FOR_LOG:
+    if not figures or min(figures) <= 0 or math.log10(max(figures) / min(figures)) <= DECADES_FOR_LOG:
         return Measure(
             position | {"scale": {"zero": zero, "nice": True}, "axis": {"tickCount": 6}}, scale, scale.label
         )
-    ticks = _log_ticks(min(found) / scale.factor, max(found) / scale.factor)
-    axis = labelled(ticks, [_tick_text(tick * scale.factor, scale, unit) for tick in ticks])
+    ticks = _log_ticks(min(figures) / scale.factor, max(figures) / scale.factor)
+    axis = label_axis(ticks, [_tick_text(tick * scale.factor, scale, unit) for tick in ticks])
     return Measure(
         position | {"scale": {"type": "log", "nice": False, "padding": 12}, "axis": axis}, scale, ""
     )
@@ -104,7 +104,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low / 2 <= tick <= high * 2]
 
 
-def labelled(places: Sequence[float], labels: Sequence[str]) -> Spec:
+def label_axis(places: Sequence[float], labels: Sequence[str]) -> Spec:
     """Axis settings that print these labels at these places, about ten of them at most."""
     step = max(1, math.ceil(len(places) / MOST_TICKS))
     shown, texts = list(places[::step]), list(labels[::step])
@@ -117,18 +117,18 @@ def tooltip(*fields: str) -> list[Spec]:
     return [{"field": field, "title": field.replace("_", " ")} for field in fields]
 
 
-def title_of(metric: Metric, measure: Measure) -> Title:
+def build_title(metric: Metric, measure: Measure) -> Title:
     """`write_bandwidth`, and below it `GiB/s, higher is better`."""
     better = "" if metric.better == "none" else f"{metric.better} is better"
     return Title(metric.name, ", ".join(part for part in (measure.label, better) if part))
 
 
-def scaled(value: float | None, scale: Scale) -> float | None:
+def scale_value(value: float | None, scale: Scale) -> float | None:
     """The figure in the unit of the axis, as exactly as an eye may ask for."""
     return None if value is None else float(f"{value / scale.factor:.7g}")
 
 
-def hit(*fields: str) -> Spec:
+def hit_layer(*fields: str) -> Spec:
     """A layer of unseen points, large enough to be pointed at."""
     mark = {"type": "point", "filled": True, "size": 90, "opacity": 0}
     return {"name": "points", "mark": mark, "encoding": {"tooltip": tooltip(*fields)}}

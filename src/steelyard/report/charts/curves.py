@@ -13,10 +13,10 @@ from steelyard.report.charts.base import (
     Frame,
     Spec,
     Title,
-    framed,
-    labelled,
-    measured,
-    scaled,
+    frame_chart,
+    label_axis,
+    measure_axis,
+    scale_value,
     tooltip,
 )
 from steelyard.report.numbers import Scale
@@ -62,17 +62,19 @@ def curves(
     ends = [end for dot in shown if (i := dot.figure.interval) for end in (i.low, i.high)]
     perfect = [(place, place / places[0][0]) for place, _ in places] if ideal else []
     figures = [*(dot.figure.value for dot in shown), *ends, *(share for _, share in perfect)]
-    y = measured("middle", figures, look.unit, zero=True)
+    y = measure_axis("middle", figures, look.unit, zero=True)
     data = {
         f"derived{number}": [_datum(dot, y.scale) for dot in shown],
-        f"ideal{number}": [{"place": place, "middle": scaled(share, y.scale)} for place, share in perfect],
+        f"ideal{number}": [
+            {"place": place, "middle": scale_value(share, y.scale)} for place, share in perfect
+        ],
         f"knees{number}": [{"place": place} for place in dict.fromkeys(knees)],
     }
     data = {name: rows for name, rows in data.items() if rows}
-    spec = {"layer": _layers(number, y.position, _along(look.along, places), lines, data, drawn=bool(ends))}
+    spec = {"layer": _layers(number, y.position, _x_axis(look.along, places), lines, data, drawn=bool(ends))}
     subtitle = ", ".join(part for part in (y.label, look.subtitle) if part)
     title = look.title + (f", the first {MOST_LINES} of {len(every)}" if len(every) > MOST_LINES else "")
-    wide, narrow = (framed(spec, frame, Title(title, subtitle), lines) for frame in FRAMES)
+    wide, narrow = (frame_chart(spec, frame, Title(title, subtitle), lines) for frame in FRAMES)
     return Chart(title, wide, narrow, data)
 
 
@@ -82,9 +84,9 @@ def _datum(dot: Dot, scale: Scale) -> Datum:
         "line": dot.line,
         "level": dot.level,
         "place": dot.place,
-        "middle": scaled(dot.figure.value, scale),
-        "low": scaled(interval.low if interval else None, scale),
-        "high": scaled(interval.high if interval else None, scale),
+        "middle": scale_value(dot.figure.value, scale),
+        "low": scale_value(interval.low if interval else None, scale),
+        "high": scale_value(interval.high if interval else None, scale),
         "value": scale.text(dot.figure.value, 4),
         "interval": f"{scale.text(interval.low, 4)} to {scale.text(interval.high, 4)}"
         if interval
@@ -92,7 +94,7 @@ def _datum(dot: Dot, scale: Scale) -> Datum:
     }
 
 
-def _along(name: str, places: Sequence[tuple[float, str]]) -> Spec:
+def _x_axis(name: str, places: Sequence[tuple[float, str]]) -> Spec:
     numbers, texts = [place for place, _ in places], [text for _, text in places]
     wide = numbers[0] > 0 and math.log10(numbers[-1] / numbers[0]) > DECADES_FOR_LOG
     kind: Spec = {"type": "log"} if wide else {"zero": False}
@@ -101,7 +103,7 @@ def _along(name: str, places: Sequence[tuple[float, str]]) -> Spec:
         "type": "quantitative",
         "title": name,
         "scale": {**kind, "nice": False, "padding": 24},
-        "axis": {**labelled(numbers, texts), "grid": False},
+        "axis": {**label_axis(numbers, texts), "grid": False},
     }
 
 
@@ -137,10 +139,10 @@ def _marks(number: int, y: Spec, x: Spec, data: Mapping[str, list[Datum]]) -> li
     quiet = {"style": "quiet", "strokeDash": [5, 4], "opacity": 0.9}
     ideal = {"mark": {"type": "line", **quiet}, "encoding": {"x": x, "y": y}}
     knees = {"mark": {"type": "rule", **quiet}, "encoding": {"x": x}}
-    found = {f"ideal{number}": ("ideal", ideal), f"knees{number}": ("knees", knees)}
+    layers = {f"ideal{number}": ("ideal", ideal), f"knees{number}": ("knees", knees)}
     return [
         {"name": name, "data": {"name": table}, **layer}
-        for table, (name, layer) in found.items()
+        for table, (name, layer) in layers.items()
         if table in data
     ]
 

@@ -13,7 +13,7 @@ from steelyard.analysis.ranking import RankingTable
 from steelyard.analysis.scaling import Scaling
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.curves import Dot, Look, curves
-from steelyard.report.charts.estimates import Row, estimates
+from steelyard.report.charts.estimates import EstimateRow, estimates
 from steelyard.report.charts.limit import limit_chart
 from steelyard.stats.estimate import Estimate
 from steelyard.stats.interval import Interval
@@ -42,7 +42,7 @@ def derived_chart(number: int, finding: Finding) -> Chart | None:
 def _loss(number: int, found: Scaling) -> Chart | None:
     points = [point for curve in found.curves for point in curve.points]
     rows = [
-        Row(point.cell.key, point.loss, f"{point.copies} copies")
+        EstimateRow(point.cell.key, point.loss, f"{point.copies} copies")
         for point in points
         if point.loss is not None
     ]
@@ -80,7 +80,7 @@ def _knees(found: KneeStudy) -> Iterator[float]:
 
 
 def _cost(number: int, found: CostTable) -> Chart | None:
-    rows = [Row(one.cell.key, _estimate(one.work), one.machine) for one in found.costs]
+    rows = [EstimateRow(one.cell.key, _estimate(one.work), one.machine) for one in found.costs]
     unit = "B" if found.unit == "B" else "1"
     what = {"1": "Work", "B": "Data"}.get(found.unit, "Score hours")
     return estimates(number, f"{what} per {found.prices.currency or 'unit of money'}", rows, unit)
@@ -90,7 +90,7 @@ def _ranking(number: int, found: RankingTable) -> Chart | None:
     if len(found.rows) < 3:
         return None
     rows = [
-        Row(
+        EstimateRow(
             row.name,
             Estimate(row.place.rank, Interval(row.place.low, row.place.high, 0.95, "rank tests")),
             "; ".join(
@@ -104,7 +104,7 @@ def _ranking(number: int, found: RankingTable) -> Chart | None:
 
 def _failures(number: int, found: FailureTable) -> Chart | None:
     rows = [
-        Row(row.cell.key, row.share, "" if row.failed is None else f"{row.failed} of {row.attempts}")
+        EstimateRow(row.cell.key, row.share, "" if row.failed is None else f"{row.failed} of {row.attempts}")
         for row in found.rows
     ]
     return estimates(number, found.metric, rows, "%")

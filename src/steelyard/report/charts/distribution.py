@@ -8,7 +8,16 @@ from typing import NamedTuple
 from steelyard.analysis.frames import STATES, cell_rows, trial_rows
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
-from steelyard.report.charts.base import Chart, Datum, Frame, Spec, framed, measured, title_of, tooltip
+from steelyard.report.charts.base import (
+    Chart,
+    Datum,
+    Frame,
+    Spec,
+    build_title,
+    frame_chart,
+    measure_axis,
+    tooltip,
+)
 from steelyard.report.charts.tables import cell_data, trial_data
 
 
@@ -41,16 +50,16 @@ def distribution(summary: RunSummary, metric: Metric) -> Chart | None:
     trials, cells = trial_rows(summary, metric.name), cell_rows(summary, metric.name)
     if not trials:
         return None
-    measure = measured("x", [row["value"] for row in trials], metric.unit)
+    measure = measure_axis("x", [row["value"] for row in trials], metric.unit)
     measure.position["axis"] |= {"orient": "top"}
     data = {
         f"trials{number}": trial_data(trials, measure.scale, metric.unit),
         f"cells{number}": cell_data(cells, measure.scale, metric.unit, ()),
     }
     order = [cell.cell.key for cell in summary.cells]
-    title = title_of(metric, measure)
+    title = build_title(metric, measure)
     wide, narrow = (
-        framed(
+        frame_chart(
             {"layer": _layers(data, measure.position, order, lanes)},
             Frame(lanes.height * len(order), lanes.width),
             title,
@@ -77,7 +86,7 @@ def _layers(data: Mapping[str, list[Datum]], x: Spec, order: list[str], lanes: L
 def _dots(name: str, x: Spec, y: Spec, lanes: Lanes, states: list[str]) -> Spec:
     legend = {"title": None} if states != [STATES[0]] else None
     state = {"field": "state", "type": "nominal", "legend": legend}
-    shapes = [SHAPES[STATES.index(found)] for found in states]
+    shapes = [SHAPES[STATES.index(key)] for key in states]
     place = {"domain": [0, 4], "range": list(lanes.dots)}
     return {
         "name": "trials",

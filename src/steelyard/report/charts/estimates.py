@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steelyard.report.charts.base import Chart, Frame, Spec, Title, framed, measured, scaled, tooltip
+from steelyard.report.charts.base import (
+    Chart,
+    Frame,
+    Spec,
+    Title,
+    frame_chart,
+    measure_axis,
+    scale_value,
+    tooltip,
+)
 from steelyard.report.numbers import Scale
 from steelyard.stats.estimate import Estimate
 
@@ -14,7 +23,7 @@ MOST = 60
 _HINT = tooltip("name", "value", "interval", "more")
 
 
-class Row(NamedTuple):
+class EstimateRow(NamedTuple):
     """`name` is its label, `figure` what is drawn; `more` is what else a tooltip says."""
 
     name: str
@@ -22,14 +31,16 @@ class Row(NamedTuple):
     more: str = ""
 
 
-def estimates(number: int, title: str, rows: Sequence[Row], unit: str, *, ranks: int = 0) -> Chart | None:
+def estimates(
+    number: int, title: str, rows: Sequence[EstimateRow], unit: str, *, ranks: int = 0
+) -> Chart | None:
     """The rows in their order, at most 60; None without any. With `ranks`, figures are ranks up to it."""
     shown = rows[:MOST]
     if not shown:
         return None
     title += f", the first {MOST} of {len(rows)}" if len(rows) > MOST else ""
     ends = [end for row in shown if (i := row.figure.interval) for end in (i.low, i.high)]
-    x = measured("middle", [*(row.figure.value for row in shown), *ends], unit, zero=not ranks)
+    x = measure_axis("middle", [*(row.figure.value for row in shown), *ends], unit, zero=not ranks)
     x.position["axis"] |= {"orient": "top"}
     if ranks:
         x.position["scale"] = {"domain": [0.7, ranks + 0.3], "nice": False}
@@ -39,9 +50,9 @@ def estimates(number: int, title: str, rows: Sequence[Row], unit: str, *, ranks:
     data = [
         {
             "name": row.name,
-            "middle": scaled(row.figure.value, x.scale),
-            "low": scaled(row.figure.interval.low if row.figure.interval else None, x.scale),
-            "high": scaled(row.figure.interval.high if row.figure.interval else None, x.scale),
+            "middle": scale_value(row.figure.value, x.scale),
+            "low": scale_value(row.figure.interval.low if row.figure.interval else None, x.scale),
+            "high": scale_value(row.figure.interval.high if row.figure.interval else None, x.scale),
             "value": x.scale.text(row.figure.value, 4),
             "interval": _interval(row.figure, x.scale),
             "more": row.more,
@@ -50,7 +61,7 @@ def estimates(number: int, title: str, rows: Sequence[Row], unit: str, *, ranks:
     ]
     names = list(dict.fromkeys(row.name for row in shown))
     wide, narrow = (
-        framed(
+        frame_chart(
             {"data": {"name": name}, "layer": _layers(x.position, names, limit, drawn=bool(ends))},
             Frame(ROW * len(names), width),
             Title(title, x.label),

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from steelyard.analysis.happenings import Happening
+from steelyard.analysis.event_log import LoggedEvent
 from steelyard.analysis.telemetry import HostSamples
 from steelyard.report.charts.bands import band_data, band_layers, label_layers
-from steelyard.report.charts.base import Chart, Datum, Frame, Spec, Title, framed, hit, scaled
+from steelyard.report.charts.base import Chart, Datum, Frame, Spec, Title, frame_chart, hit_layer, scale_value
 from steelyard.report.numbers import Scale, scale_for
 
 FRAMES = (Frame(170, 460), Frame(150, 330))
@@ -57,7 +57,7 @@ def host_panel(
     number: int,
     host: HostSamples,
     panel: Panel,
-    events: Sequence[Happening] = (),
+    events: Sequence[LoggedEvent] = (),
     *,
     zero: float | None = None,
 ) -> Chart | None:
@@ -88,13 +88,13 @@ def host_panel(
         "layer": [
             *band_layers(f"{name}-events", events),
             {"mark": {"type": "line", "strokeWidth": 1.8}},
-            hit("line", "seconds", "value"),
+            hit_layer("line", "seconds", "value"),
             *label_layers(f"{name}-events", events),
         ],
     }
     of = " of all cores" if panel.unit == "%" else ""
     title, labels = Title(panel.title, scale.label + of), list(lines.values())
-    wide, narrow = (framed(spec, frame, title, labels) for frame in FRAMES)
+    wide, narrow = (frame_chart(spec, frame, title, labels) for frame in FRAMES)
     bands = (
         {f"{name}-events": band_data(events, host.began, host.seconds[0], host.seconds[-1])} if events else {}
     )
@@ -116,7 +116,7 @@ def _data(host: HostSamples, lines: Mapping[str, str], scale: Scale) -> list[Dat
         {
             "line": label,
             "seconds": round(moment, 2),
-            "y": scaled(value, scale),
+            "y": scale_value(value, scale),
             "value": "" if value is None else scale.text(value, 4),
         }
         for column, label in lines.items()

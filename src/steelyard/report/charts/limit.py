@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steelyard.analysis.limit import LimitStudy, Probed
-from steelyard.analysis.requirements import Verdict
+from steelyard.analysis.limit import LimitStudy, ProbedLevel
+from steelyard.analysis.requirements import RequirementVerdict
 from steelyard.report.charts.base import (
     Chart,
     Datum,
@@ -14,10 +14,10 @@ from steelyard.report.charts.base import (
     Measure,
     Spec,
     Title,
-    framed,
-    labelled,
-    measured,
-    scaled,
+    frame_chart,
+    label_axis,
+    measure_axis,
+    scale_value,
     tooltip,
 )
 from steelyard.report.sections.limit import figure
@@ -35,9 +35,9 @@ class Ink(NamedTuple):
 
 
 INKS = {
-    Verdict.MET: Ink("good", "circle"),
-    Verdict.UNDECIDED: Ink("open", "triangle-up"),
-    Verdict.NOT_MET: Ink("bad", "cross"),
+    RequirementVerdict.MET: Ink("good", "circle"),
+    RequirementVerdict.UNDECIDED: Ink("open", "triangle-up"),
+    RequirementVerdict.NOT_MET: Ink("bad", "cross"),
 }
 
 
@@ -47,7 +47,7 @@ def limit_chart(number: int, found: LimitStudy) -> Chart | None:
     figures = [end for _, one in shown for end in (one.value, one.low, one.high) if end is not None]
     if not figures:
         return None
-    y = measured("middle", [*figures, found.bound], found.metric.unit, zero=True)
+    y = measure_axis("middle", [*figures, found.bound], found.metric.unit, zero=True)
     worst = max(figures) if found.metric.better != "higher" else min(figures)
     named = {limit.levels[-1].cell.key for limit in found.limits[:MOST_NAMES] if limit.label and limit.levels}
     table, bound = f"derived{number}", f"bound{number}"
@@ -56,17 +56,17 @@ def limit_chart(number: int, found: LimitStudy) -> Chart | None:
             _datum(found, label, level, y, worst) | {"name": label if level.cell.key in named else None}
             for label, level in shown
         ],
-        bound: [{"middle": scaled(found.bound, y.scale)}],
+        bound: [{"middle": scale_value(found.bound, y.scale)}],
     }
-    spec = {"layer": _layers(table, bound, y.position, _along(found, shown), data[table])}
+    spec = {"layer": _layers(table, bound, y.position, _x_axis(found, shown), data[table])}
     title = f"{found.metric.name} against {found.parameter}"
     signs = "circles: it holds, triangles: undecided, crosses: it does not"
     subtitle = ", ".join(part for part in (y.label, signs) if part)
-    wide, narrow = (framed(spec, frame, Title(title, subtitle)) for frame in FRAMES)
+    wide, narrow = (frame_chart(spec, frame, Title(title, subtitle)) for frame in FRAMES)
     return Chart(title, wide, narrow, data)
 
 
-def _datum(found: LimitStudy, label: str, level: Probed, y: Measure, worst: float) -> Datum:
+def _datum(found: LimitStudy, label: str, level: ProbedLevel, y: Measure, worst: float) -> Datum:
     value = worst if level.value is None else level.value
     return {
         "search": label,
@@ -74,21 +74,21 @@ def _datum(found: LimitStudy, label: str, level: Probed, y: Measure, worst: floa
         "place": level.place,
         "verdict": str(level.verdict),
         "n": level.n,
-        "middle": scaled(value, y.scale),
-        "low": scaled(level.low, y.scale),
-        "high": scaled(level.high, y.scale),
+        "middle": scale_value(value, y.scale),
+        "low": scale_value(level.low, y.scale),
+        "high": scale_value(level.high, y.scale),
         "figure": figure(found, level),
     }
 
 
-def _along(found: LimitStudy, shown: Sequence[tuple[str, Probed]]) -> Spec:
+def _x_axis(found: LimitStudy, shown: Sequence[tuple[str, ProbedLevel]]) -> Spec:
     places = sorted({level.place: level.text for _, level in shown}.items())
     return {
         "field": "place",
         "type": "quantitative",
         "title": found.parameter,
         "scale": {"type": "log", "nice": False, "padding": 24},
-        "axis": {**labelled([at for at, _ in places], [text for _, text in places]), "grid": False},
+        "axis": {**label_axis([at for at, _ in places], [text for _, text in places]), "grid": False},
     }
 
 
@@ -126,7 +126,7 @@ def _names(table: str, x: Spec, y: Spec) -> Spec:
     }
 
 
-def _intervals(table: str, verdict: Verdict, ink: Ink, x: Spec, y: Spec) -> Spec:
+def _intervals(table: str, verdict: RequirementVerdict, ink: Ink, x: Spec, y: Spec) -> Spec:
     there = f"datum.verdict === '{verdict}' && datum.low !== null && datum.high !== null"
     return {
         "name": f"intervals_{ink.style}",
@@ -137,7 +137,7 @@ def _intervals(table: str, verdict: Verdict, ink: Ink, x: Spec, y: Spec) -> Spec
     }
 
 
-def _points(table: str, verdict: Verdict, ink: Ink, x: Spec, y: Spec) -> Spec:
+def _points(table: str, verdict: RequirementVerdict, ink: Ink, x: Spec, y: Spec) -> Spec:
     mark = {"type": "point", "filled": True, "size": 70, "opacity": 1, "style": ink.style, "shape": ink.shape}
     return {
         "name": f"levels_{ink.style}",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.axes import Axis
+from steelyard.analysis.axes import ParameterAxis
 from steelyard.analysis.frames import Row
-from steelyard.report.charts.base import Datum, scaled
+from steelyard.report.charts.base import Datum, scale_value
 from steelyard.report.numbers import Scale
 
 # Where a trial's dot stands in its row, from 0 at the top to 4: neighbours in time lie apart.
@@ -20,7 +20,7 @@ def trial_data(rows: Sequence[Row], scale: Scale, unit: str) -> list[Datum]:
             "cell": row["cell"],
             "trial": row["trial"],
             "repetition": row["repetition"],
-            "x": scaled(row["value"], scale),
+            "x": scale_value(row["value"], scale),
             "value": scale.exact(row["value"], unit),
             "state": row["state"],
             "why": row["why"],
@@ -30,14 +30,14 @@ def trial_data(rows: Sequence[Row], scale: Scale, unit: str) -> list[Datum]:
     ]
 
 
-def cell_data(rows: Sequence[Row], scale: Scale, unit: str, axes: Sequence[Axis]) -> list[Datum]:
+def cell_data(rows: Sequence[Row], scale: Scale, unit: str, axes: Sequence[ParameterAxis]) -> list[Datum]:
     """A datum per cell, from `frames.cell_rows`; `place<i>` and `level<i>` are those of parameter i."""
     return [
         {
             "cell": row["cell"],
-            "middle": scaled(row["median"], scale),
-            "low": scaled(row["low"], scale),
-            "high": scaled(row["high"], scale),
+            "middle": scale_value(row["median"], scale),
+            "low": scale_value(row["low"], scale),
+            "high": scale_value(row["high"], scale),
             "median": scale.exact(row["median"], unit),
             "interval": _interval(row, scale),
             "trials": row["n"],
@@ -53,10 +53,10 @@ def _interval(row: Row, scale: Scale) -> str:
     return f"{text}, {row['under']}" if row["under"] else text
 
 
-def _levels(row: Row, axes: Sequence[Axis]) -> Datum:
-    found: Datum = {}
+def _levels(row: Row, axes: Sequence[ParameterAxis]) -> Datum:
+    datum: Datum = {}
     for number, axis in enumerate(axes):
         level = row["levels"][axis.name]
-        found[f"place{number}"] = axis.place(level)
-        found[f"level{number}"] = level
-    return found
+        datum[f"place{number}"] = axis.place(level)
+        datum[f"level{number}"] = level
+    return datum

@@ -7,22 +7,22 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.compare import ALPHA, ComparedCell, RunComparison
-from steelyard.analysis.gate import ALLOWABLE, Gated, Kind
+from steelyard.analysis.gate import ALLOWABLE, GatedComparison, ObjectionKind
 from steelyard.analysis.sides import Which
 from steelyard.report.numbers import Scale, scale_for
 from steelyard.report.sections.finding import Section
-from steelyard.report.wording import counted, listed
+from steelyard.report.wording import format_count, format_list
 from steelyard.stats.comparison import Comparison
 from steelyard.stats.detectable import LARGEST
 from steelyard.stats.interval import Interval
-from steelyard.stats.sample import percent
+from steelyard.stats.sample import format_percent
 from steelyard.stats.verdict import Verdict
 
 HEAD = ("cell", "n", "a", "b", "change [95 %]", "verdict")
 MOST_REASONS = 12
 
 
-class Compared(NamedTuple):
+class ComparisonSection(NamedTuple):
     """A comparison for a page. `sides` are the names of a and b; `verdict` is the gate's, empty without one.
 
     `reasons` say why it does not pass, with what to do about it last; `differences` what else is not alike.
@@ -38,19 +38,19 @@ class Compared(NamedTuple):
     notes: list[str]
 
 
-def compared(gated: Gated) -> Compared:
+def describe_comparison(gated: GatedComparison) -> ComparisonSection:
     """All that is said of a comparison."""
-    found = gated.comparison
+    comparison = gated.comparison
     mood: Literal["good", "bad", "none"] = "none" if gated.gate is None else "good" if gated.passes else "bad"
-    return Compared(
-        [("a", f"{listed(found.a, 12)} (the baseline)"), ("b", listed(found.b, 12))],
-        answer(found),
+    return ComparisonSection(
+        [("a", f"{format_list(comparison.a, 12)} (the baseline)"), ("b", format_list(comparison.b, 12))],
+        answer(comparison),
         mood,
         verdict(gated),
         reasons(gated),
-        [str(one) for one in found.differences],
-        sections(found),
-        conclusion(found),
+        [str(one) for one in comparison.differences],
+        sections(comparison),
+        conclusion(comparison),
     )
 
 
@@ -58,7 +58,7 @@ def answer(found: RunComparison) -> str:
     """`user: build=new is worse than build=old, by +19.8 % [18.1, 21.6].`; of many cells how many are."""
     if not found.compared:
         return "Nothing could be compared."
-    a, b = (listed(found.a), listed(found.b)) if found.parameter else ("a", "b")
+    a, b = (format_list(found.a), format_list(found.b)) if found.parameter else ("a", "b")
     if len(found.compared) > 1:
         return f"{b} against {a}: {_counts(found)}."
     (one,) = found.compared
@@ -70,17 +70,17 @@ def answer(found: RunComparison) -> str:
     return f"{one.metric.name}: {b} against {a}, {change}: {_verdict(one)}."
 
 
-def verdict(gated: Gated) -> str:
+def verdict(gated: GatedComparison) -> str:
     """`It passes the gate, with a margin of 5 %.`; empty without a gate."""
     if gated.gate is None:
         return ""
-    margin = "" if gated.gate.margin is None else f" with a margin of {percent(gated.gate.margin)}"
+    margin = "" if gated.gate.margin is None else f" with a margin of {format_percent(gated.gate.margin)}"
     if gated.passes:
         return f"The comparison passes{margin}."
-    return f"The comparison does not pass{margin}: {counted(len(gated.objections) or 1, 'reason')}."
+    return f"The comparison does not pass{margin}: {format_count(len(gated.objections) or 1, 'reason')}."
 
 
-def reasons(gated: Gated) -> list[str]:
+def reasons(gated: GatedComparison) -> list[str]:
     """Why the gate does not pass, cell by cell; then what would let it."""
     against = gated.objections
     told = [f"{one.kind}  {one.cell.key}: {one.reason}" for one in against[:MOST_REASONS]]
@@ -88,8 +88,8 @@ def reasons(gated: Gated) -> list[str]:
     kinds = {one.kind for one in against}
     words = "allow: {}" if gated.comparison.parameter else "--allow {}"
     allowing = [words.format(kind) for kind in ALLOWABLE if kind in kinds]
-    told += [f"{listed(allowing)} lets that pass"] if allowing else []
-    if Kind.UNDECIDED in kinds:
+    told += [f"{format_list(allowing)} lets that pass"] if allowing else []
+    if ObjectionKind.UNDECIDED in kinds:
         told.append("more trials and more runs narrow an interval; --metric NAME judges fewer")
     if not against and not gated.passes:
         told.append("nothing could be compared, so there is no answer")
@@ -107,12 +107,12 @@ def sections(found: RunComparison) -> list[Section]:
 
 def conclusion(found: RunComparison) -> list[str]:
     """How many comparisons had which verdict, what else may be their reason, what was not compared."""
-    made = counted(len(found.compared), "comparison")
+    made = format_count(len(found.compared), "comparison")
     said = f"{made}: {_counts(found)} (Holm's correction at {100 * ALPHA:g} %)"
-    return [said if found.compared else "nothing to compare", *_caveats(found), *_not_compared(found)]
+    return [said if found.compared else "nothing to compare", *_caveats(found), *_list_uncompared(found)]
 
 
-def said_of(one: ComparedCell) -> str:
+def format_comparison(one: ComparedCell) -> str:
     """A row as text: `12 pairs: 1.02 s -> 1.22 s, +19.8 % [18.1, 21.6]: worse`."""
     _, sizes, a, b, change, stands = _row(one)
     return f"n={sizes}: {a} -> {b}, {change}: {stands}"
@@ -124,20 +124,20 @@ def _counts(found: RunComparison) -> str:
 
 
 def _scale(one: ComparedCell) -> Scale:
-    found = one.judged.comparison
-    known = [value for value in (found.median_a, found.median_b) if value is not None]
+    comparison = one.judged.comparison
+    known = [value for value in (comparison.median_a, comparison.median_b) if value is not None]
     return scale_for(known, one.metric.unit)
 
 
 def _row(one: ComparedCell) -> tuple[str, ...]:
-    found, scale = one.judged.comparison, _scale(one)
-    sizes = f"{_size(found.n_a, found.failed_a)}, {_size(found.n_b, found.failed_b)}"
+    comparison, scale = one.judged.comparison, _scale(one)
+    sizes = f"{_size(comparison.n_a, comparison.failed_a)}, {_size(comparison.n_b, comparison.failed_b)}"
     return (
         one.cell.key,
-        f"{found.n_a} pairs" if found.paired else sizes,
-        "failed" if found.median_a is None else scale.text(found.median_a),
-        "failed" if found.median_b is None else scale.text(found.median_b),
-        _change(found, scale),
+        f"{comparison.n_a} pairs" if comparison.paired else sizes,
+        "failed" if comparison.median_a is None else scale.text(comparison.median_a),
+        "failed" if comparison.median_b is None else scale.text(comparison.median_b),
+        _change(comparison, scale),
         _verdict(one),
     )
 
@@ -149,7 +149,7 @@ def _size(n: int, failed: int) -> str:
 def _verdict(one: ComparedCell) -> str:
     told = one.judged.note if one.verdict in (Verdict.TOO_FEW, Verdict.UNDECIDED) else ""
     if one.detectable is not None:
-        told = f"from {_signed(100 * one.detectable)[1:]} % on it would show"
+        told = f"from {_format_signed(100 * one.detectable)[1:]} % on it would show"
     elif one.verdict is Verdict.NO_DIFFERENCE and one.judged.comparison.ratio is not None:
         told = f"not even {LARGEST:g} times as much would show"
     notes = "; ".join(filter(None, (told, one.under)))
@@ -161,20 +161,20 @@ def _change(found: Comparison, scale: Scale) -> str:
     if found.difference is None:
         return "–"
     if found.ratio is None:
-        return f"{_signed(found.difference / scale.factor)} {scale.label}".rstrip() + _ends(
+        return f"{_format_signed(found.difference / scale.factor)} {scale.label}".rstrip() + _ends(
             found.difference_interval, 0.0, 1 / scale.factor
         )
-    return f"{_signed(100 * (found.ratio - 1))} %" + _ends(found.ratio_interval, 1.0, 100.0)
+    return f"{_format_signed(100 * (found.ratio - 1))} %" + _ends(found.ratio_interval, 1.0, 100.0)
 
 
 def _ends(interval: Interval | None, origin: float, factor: float) -> str:
     if interval is None:
         return ""
-    low, high = (_signed((end - origin) * factor) for end in (interval.low, interval.high))
+    low, high = (_format_signed((end - origin) * factor) for end in (interval.low, interval.high))
     return f" [{low}, {high}]"
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{value:+.2f}" if abs(value) < 9.995 else f"{value:+.1f}"
 
 
@@ -190,7 +190,8 @@ def _caveats(found: RunComparison) -> Iterator[str]:
         )
     apart = dict.fromkeys(one.cell.key for one in found.compared if found.parameter and _lacks_pairs(one))
     if cells := list(apart):
-        yield f"not in pairs, as the trials that count do not take turns with the baseline's: {listed(cells)}"
+        reason = "the trials that count do not take turns with the baseline's"
+        yield f"not in pairs, as {reason}: {format_list(cells)}"
 
 
 def _lacks_pairs(one: ComparedCell) -> bool:
@@ -199,18 +200,18 @@ def _lacks_pairs(one: ComparedCell) -> bool:
     return not (made.paired or made.failed_a or made.failed_b or one.verdict is Verdict.TOO_FEW)
 
 
-def _not_compared(found: RunComparison) -> Iterator[str]:
+def _list_uncompared(found: RunComparison) -> Iterator[str]:
     if found.left_out:
-        yield f"not compared: {listed(found.left_out, 6)}; choose with --metric NAME"
+        yield f"not compared: {format_list(found.left_out, 6)}; choose with --metric NAME"
     if found.parameter:
-        yield from (f"{gap.cell.key}: no cell with {listed(gap.runs)} is like it" for gap in found.gaps)
+        yield from (f"{gap.cell.key}: no cell with {format_list(gap.runs)} is like it" for gap in found.gaps)
         yield from (f"{one.cell.key}: {one}" for one in found.valueless)
         return
     which: Which
     for which in ("a", "b"):
         if cells := found.only(which):
-            yield f"only in {which}: {listed([cell.key for cell in cells])}"
+            yield f"only in {which}: {format_list([cell.key for cell in cells])}"
     for gap in found.gaps:
         if not gap.whole:
-            yield f"{gap.cell.key}: not in {listed(gap.runs)}"
+            yield f"{gap.cell.key}: not in {format_list(gap.runs)}"
     yield from (f"{one.cell.key}: {one}" for one in found.valueless)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.cost import Cost, CostTable
+from steelyard.analysis.cost import CellCost, CostTable
 from steelyard.report.numbers import Scale
 from steelyard.report.sections.finding import NO_INTERVAL, Section, summary_text
-from steelyard.report.wording import listed
+from steelyard.report.wording import format_list
 from steelyard.stats.summary import Summary
 
 _COUNTS = (Scale("", 1.0), Scale("k", 1e3), Scale("M", 1e6), Scale("G", 1e9))
@@ -26,7 +26,7 @@ def cost_section(found: CostTable) -> Section:
         f"{money} an hour",
         found.metric.name,
         f"{work} per {money}",
-        _per(money, scale, unit),
+        _price_unit(money, scale, unit),
     )
     rows = [
         (
@@ -34,14 +34,14 @@ def cost_section(found: CostTable) -> Section:
             one.machine,
             f"{one.price:.4g}",
             summary_text(one.figure, found.metric.unit),
-            _in_scale(one.work, _scale_of(one.work.median, scales)),
-            _in_scale(one.unit_price, Scale("", 1 / scale.factor)),
+            _format_in_scale(one.work, _scale_of(one.work.median, scales)),
+            _format_in_scale(one.unit_price, Scale("", 1 / scale.factor)),
         )
         for one in found.costs
     ]
     notes = [f"prices in {found.note}"]
     if found.missing:
-        notes.append(f"no price is known of {listed(found.missing, 6)}")
+        notes.append(f"no price is known of {format_list(found.missing, 6)}")
     about = "What an hour of all hosts of a cell costs, the work that a unit of money buys, and its inverse."
     return Section(f"Cost of {found.metric.name}", about, _cheapest(found), head, rows, notes)
 
@@ -50,23 +50,23 @@ def _cheapest(found: CostTable) -> list[str]:
     best = max(found.costs, key=lambda one: one.work.median, default=None)
     if best is None or len(found.costs) < 2:
         return []
-    text = f"most work for the money: {_called(best)}"
-    near = [_called(one) for one in found.costs if one is not best and _overlap(one.work, best.work)]
-    return [f"{text}; the intervals of {listed(near, 4)} overlap with its" if near else text]
+    text = f"most work for the money: {_name_cell(best)}"
+    near = [_name_cell(one) for one in found.costs if one is not best and _has_overlap(one.work, best.work)]
+    return [f"{text}; the intervals of {format_list(near, 4)} overlap with its" if near else text]
 
 
-def _called(one: Cost) -> str:
+def _name_cell(one: CellCost) -> str:
     return f"{one.cell.key} ({one.machine})" if one.machine else one.cell.key
 
 
-def _overlap(one: Summary, best: Summary) -> bool:
+def _has_overlap(one: Summary, best: Summary) -> bool:
     """Whether the interval of a worse one reaches that of the best; without any, too."""
     if one.interval is None or best.interval is None:
         return True
     return one.interval.high >= best.interval.low
 
 
-def _per(money: str, scale: Scale, unit: str) -> str:
+def _price_unit(money: str, scale: Scale, unit: str) -> str:
     """`USD per M`, `USD per TiB`, `USD per score hour`."""
     what = {"1": scale.label or "1", "B": scale.label}.get(unit, f"{scale.label} score hours".strip())
     return f"{money} per {what}"
@@ -82,7 +82,7 @@ def _scale_of(value: float, scales: Sequence[Scale]) -> Scale:
     return [scale for scale in scales if value >= scale.factor or scale is scales[0]][-1]
 
 
-def _in_scale(found: Summary, scale: Scale) -> str:
+def _format_in_scale(found: Summary, scale: Scale) -> str:
     """`2.63 M [2.51, 2.70]`"""
     if found.interval is None:
         return f"{scale.text(found.median)} {NO_INTERVAL}"

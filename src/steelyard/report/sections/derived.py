@@ -10,20 +10,20 @@ from steelyard.analysis.failures import FailureTable
 from steelyard.analysis.knee import KneeStudy
 from steelyard.analysis.limit import LimitStudy
 from steelyard.analysis.ranking import RankingTable
-from steelyard.analysis.scaling import Point, Scaling
+from steelyard.analysis.scaling import Scaling, ScalingPoint
 from steelyard.report.sections.cost import cost_section
 from steelyard.report.sections.finding import NO_INTERVAL, Section, estimate_text, summary_text
 from steelyard.report.sections.limit import limit_section
-from steelyard.report.wording import listed
+from steelyard.report.wording import format_list
 from steelyard.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from steelyard.analysis.derived import Derived, Finding
+    from steelyard.analysis.derived import DerivedResults, Finding
 
 MOST_ROWS = 500
 
 
-def derived_sections(derived: Derived) -> list[Section]:
+def derived_sections(derived: DerivedResults) -> list[Section]:
     """A section for each finding, in their order."""
     return [_cut(_section(finding)) for finding in derived.findings]
 
@@ -76,12 +76,12 @@ def _losses(found: Scaling) -> list[str]:
         last = curve.points[-1]
         if last.loss and last.efficiency:
             where = f" ({curve.label})" if curve.label else ""
-            text = _lost(found.per, last.copies, last.loss, last.efficiency)
+            text = _describe_loss(found.per, last.copies, last.loss, last.efficiency)
             sentences.append(f"{found.metric.name}{where}: {text} {curve.points[0].copies}")
     return sentences
 
 
-def _lost(per: str, copies: int, loss: Estimate, efficiency: Estimate) -> str:
+def _describe_loss(per: str, copies: int, loss: Estimate, efficiency: Estimate) -> str:
     """A loss below zero is a gain, which is no share of anything."""
     size = estimate_text(loss, "%")
     if loss.interval and 0 in loss.interval:
@@ -114,11 +114,11 @@ def _speedup(found: Scaling) -> Section:
     return Section(heading, about, [], head, rows, _reasons(points))
 
 
-def _reasons(points: Sequence[Point]) -> list[str]:
+def _reasons(points: Sequence[ScalingPoint]) -> list[str]:
     """Why there are ratios without intervals, each reason once."""
-    found = [point.speedup.reason for point in points if point.speedup and point.speedup.reason]
-    found += [point.total.interval_reason for point in points if point.total.interval_reason]
-    return [f"{NO_INTERVAL} {reason}" for reason in dict.fromkeys(found)]
+    reasons = [point.speedup.reason for point in points if point.speedup and point.speedup.reason]
+    reasons += [point.total.interval_reason for point in points if point.total.interval_reason]
+    return [f"{NO_INTERVAL} {reason}" for reason in dict.fromkeys(reasons)]
 
 
 def _knees(found: KneeStudy) -> Section:
@@ -148,21 +148,26 @@ def _ranking(found: RankingTable) -> Section:
             row.name,
             summary_text(row.figure, found.metric.unit),
             f"{100 * row.place.shares[row.place.rank - 1]:.0f} %",
-            "all others" if len(row.tied) == count - 1 > 1 else listed(row.tied, 4) or "–",
+            "all others" if len(row.tied) == count - 1 > 1 else format_list(row.tied, 4) or "–",
         )
         for row in found.rows
     ]
     notes = [found.note] if found.note else []
     return Section(
-        f"Ranking of {found.of} by {found.metric.name}{where}", about, _leaders(found), head, rows, notes
+        f"Ranking of {found.of} by {found.metric.name}{where}",
+        about,
+        _describe_leader(found),
+        head,
+        rows,
+        notes,
     )
 
 
-def _leaders(found: RankingTable) -> list[str]:
+def _describe_leader(found: RankingTable) -> list[str]:
     best = found.rows[0]
     if not best.tied:
         return [f"{found.metric.name}: {best.name} comes first"]
-    return [f"{found.metric.name}: {best.name} leads, tied with {listed(best.tied, 4)}"]
+    return [f"{found.metric.name}: {best.name} leads, tied with {format_list(best.tied, 4)}"]
 
 
 def _failures(found: FailureTable) -> Section:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.analysis.limit import Limit, LimitStudy, Probed
+from steelyard.analysis.limit import Limit, LimitStudy, ProbedLevel
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.finding import NO_INTERVAL, Section
-from steelyard.report.wording import counted
+from steelyard.report.wording import format_count
 from steelyard.stats.interval import Interval
 
 
@@ -39,18 +39,18 @@ def _about(found: LimitStudy) -> str:
     )
 
 
-def _row(found: LimitStudy, limit: Limit, level: Probed) -> tuple[str, ...]:
+def _row(found: LimitStudy, limit: Limit, level: ProbedLevel) -> tuple[str, ...]:
     name = (limit.label,) if len(found.limits) > 1 else ()
     n = f"{level.n}" + (f", {level.failed} failed" if level.failed else "")
     return (*name, level.text, _verdict(limit, level), n, figure(found, level))
 
 
-def _verdict(limit: Limit, level: Probed) -> str:
+def _verdict(limit: Limit, level: ProbedLevel) -> str:
     word = {id(limit.holds): "limit", id(limit.fails): "next"}.get(id(level), "")
     return f"{level.verdict} ({word})" if word else str(level.verdict)
 
 
-def figure(found: LimitStudy, level: Probed) -> str:
+def figure(found: LimitStudy, level: ProbedLevel) -> str:
     """`12.1 ms [11.8, 12.6]`; `failed` where most repetitions failed."""
     if level.value is None:
         return "failed" if level.failed else "–"
@@ -68,5 +68,5 @@ def _notes(found: LimitStudy) -> Iterator[str]:
             yield where + text
         for level in limit.levels:
             if level.left_out:
-                made = counted(level.left_out, "trial")
+                made = format_count(level.left_out, "trial")
                 yield f"{where}{found.parameter}={level.text}: {made} not counted, marked or failed otherwise"

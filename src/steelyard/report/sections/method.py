@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.analysis.claims import by_kind, claims_of, source
+from steelyard.analysis.claims import format_by_kind, format_source, select_claims
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.summary import RunSummary
-from steelyard.report.sections.cautions import of_early, of_policy
-from steelyard.report.wording import counted, listed
+from steelyard.report.sections.cautions import describe_early, describe_policy
+from steelyard.report.wording import format_count, format_list
 from steelyard.stats.interval import median_ranks
 from steelyard.units import show
 
@@ -48,7 +48,7 @@ def _intervals(summary: RunSummary) -> str:
     achieved = [
         f"{100 * ranks.confidence:.1f} % for n={size}" for size in sizes[:6] if (ranks := median_ranks(size))
     ]
-    held = claims_of("coverage.median")
+    held = select_claims("coverage.median")
     text = (
         "Intervals are those of the median by order statistics, exact whatever the distribution; their steps"
         " are coarse, so they hold more than the 95 % that they promise"
@@ -56,7 +56,7 @@ def _intervals(summary: RunSummary) -> str:
     text += f" (by the binomial distribution {', '.join(achieved)})." if achieved else "."
     return text + (
         f" With a fixed number of repetitions that do not depend on each other, they held the median in"
-        f" {by_kind(held)} {source(held)}."
+        f" {format_by_kind(held)} {format_source(held)}."
         " They exist from six trials on. With fewer, `no 95 % interval, n=3` is printed instead: three values"
         " simply cannot say between which bounds the median lies with 95 % confidence, and a number in that"
         " place would be made up."
@@ -64,24 +64,25 @@ def _intervals(summary: RunSummary) -> str:
 
 
 def _outliers(summary: RunSummary) -> str:
-    found = [one.summary for cell in summary.cells for one in cell.metrics.values() if one.summary]
-    dropped, total = sum(one.dropped for one in found), sum(one.n_total for one in found)
+    summaries = [one.summary for cell in summary.cells for one in cell.metrics.values() if one.summary]
+    dropped, total = sum(one.dropped for one in summaries), sum(one.n_total for one in summaries)
     text = _POLICIES.get(summary.outliers, f"Outlier policy: {summary.outliers}.")
     if summary.outliers == "none":
         return text
     return (
-        f"{text} That were {dropped} of {counted(total, 'value')}; the charts still show them."
-        f" In simulation, {of_policy(summary.outliers)}."
+        f"{text} That were {dropped} of {format_count(total, 'value')}; the charts still show them."
+        f" In simulation, {describe_policy(summary.outliers)}."
     )
 
 
 def _sequential(summary: RunSummary) -> str:
-    held = claims_of("coverage.sequential")
+    held = select_claims("coverage.sequential")
     return (
         f"The number of repetitions was decided by the results: {summary.sequential}. Asking after every"
         " repetition favours samples that look calm by luck, so the stop is judged by a stricter interval"
         " than the one that is shown. Intervals of all cells under such a rule held the median in"
-        f" {by_kind(held)} {source(held)}. Cells that stopped early are another matter: {of_early()}."
+        f" {format_by_kind(held)} {format_source(held)}."
+        f" Cells that stopped early are another matter: {describe_early()}."
         " Where values scatter widely, or about two modes, a cell that stops early is likely to owe it to"
         " luck, and no rule can tell. More `at_least` makes that rarer."
     )
@@ -98,7 +99,7 @@ def _overhead(found: Overhead) -> str:
     )
     text = f"Steelyard itself used {used} in {show(found.wall, 's', digits=2)}."
     if found.unknown:
-        text += f" What its agent used is not known of {listed(found.unknown, 6)}."
+        text += f" What its agent used is not known of {format_list(found.unknown, 6)}."
     if found.untold:
-        text += f" {counted(found.untold, 'session')} of the run told nothing of this."
+        text += f" {format_count(found.untold, 'session')} of the run told nothing of this."
     return text

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from steelyard.analysis.requirements import Judged, Ruling, Verdict
+from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict, Ruling
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
-from steelyard.report.wording import in_short
+from steelyard.report.wording import format_verdicts
 
 MOST_ROWS = 100
-_ORDER = (Verdict.NOT_MET, Verdict.MISSING, Verdict.UNDECIDED, Verdict.MET)
+_ORDER = (
+    RequirementVerdict.NOT_MET,
+    RequirementVerdict.MISSING,
+    RequirementVerdict.UNDECIDED,
+    RequirementVerdict.MET,
+)
 
 
-class Row(NamedTuple):
+class NeedRow(NamedTuple):
     """A requirement in one cell; `value` is what it was decided by, with its interval."""
 
     cell: str
-    verdict: Verdict
+    verdict: RequirementVerdict
     value: str
     note: str
 
@@ -30,28 +35,28 @@ class Need(NamedTuple):
     where: str
     against: str
     over: str
-    verdict: Verdict
+    verdict: RequirementVerdict
     short: str
-    rows: list[Row]
+    rows: list[NeedRow]
     left_out: int
 
 
-def needs(judged: Sequence[Judged]) -> list[Need]:
+def needs(judged: Sequence[JudgedRequirement]) -> list[Need]:
     """All requirements in the order of the file."""
     return [_need(one) for one in judged]
 
 
-def _need(one: Judged) -> Need:
+def _need(one: JudgedRequirement) -> Need:
     ordered = sorted(one.rulings, key=lambda ruling: _ORDER.index(ruling.verdict))
     rows = [_row(ruling, one.metric) for ruling in ordered[:MOST_ROWS]]
     left_out = max(0, len(ordered) - MOST_ROWS)
     conditions = (one.requirement.text, one.where, one.against)
-    return Need(*conditions, one.over, one.verdict, in_short(one), rows, left_out)
+    return Need(*conditions, one.over, one.verdict, format_verdicts(one), rows, left_out)
 
 
-def _row(ruling: Ruling, metric: Metric | None) -> Row:
+def _row(ruling: Ruling, metric: Metric | None) -> NeedRow:
     value = ""
     if ruling.value is not None:
         unit = metric.unit if metric else "1"
         value = " ".join(show_interval(ruling.value, ruling.interval, unit)).rstrip()
-    return Row(ruling.cell.key, ruling.verdict, value, ruling.note)
+    return NeedRow(ruling.cell.key, ruling.verdict, value, ruling.note)

@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from steelyard.analysis.cell_metric import CellMetric, too_few
-from steelyard.analysis.drift import Drift, drifts
-from steelyard.analysis.requirements import Judged, Verdict
+from steelyard.analysis.cell_metric import CellMetric, explain_too_few
+from steelyard.analysis.drift import Drift, detect_drifts
+from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
-from steelyard.report.sections.place import machine
-from steelyard.report.wording import all_counted, counted, listed
+from steelyard.report.sections.environment import describe_machine
+from steelyard.report.wording import describe_all_counted, format_count, format_list
 from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
 
 if TYPE_CHECKING:  # they load numpy, which showing most runs does not need
-    from steelyard.report.sections.comparison import Compared
+    from steelyard.report.sections.comparison import ComparisonSection
     from steelyard.report.sections.finding import Section
 
 Mood = Literal["good", "bad", "open", "none"]
@@ -36,7 +36,7 @@ _ENDINGS = {
 }
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """`answer` is what the run was made for, in a sentence, and `findings` are what else it says.
 
     `failures` say which trials failed, or that none counts; `verdict` is on the requirements, empty without
@@ -56,24 +56,24 @@ class Outcome(NamedTuple):
 def outcome(
     record: RunRecord,
     summary: RunSummary,
-    judged: Sequence[Judged],
+    judged: Sequence[JudgedRequirement],
     derived: Sequence[Section] = (),
-    compared: Compared | None = None,
-) -> Outcome:
+    compared: ComparisonSection | None = None,
+) -> RunOutcome:
     """What a reader with ten seconds should know. What was compared or searched for is the answer."""
     ending = _ending(record)
-    mood, verdict = _with_gate(_verdict(judged), compared)
+    mood, verdict = _merge_gate(_verdict(judged), compared)
     if verdict and _is_provisional(summary):
         mood, verdict = ("open" if mood == "good" else mood), f"Provisional, as no trial counts: {verdict}"
     first = [compared.answer] if compared else []
-    found = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
-    return Outcome(
-        found[0],
+    sentences = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
+    return RunOutcome(
+        sentences[0],
         list(_failures(summary)),
         mood,
         verdict,
         _facts(record, summary),
-        found[1:],
+        sentences[1:],
         [*([ending] if ending else []), *record.warnings, *cautions(summary), *doubts(summary)],
         summary.sequential,
     )
@@ -98,9 +98,9 @@ def _failures(summary: RunSummary) -> Iterator[str]:
         kinds.update({tally.what: len(tally.trials) for tally in cell.failed})
     if kinds:
         listing = ", ".join(f"{count} {what}" for what, count in kinds.items())
-        cells = listed([cell.cell.key for cell in summary.cells if cell.failed])
+        cells = format_list([cell.cell.key for cell in summary.cells if cell.failed])
         where = f"; in {cells}" if len(summary.cells) > 1 else ""
-        yield f"{kinds.total()} of {counted(summary.trials, 'trial')} failed: {listing}{where}."
+        yield f"{kinds.total()} of {format_count(summary.trials, 'trial')} failed: {listing}{where}."
     if _is_provisional(summary):
         yield (
             "Every trial was disturbed, so all of this is provisional:"
@@ -116,18 +116,24 @@ def _is_provisional(summary: RunSummary) -> bool:
     return disturbed and not any(cell.n for cell in summary.cells)
 
 
-def _verdict(judged: Sequence[Judged]) -> tuple[Mood, str]:
+def _verdict(judged: Sequence[JudgedRequirement]) -> tuple[Mood, str]:
     if not judged:
         return "none", ""
-    found = [one.verdict for one in judged]
-    parts = [f"{found.count(verdict)} {verdict}" for verdict in Verdict if verdict in found]
-    mood: Mood = "bad" if Verdict.NOT_MET in found else "good" if set(found) == {Verdict.MET} else "open"
-    if len(set(found)) == 1:
-        return mood, f"{_all(len(found))} {found[0]}."
-    return mood, f"Of {counted(len(found), 'requirement')}: {', '.join(parts)}."
+    verdicts = [one.verdict for one in judged]
+    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in RequirementVerdict if verdict in verdicts]
+    mood: Mood = (
+        "bad"
+        if RequirementVerdict.NOT_MET in verdicts
+        else "good"
+        if set(verdicts) == {RequirementVerdict.MET}
+        else "open"
+    )
+    if len(set(verdicts)) == 1:
+        return mood, f"{_name_requirements(len(verdicts))} {verdicts[0]}."
+    return mood, f"Of {format_count(len(verdicts), 'requirement')}: {', '.join(parts)}."
 
 
-def _with_gate(of_needs: tuple[Mood, str], compared: Compared | None) -> tuple[Mood, str]:
+def _merge_gate(of_needs: tuple[Mood, str], compared: ComparisonSection | None) -> tuple[Mood, str]:
     """The worse of the moods, and what both say."""
     if not (compared and compared.verdict):
         return of_needs
@@ -136,7 +142,7 @@ def _with_gate(of_needs: tuple[Mood, str], compared: Compared | None) -> tuple[M
     return mood, " ".join(filter(None, (compared.verdict, of_needs[1])))
 
 
-def _all(count: int) -> str:
+def _name_requirements(count: int) -> str:
     return "The requirement is" if count == 1 else f"All {count} requirements are"
 
 
@@ -155,7 +161,7 @@ def _facts(record: RunRecord, summary: RunSummary) -> list[tuple[str, str]]:
         ("Took", show_span(walls[-1] - walls[0]) if walls else "unknown"),
         ("Cells", str(len(summary.cells))),
         ("Trials", _trials(summary)),
-        ("Machine", machine(record) or "not recorded"),
+        ("Machine", describe_machine(record) or "not recorded"),
     ]
 
 
@@ -175,54 +181,55 @@ def _trials(summary: RunSummary) -> str:
 
 def _finding(summary: RunSummary, metric: Metric) -> str:
     """The range of a metric's medians over the cells, in a sentence."""
-    found = [cell.metrics[metric.name] for cell in summary.cells]
-    pairs = [(cell.cell.key, one) for cell, one in zip(summary.cells, found, strict=True) if one.shown]
+    cell_metrics = [cell.metrics[metric.name] for cell in summary.cells]
+    pairs = [(cell.cell.key, one) for cell, one in zip(summary.cells, cell_metrics, strict=True) if one.shown]
     if not pairs:
         return ""
     low, high = (pick(pairs, key=lambda pair: _median(pair[1])) for pick in (min, max))
     if len(pairs) == 1:
-        return f"{metric.name}: {_said(low[1])}."
+        return f"{metric.name}: {_format_median(low[1])}."
     if _median(low[1]) == _median(high[1]):
-        return f"{metric.name}: {_said(low[1])} in all {len(pairs)} cells."
+        return f"{metric.name}: {_format_median(low[1])} in all {len(pairs)} cells."
+    least, most = (f"{_format_median(one)} at {key}" for key, one in (low, high))
     if metric.better == "none":
-        return f"{metric.name}: from {_said(low[1])} at {low[0]} to {_said(high[1])} at {high[0]}."
-    best, worst = (high, low) if metric.better == "higher" else (low, high)
-    return f"{metric.name}: best {_said(best[1])} at {best[0]}, worst {_said(worst[1])} at {worst[0]}."
+        return f"{metric.name}: from {least} to {most}."
+    best, worst = (most, least) if metric.better == "higher" else (least, most)
+    return f"{metric.name}: best {best}, worst {worst}."
 
 
 def _others(summary: RunSummary) -> str:
     """Which metrics no sentence is about; empty if there are none."""
     names = summary.unmentioned(summary.leading)
     where = "measured and not chosen for this report" if summary.chosen else "in the tables"
-    return f"{counted(len(names), 'more metric')} {where}: {listed(names, 6)}." if names else ""
+    return f"{format_count(len(names), 'more metric')} {where}: {format_list(names, 6)}." if names else ""
 
 
 def _median(one: CellMetric) -> float:
     return one.shown.median if one.shown else 0.0
 
 
-def _said(one: CellMetric) -> str:
+def _format_median(one: CellMetric) -> str:
     if one.shown is None:
         return ""
     figures = " ".join(show_interval(one.shown.median, one.shown.interval, one.metric.unit)).rstrip()
-    return one.sign + figures + (f" ({all_counted(one)})" if one.under else "")
+    return one.sign + figures + (f" ({describe_all_counted(one)})" if one.under else "")
 
 
 def doubts(summary: RunSummary) -> list[str]:
     """What makes the intervals less sure than they look."""
     metrics = summary.leading
-    found = drifts(summary, metrics)
+    all_drifts = detect_drifts(summary, metrics)
     texts = []
     for metric in metrics:
-        texts += _drifting([drift for drift in found if drift.metric == metric])
+        texts += _describe_drifts([drift for drift in all_drifts if drift.metric == metric])
         if short := [count for cell in summary.cells for count in cell.metrics[metric.name].short]:
-            texts.append(f"{too_few(metric, short)}: let them run longer.")
+            texts.append(f"{explain_too_few(metric, short)}: let them run longer.")
     return texts
 
 
-def _drifting(found: Sequence[Drift]) -> list[str]:
+def _describe_drifts(found: Sequence[Drift]) -> list[str]:
     """All cells together first; then those that drift by themselves, each alarm with its size."""
     whole = [f"{one.metric.name}, all cells together: {one}" for one in found if one.cell is None]
     cells = [f"in {one.cell.key} {one}" if one.cell.parameters else str(one) for one in found if one.cell]
-    texts = whole + ([f"{found[0].metric.name}: {listed(cells)}"] if cells else [])
+    texts = whole + ([f"{found[0].metric.name}: {format_list(cells)}"] if cells else [])
     return [f"{text}." for text in texts]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from steelyard.analysis.axes import axes
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import StoreError
-from steelyard.report.wording import counted, listed
+from steelyard.report.wording import format_count, format_list
 from steelyard.store.reader import RunRecord
 
 MOST_LEVELS = 20
@@ -37,7 +37,7 @@ def plan(record: RunRecord, summary: RunSummary) -> Plan:
     return Plan(
         str(design.get("about", "")),
         [(name, text) for name, text in _facts(record, summary) if text],
-        [(axis.name, listed(axis.levels, MOST_LEVELS)) for axis in axes(summary).values()],
+        [(axis.name, format_list(axis.levels, MOST_LEVELS)) for axis in axes(summary).values()],
         [(metric.name, _meaning(metric)) for metric in record.metrics.values()],
         _commands(record),
         record.experiment_text,
@@ -48,7 +48,7 @@ def _facts(record: RunRecord, summary: RunSummary) -> list[tuple[str, str]]:
     design = record.design
     order = str(design.get("order", ""))
     return [
-        ("Size", f"{counted(len(summary.cells), 'cell')} x {_repetitions(design.get('repeat') or {})}"),
+        ("Size", f"{format_count(len(summary.cells), 'cell')} x {_repetitions(design.get('repeat') or {})}"),
         ("Order", f"{order}: {_ORDERS[order]}" if order in _ORDERS else order),
         ("Order restricted to", str(design.get("restricted") or "")),
         ("Seed", str(design.get("seed", ""))),
@@ -71,7 +71,9 @@ def _workloads(entries: Any) -> str:
     entries = entries if isinstance(entries, list) else [entries] if entries else []
     return "; ".join(
         ", ".join(
-            filter(None, (f"{entry.get('use', '')}: {_pairs(entry.get('options') or {})}", _under(entry)))
+            filter(
+                None, (f"{entry.get('use', '')}: {_pairs(entry.get('options') or {})}", _describe_wrap(entry))
+            )
         )
         if isinstance(entry, dict)
         else str(entry)
@@ -82,20 +84,22 @@ def _workloads(entries: Any) -> str:
 def _services(record: RunRecord) -> Iterator[str]:
     """What was deployed where, for how long, and who else could have talked to it."""
     ready = (line for line in record.journal if line.get("kind") == "service-ready")
-    open_to = {str(line.get("service")): _openness(line) for line in ready if line.get("unauthenticated")}
+    open_to = {
+        str(line.get("service")): _describe_access(line) for line in ready if line.get("unauthenticated")
+    }
     for name, use in (record.design.get("services") or {}).items():
         options = _pairs(use.get("options") or {})
         what = f"{name}: {use.get('use')} on {use.get('on')}, kept for the {use.get('keep')}"
-        yield ", ".join(filter(None, (what, options, _under(use), open_to.get(name, ""))))
+        yield ", ".join(filter(None, (what, options, _describe_wrap(use), open_to.get(name, ""))))
 
 
-def _under(entry: Mapping[str, Any]) -> str:
+def _describe_wrap(entry: Mapping[str, Any]) -> str:
     """The conditions of `wrap`."""
     asked = {key: value for key, value in (entry.get("wrap") or {}).items() if value is not None}
     return f"under {_pairs(asked)}" if asked else ""
 
 
-def _openness(line: Mapping[str, Any]) -> str:
+def _describe_access(line: Mapping[str, Any]) -> str:
     """Of a service that asks for no password: to whom it is open, and where others were when it began."""
     shared = line.get("shared")
     where = f"; others work on {', '.join(map(str, shared))}" if isinstance(shared, list) and shared else ""
@@ -132,9 +136,9 @@ def _commands(record: RunRecord) -> list[str]:
     for trial in sorted(record.trials, key=lambda trial: trial.result.status != "ok")[:5]:
         try:
             phases = record.trial_document(trial.number).get("phases", [])
-            found = [shlex.join(map(str, phase["argv"])) for phase in phases]
+            commands = [shlex.join(map(str, phase["argv"])) for phase in phases]
         except (StoreError, LookupError, TypeError, AttributeError):
             continue
-        if found:
-            return found
+        if commands:
+            return commands
     return []

@@ -8,13 +8,13 @@ from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import scale_for, show_interval
-from steelyard.report.wording import all_counted, levels_of, marks_of
+from steelyard.report.wording import describe_all_counted, format_levels, format_marks
 from steelyard.stats.summary import Summary
 
 MOST_ROWS = 1000
 
 
-class Figure(NamedTuple):
+class TableFigure(NamedTuple):
     """One place in the table: the median, its interval or why there is none; `under` what, if disturbed."""
 
     median: str
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
     cell: list[str]
     n: int
-    figures: list[Figure]
+    figures: list[TableFigure]
     marks: str
 
 
@@ -41,7 +41,7 @@ class Statistics(NamedTuple):
     rows: list[tuple[str, ...]]
 
 
-class Results(NamedTuple):
+class ResultTables(NamedTuple):
     """`left_out` counts the cells beyond those shown."""
 
     metrics: list[Metric]
@@ -55,31 +55,33 @@ class Results(NamedTuple):
         return any(line.marks for line in self.lines)
 
 
-def results(summary: RunSummary) -> Results:
+def results(summary: RunSummary) -> ResultTables:
     """All cells of the design in order, up to 1000."""
     cells = summary.cells[:MOST_ROWS]
     lines = [
         Line(
-            levels_of(cell.cell),
+            format_levels(cell.cell),
             cell.n,
             [figure(cell.metrics[metric.name]) for metric in summary.metrics],
-            "; ".join(marks_of(cell)),
+            "; ".join(format_marks(cell)),
         )
         for cell in cells
     ]
     statistics = [_statistics(summary, metric) for metric in summary.metrics]
     known = [table for table in statistics if table.rows]
-    return Results(list(summary.metrics), lines, known, len(summary.cells) - len(cells))
+    return ResultTables(list(summary.metrics), lines, known, len(summary.cells) - len(cells))
 
 
-def figure(one: CellMetric) -> Figure:
+def figure(one: CellMetric) -> TableFigure:
     """A median with its interval, or the reason why one of them is missing."""
     if one.shown is None and one.marked is not None:
-        return Figure(f"({one.sign}{show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason)
+        return TableFigure(
+            f"({one.sign}{show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason
+        )
     if one.shown is None:
-        return Figure("–", "", one.reason)
+        return TableFigure("–", "", one.reason)
     median, interval = show_interval(one.shown.median, one.shown.interval, one.metric.unit)
-    return Figure(one.sign + median, interval, one.shown.interval_reason, all_counted(one))
+    return TableFigure(one.sign + median, interval, one.shown.interval_reason, describe_all_counted(one))
 
 
 HEAD = (

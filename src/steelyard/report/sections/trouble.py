@@ -32,9 +32,9 @@ class Trouble(NamedTuple):
 
 def trouble(record: RunRecord, summary: RunSummary) -> Trouble:
     """All trials that failed or are marked, in the order of their numbers."""
-    found = [trial for cell in summary.cells for trial in cell.trials if not trial.result.poolable]
-    found.sort(key=lambda trial: trial.number)
-    return Trouble([_case(record, trial) for trial in found[:MOST_ROWS]], max(0, len(found) - MOST_ROWS))
+    trials = [trial for cell in summary.cells for trial in cell.trials if not trial.result.poolable]
+    trials.sort(key=lambda trial: trial.number)
+    return Trouble([_case(record, trial) for trial in trials[:MOST_ROWS]], max(0, len(trials) - MOST_ROWS))
 
 
 def _case(record: RunRecord, trial: TrialRecord) -> Case:

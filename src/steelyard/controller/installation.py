@@ -1,0 +1,118 @@
+"""Install tools on the hosts of a site, by their package managers or into the user's cache there."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shlex
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePosixPath
+from typing import NoReturn
+
+from steelyard.controller.session import FAR_SCRATCH
+from steelyard.errors import HostError, SteelyardError, UsageError
+from steelyard.model.command import Command
+from steelyard.model.tool import Tool
+from steelyard.remote.base import Host, Streams, finish
+from steelyard.remote.short_programs import tail
+from steelyard.remote.token import Token
+from steelyard.spec.sites import NamedSite
+from steelyard.tools.find import COMPLETE, MANAGERS, digest, host_commands, install_command, source
+from steelyard.tools.maven import BUILDERS
+
+_CACHE = ("sh", "-c", 'printf %s "${XDG_CACHE_HOME:-$HOME/.cache}"')
+Say = Callable[[str], None]
+
+
+async def install_on_hosts(named: NamedSite, tools: Sequence[Tool], say: Say, *, dry_run: bool) -> None:
+    """Install what is missing, on all hosts at once; `say` is told each command before it runs.
+
+    Raises UsageError where the site's hosts come and go, and SteelyardError with what failed on which host.
+    """
+    if named.site.installs != "hosts":
+        hint = "install it where their jobs or machines find it: in the home that they share, or their image"
+        raise UsageError(f"the hosts of site {named.name} come and go with a run", hint=hint)
+    with tempfile.TemporaryDirectory(prefix="steelyard-install-") as folder:
+        async with named.site.lease(Token.mine("install"), Path(folder) / "log", None) as hosts:
+            works = (_HostInstaller(host, Path(folder), say, dry_run).install(tools) for host in hosts)
+            ends = await asyncio.gather(*works, return_exceptions=True)
+    failures = [end for end in ends if isinstance(end, BaseException)]
+    if other := next((end for end in failures if not isinstance(end, SteelyardError)), None):
+        raise other
+    if failures:
+        hint = next((end.hint for end in failures if isinstance(end, SteelyardError) and end.hint), "")
+        raise SteelyardError("\n".join(str(end) for end in failures), hint=hint)
+
+
+class _HostInstaller:
+    """What is done on one host. `folder` is ours, for what its commands print."""
+
+    def __init__(self, host: Host, folder: Path, say: Say, dry_run: bool) -> None:
+        self._host, self._folder, self._say, self._dry_run = host, folder, say, dry_run
+
+    async def install(self, tools: Sequence[Tool]) -> None:
+        """Bring what is missing. Raises SteelyardError."""
+        cache = PurePosixPath(await self._host.capture(_CACHE) or self._lacks("home directory"))
+        places = {tool: cache / "steelyard" / "tools" / tool.name for tool in tools}
+        missing = [tool for tool in tools if not await self._has(tool, places[tool])]
+        if not missing:
+            self._say(f"{self._host.name}: everything is there")
+            return
+        builders = BUILDERS if any(tool.maven for tool in missing) else ()
+        packaged = [tool for tool in missing if not tool.in_place_of_its_own]
+        packaged += [tool for tool in builders if not await self._host.which(tool.name)]
+        async with self._workdir() as workdir:
+            await self._install_packages(packaged, workdir)
+            for tool in missing:
+                if tool.in_place_of_its_own:
+                    await self._build(tool, places[tool], workdir)
+
+    async def _has(self, tool: Tool, place: PurePosixPath) -> bool:
+        if await self._host.which(tool.program if tool.maven else tool.name):
+            return True
+        if tool.places and await self._host.capture(tool.argv(*tool.version)) is not None:
+            return True
+        mark = str(place / COMPLETE)
+        return tool.in_place_of_its_own and (await self._host.read([mark])).get(mark) == digest(tool)
+
+    @asynccontextmanager
+    async def _workdir(self) -> AsyncIterator[PurePosixPath]:
+        base = self._host.scratch_base() or FAR_SCRATCH
+        path = base / f"steelyard-install-{self._host.name}-{secrets.token_hex(8)}"
+        await self._host.make_scratch(path)
+        try:
+            yield path
+        finally:
+            await self._host.remove_scratch(path)
+
+    async def _install_packages(self, tools: Sequence[Tool], workdir: PurePosixPath) -> None:
+        if not tools:
+            return
+        managers = [program for program, *_ in MANAGERS if await self._host.which(program)]
+        argv = install_command(tools, managers)
+        if argv is None:
+            self._lacks(f"package manager that knows {', '.join(tool.name for tool in tools)}")
+        is_root = (await self._host.capture(("id", "-u")) or "").strip() == "0"
+        await self._run(argv if is_root else ("sudo", "-n", *argv), workdir)
+
+    async def _build(self, tool: Tool, place: PurePosixPath, workdir: PurePosixPath) -> None:
+        there = workdir / tool.name
+        await self._host.put(source(tool), there)
+        for argv in host_commands(tool, place, there):
+            await self._run(argv, workdir)
+
+    async def _run(self, argv: tuple[str, ...], workdir: PurePosixPath) -> None:
+        self._say(f"{self._host.name}: {shlex.join(argv)}")
+        if self._dry_run:
+            return
+        streams = Streams(*(self._folder / f"{self._host.name}.{name}" for name in ("out", "err")))
+        exit_, _ = await finish(await self._host.start(Command(argv), streams, cwd=workdir), None)
+        if exit_.code != 0:
+            last = tail(streams.stderr) or "it said nothing"
+            hint = "log in there and run it by hand to see more"
+            raise HostError(f"host {self._host.name}: {argv[0]} ended {exit_.way}: {last}", hint=hint)
+
+    def _lacks(self, what: str) -> NoReturn:
+        raise HostError(f"host {self._host.name} has no {what}", hint="install it there by hand")

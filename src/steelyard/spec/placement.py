@@ -1,0 +1,223 @@
+"""Where a workload runs in a cell, and in how many copies: `on`, `copies` and `to` of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from steelyard.errors import UnknownName, UsageError, did_you_mean
+from steelyard.launchers import list_launchers
+from steelyard.model.experiment import Experiment
+from steelyard.model.expression import ExpressionError, names_in, substitute
+from steelyard.model.roles import Count, RoleClaim, Selection, count_needed_hosts
+from steelyard.model.trial import Cell, Scalar
+from steelyard.model.uses import ServiceUse, WorkloadUse
+from steelyard.model.wrap import Conditions
+from steelyard.plugins import names
+from steelyard.spec.bind import workload_class
+from steelyard.spec.faults import Fault, Path, explain_errors
+from steelyard.spec.service_kinds import variants
+from steelyard.workloads.base import ANY_SERVICE
+
+MOST_COPIES = 100_000
+Copies = int | Literal["cores"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPlacement:
+    """The hosts of a workload entry in a cell, and how many copies each of them runs.
+
+    With `ranks` it is one copy of a parallel program, with so many ranks on each host.
+    """
+
+    on: Selection
+    copies: Copies
+    ranks: Copies | None = None
+
+
+def resolve_placement(
+    use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experiment
+) -> WorkloadPlacement:
+    """Put a cell's levels into `on` and `copies`. Raises UsageError, ExpressionError.
+
+    Without `on` it is all of the first role.
+    """
+    return WorkloadPlacement(_selection(use, levels, experiment), _copies(use, levels), _ranks(use, levels))
+
+
+def _selection(use: WorkloadUse, levels: Mapping[str, Scalar], experiment: Experiment) -> Selection:
+    if use.on is None:
+        return Selection(next(iter(experiment.claims)))
+    return Selection.parse(str(substitute({"on": use.on}, levels)["on"]))
+
+
+def _copies(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies:
+    return _check_count(substitute({"copies": use.copies}, levels)["copies"])
+
+
+def _ranks(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies | None:
+    if use.ranks is None:
+        return None
+    if use.copies != 1:
+        raise UsageError("a program with ranks runs once; leave copies out")
+    return _check_count(substitute({"ranks": use.ranks}, levels)["ranks"])
+
+
+def _check_count(value: object) -> Copies:
+    if value == "cores":
+        return "cores"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_COPIES:
+        raise UsageError(f"{value!r} is neither a number from 1 to {MOST_COPIES:,} nor 'cores'")
+    return value
+
+
+def conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
+    """What processes of an entry are put under in a cell. Raises UsageError, ExpressionError."""
+    return Conditions.of(use.wrap, levels)
+
+
+def trim_claims(experiment: Experiment, cells: Iterable[Cell]) -> dict[str, RoleClaim]:
+    """The roles, none larger than these cells use it; one that none of them uses is left out."""
+    whole, used = experiment.claims, dict[str, Count]()
+    for selection in _selections(experiment, cells):
+        wanted: Count = whole[selection.role].hosts if selection.last is None else selection.last
+        for role in filter(None, (selection.role, whole[selection.role].shares)):
+            used[role] = _pick_larger(used.get(role, 0), wanted)
+    return {role: RoleClaim(used[role], claim.shares) for role, claim in whole.items() if role in used}
+
+
+def service_hosts(use: ServiceUse, levels: Mapping[str, Scalar]) -> tuple[Selection, Selection | None]:
+    """Hosts of a service in a cell, and those into which it may grow. Raises UsageError, ExpressionError."""
+    asked = substitute({"on": use.on, "grow_into": use.grow_into}, levels)
+    spare = asked["grow_into"]
+    return Selection.parse(str(asked["on"])), None if spare is None else Selection.parse(str(spare))
+
+
+def count_picked_hosts(experiment: Experiment, selection: Selection) -> int | None:
+    """How many hosts a selection picks; None where that depends on the site, or there is no such role."""
+    role = experiment.roles.get(selection.role)
+    last = selection.last or (role.hosts if role and isinstance(role.hosts, int) else None)
+    return None if last is None else last - selection.first
+
+
+def count_used_hosts(experiment: Experiment, cell: Cell) -> int | None:
+    """How many hosts of the site a cell keeps busy; None when that depends on the site."""
+    return count_needed_hosts(trim_claims(experiment, [cell]))
+
+
+def host_counts(experiment: Experiment, cells: Iterable[Cell]) -> list[int]:
+    """The different numbers of hosts that cells use, smallest first; none where that depends on the site."""
+    counts = {count_used_hosts(experiment, cell) for cell in cells}
+    return [] if None in counts else sorted(size or 0 for size in counts)
+
+
+def _selections(experiment: Experiment, cells: Iterable[Cell]) -> Iterator[Selection]:
+    for cell in cells:
+        for use in experiment.workload:
+            yield resolve_placement(use, cell.parameters, experiment).on
+        for service in experiment.services.values():
+            yield from filter(None, service_hosts(service, cell.parameters))
+
+
+def _pick_larger(a: Count, b: Count) -> Count:
+    return "all" if "all" in (a, b) else max(int(a), int(b))
+
+
+def describe_missing_service(name: str, experiment: Experiment) -> str:
+    """A sentence for a service that an experiment does not have."""
+    hint = did_you_mean(name, experiment.services)
+    there = ", ".join(experiment.services) or "none"
+    return f"there is no service '{name}'{hint or f'; services are {there}'}"
+
+
+def option_faults(model: type[BaseModel], options: Mapping[str, Any]) -> list[Fault]:
+    """What is wrong with the options of a plug-in that has no parameters in them."""
+    try:
+        model.model_validate(options)
+    except ValidationError as error:
+        return list(explain_errors(error, options, model))
+    return []
+
+
+class PlacementChecker:
+    """Looks for faults in roles, and in where workloads run."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    def roles(self) -> Iterator[Fault]:
+        """Roles that share with one that is not there, or that shares itself."""
+        for name, role in self.experiment.roles.items():
+            path: Path = ("roles", name, "shares")
+            if role.shares is None:
+                continue
+            other = self.experiment.roles.get(role.shares)
+            if other is None or role.shares == name:
+                yield Fault(path, f"shares: {self._no_role(role.shares)}")
+            elif other.shares is not None:
+                yield Fault(
+                    path, f"shares: role '{role.shares}' has no hosts of its own; name '{other.shares}'"
+                )
+        takers = [
+            name for name, role in self.experiment.roles.items() if role.hosts == "all" and not role.shares
+        ]
+        if len(takers) > 1:
+            yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' does")
+
+    def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
+        """What can be told without levels: names in `${…}` are not looked at here."""
+        if use.launcher is not None and use.launcher not in list_launchers():
+            message = UnknownName("launcher", use.launcher, sorted(list_launchers())).message
+            yield Fault((*path, "launcher"), f"{message}; there are {', '.join(sorted(list_launchers()))}")
+        if use.to is None:
+            return
+        if use.to in self.experiment.services:
+            for service in variants(self.experiment.services[use.to], self.experiment):
+                yield from self._talks(use, service.use, (*path, "to"))
+            return
+        yield Fault((*path, "to"), f"to: {describe_missing_service(use.to, self.experiment)}")
+
+    def _talks(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
+        known = workload_class(use.use).talks_to
+        if not known & {service, ANY_SERVICE} and service in names("services"):
+            hint = f"it talks to {', '.join(sorted(known))}" if known else "it talks to no service"
+            yield Fault(path, f"to: workload {use.use} cannot talk to {service}; {hint}")
+
+    def names(self, use: WorkloadUse, path: Path) -> Iterator[tuple[Path, str]]:
+        """The parameters that `on` and `copies` name. Raises ExpressionError."""
+        for place, name in names_in(use.settings()):
+            yield (*path, *place), name
+
+    def in_cell(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
+        """Whether the entry finds its hosts in a cell."""
+        suffix = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
+        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks), ("wrap", conditions)):
+            try:
+                read(use, cell.parameters)
+            except ExpressionError as error:
+                yield Fault((*path, *error.path), error.message + suffix)
+            except UsageError as error:
+                yield Fault((*path, key), f"{key}: {error.message}{suffix}")
+
+    def _on(self, use: WorkloadUse, levels: Mapping[str, Scalar]) -> None:
+        self.exists(_selection(use, levels, self.experiment))
+
+    def exists(self, found: Selection) -> None:
+        """Raises UsageError where a selection picks what is not there, as far as that can be told."""
+        if found.role not in self.experiment.claims:
+            raise UsageError(self._no_role(found.role))
+        if self.experiment.roles and (size := self._size(found.role)):
+            found.of({found.role: range(size)})
+
+    def _size(self, role: str) -> int | None:
+        count = self.experiment.roles[role].hosts
+        return count if isinstance(count, int) else None
+
+    def _no_role(self, name: str) -> str:
+        hint = did_you_mean(name, self.experiment.claims)
+        return f"there is no role '{name}'{hint or '; roles are ' + ', '.join(self.experiment.claims)}"

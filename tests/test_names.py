@@ -1,0 +1,32 @@
+"""One name, one thing: what holds for names in the whole package (DESIGN: Words)."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "steelyard"
+TREES = {path.relative_to(SOURCE): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+
+
+def test_a_class_name_is_that_of_one_class():
+    places = defaultdict(list)
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path}:{node.lineno}")
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
+def test_a_variable_says_what_it_holds():
+    """`found` says how something came about, and not what it is."""
+    places = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and node.id == "found" and isinstance(node.ctx, ast.Store)
+    ]
+    assert not places
