@@ -20,10 +20,10 @@ class CellMetric:
     `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
     is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
     where there are any: worth a look, but no result. `short` are how many observations each trial had that
-    has no figure, because a quantile needs more; the trials that have one are the quick ones, so what they
-    say is not shown and not compared. `with_disturbed` is the metric with the disturbed trials
-    counted in, where there are any. `bound` says that figures of some trials are only known not to be
-    exceeded.
+    has no figure, because a quantile needs more. The trials that have one are then the quick ones: their
+    summary is `of_quick`, which can miss a requirement and is no figure. `with_disturbed` is the metric with
+    the disturbed trials counted in, where there are any. `bound` says that figures of some trials are only
+    known not to be exceeded.
     """
 
     metric: Metric
@@ -33,6 +33,7 @@ class CellMetric:
     reason: str
     marked: float | None = None
     short: tuple[int, ...] = ()
+    of_quick: Summary | None = None
     with_disturbed: AllTrials | None = None
     bound: bool = False
 
@@ -53,9 +54,7 @@ class CellMetric:
 
     @property
     def shown(self) -> Summary | None:
-        """The summary to show: of all trials where too few count; None where some lack observations."""
-        if self.short:
-            return None
+        """The summary to show: of all trials where too few count."""
         return self.fallen_back_on.summary if self.fallen_back_on else self.summary
 
     @property
@@ -104,7 +103,9 @@ def _summarise_pooled(metric: Metric, pooled: list[TrialRecord], policy: Policy)
     except (ValueError, TypeError) as error:
         # One absurd figure must not cost the whole report.
         return CellMetric(metric, (), (), None, f"{metric.name}: {error}")
-    return CellMetric(metric, numbers, values, summary, reason, short=short)
+    if short:
+        return CellMetric(metric, numbers, values, None, reason, short=short, of_quick=summary)
+    return CellMetric(metric, numbers, values, summary, "")
 
 
 def explain_too_few(metric: Metric, short: Sequence[int]) -> str:

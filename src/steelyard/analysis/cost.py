@@ -108,10 +108,10 @@ def costs(record: RunRecord, summary: RunSummary, *, metric: str | None = None) 
 def _cost(
     cell: CellSummary, metric: Metric, prices: PriceTable, known: Mapping[str, HostFacts]
 ) -> CellCost | None:
-    values = cell.metrics[metric.name].values
-    price = _cell_price(cell, prices, known)
-    if not values or price is None or min(values) <= 0:
+    one, price = cell.metrics[metric.name], _cell_price(cell, prices, known)
+    if one.summary is None or price is None or min(one.values) <= 0:
         return None
+    values = one.values
     seconds = HOUR if metric.is_rate else 1.0
     work = [value * seconds / price for value in values]
     machine = machine_of(cell, known) or ""

@@ -40,4 +40,4 @@ def _column(cell: CellSummary, name: str) -> Mapping[int, float]:
             return {}
         return {trial.number: float(level) for trial in cell.trials}
     metric = cell.metrics.get(name)
-    return dict(zip(metric.trials, metric.values, strict=True)) if metric else {}
+    return dict(zip(metric.trials, metric.values, strict=True)) if metric and metric.summary else {}

@@ -162,9 +162,8 @@ def _ruling(
 def _decide(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
     """By the trials that count and, where these are too few, by all; open where the two disagree."""
     counted = [trial.result for trial in cell.trials if trial.result.poolable or is_failure(trial.result)]
-    ruling, few = _judge_results(
-        requirement, cell, counted, measured.values, measured.summary, measured.reason
-    )
+    own = measured.summary or measured.of_quick
+    ruling, few = _judge_results(requirement, cell, counted, measured.values, own, measured.reason)
     if (everything := measured.with_disturbed) is None:
         return ruling
     disturbed = [replace(trial.result, marks=()) for trial in cell.trials if trial.result.disturbed]

@@ -57,7 +57,7 @@ class Samples:
 
     def _having(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
         """With the values of these, of each run that has any."""
-        values = ([one.values for one in side if one.values and not _is_short(one)] for side in (a, b))
+        values = ([one.values for one in side if one.summary] for side in (a, b))
         beside = pair.in_blocks and not any(self.failed) and are_interleaved(a[0].trials, b[0].trials)
         first, second = values
         return replace(self, a=first, b=second, paired=beside)
@@ -104,11 +104,6 @@ def are_interleaved(a: Sequence[int], b: Sequence[int]) -> bool:
 def _select_counted(one: CellMetric) -> Counted:
     """The trials that count; all where too few do, as tables show it."""
     return one.fallen_back_on or one
-
-
-def _is_short(one: Counted) -> bool:
-    """Some trials have too few observations for a figure, and would be missed on this side."""
-    return isinstance(one, CellMetric) and bool(one.short)
 
 
 def _select_all(one: CellMetric) -> Counted:

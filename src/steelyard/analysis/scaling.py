@@ -120,7 +120,7 @@ def _name_unit(record: RunRecord, summary: RunSummary, over: str, by: By) -> str
 
 
 def _curve(one: Series, metric: Metric, by: By) -> Curve:
-    cells = [cell for cell in one.cells if cell.metrics[metric.name].values and _amount(one, cell, by)]
+    cells = [cell for cell in one.cells if cell.metrics[metric.name].summary and _amount(one, cell, by)]
     cells.sort(key=lambda cell: _amount(one, cell, by) or 0)
     first = cells[0] if cells else None
     return Curve(one.label, tuple(_point(one, cell, first, metric, by) for cell in cells if first))

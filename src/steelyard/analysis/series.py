@@ -63,8 +63,8 @@ def require_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     measured = [cell for cell in summary.cells if cell.n and parameter in cell.cell.parameters]
     levels = {show_level(cell.cell.parameters[parameter]) for cell in measured}
     if len(levels) < 2:
-        marked = any(trial.result.disturbed for cell in summary.cells for trial in cell.trials)
-        way = f"; `steelyard show {summary.run} --disturbed include` counts disturbed ones" if marked else ""
+        include = f"; `steelyard show {summary.run} --disturbed include` counts disturbed ones"
+        way = include if summary.has_disturbed else ""
         raise UsageError(f"fewer than two levels of '{parameter}' have trials that count{way}")
     others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
     raise UsageError(

@@ -94,6 +94,16 @@ class RunSummary:
         return [name for name in names if name not in {metric.name for metric in mentioned}]
 
     @property
+    def counts_nothing(self) -> bool:
+        """Trials finished, and none of them is pooled."""
+        return bool(self.trials) and not any(cell.n for cell in self.cells)
+
+    @property
+    def has_disturbed(self) -> bool:
+        """Whether some trials ended well and were disturbed, so that they may be counted in."""
+        return any(trial.result.disturbed for cell in self.cells for trial in cell.trials)
+
+    @property
     def trials(self) -> int:
         """How many trials finished, failed and marked ones included."""
         return sum(len(cell.trials) for cell in self.cells)

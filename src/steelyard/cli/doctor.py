@@ -29,10 +29,10 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     """
     import asyncio
 
+    from steelyard.controller.scratch import choose_scratch
     from steelyard.spec.stores import choose_store
 
-    chosen = scratch or os.environ.get("STEELYARD_SCRATCH") or choose_store(store).scratch
-    where = PurePosixPath(Path(chosen).absolute())
+    where = PurePosixPath(choose_scratch(scratch) or choose_store(store).scratch.absolute())
     environment = asyncio.run(_inspect_machine(where))
     if as_json:
         print_json(environment)

@@ -45,7 +45,7 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
         compared is None or compared.passes
     ):
         return 1
-    if record.trials and not any(trial.result.poolable for trial in record.trials):
+    if summary.counts_nothing:
         echo("the exit code is 3, as no trial counts; the marks say why", err=True)
         return 3
     return 0

@@ -59,7 +59,7 @@ def command(
     """
     from steelyard.controller.choices import RunChoices, choose_site
     from steelyard.controller.low_priority import lower_priority
-    from steelyard.controller.scratch import scratch_warning
+    from steelyard.controller.scratch import choose_scratch, scratch_warnings
     from steelyard.spec.change import load_changed
     from steelyard.spec.stores import choose_store
 
@@ -68,14 +68,15 @@ def command(
             echo(f"{run}; planning slowly, to leave that run undisturbed", err=True)
         experiment, _ = load_changed(Path(file), {}, parse_levels(levels))
         named, kept = choose_site(RunChoices(site), experiment), choose_store(store)
-        where = Path(scratch or os.environ.get("STEELYARD_SCRATCH") or kept.scratch).absolute()
+        chosen = choose_scratch(scratch)
+        where = chosen or kept.scratch.absolute()
         here = named.site.installs == "here"
         plan = _make_preview(experiment, where, kept, here=here)
         if as_json:
             print_json(_document(plan))
         else:
-            texts = [*named.notes, *([scratch_warning(where)] if scratch and here else [])]
-            notes = [f"warning: {text}" for text in texts if text]
+            texts = (*named.notes, *scratch_warnings(chosen, named.site))
+            notes = [f"warning: {text}" for text in texts]
             echo("\n".join([*_lines(experiment, plan, where, named.name), *notes]))
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +16,7 @@ from steelyard.errors import HostError, HostLost
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Trial
 from steelyard.remote.base import Host
+from steelyard.sites.base import Site
 from steelyard.workloads.base import Workload
 
 
@@ -149,12 +151,18 @@ class Scratches:
                 raise wrong
 
 
-def scratch_warning(chosen: Path) -> str:
-    """A sentence where a chosen directory is not there, as a disk may not be mounted; empty otherwise."""
-    if chosen.exists():
-        return ""
+def choose_scratch(named: str | Path | None) -> Path | None:
+    """The directory that the caller, or else STEELYARD_SCRATCH, names; None where neither does."""
+    chosen = named or os.environ.get("STEELYARD_SCRATCH")
+    return Path(chosen).absolute() if chosen else None
+
+
+def scratch_warnings(chosen: Path | None, site: Site[Any]) -> list[str]:
+    """That a chosen directory is not there, as its disk may not be mounted; elsewhere nobody has looked."""
+    if chosen is None or site.installs != "here" or chosen.exists():
+        return []
     above = next(parent for parent in chosen.parents if parent.exists())
-    return (
+    return [
         f"scratch directory {chosen} does not exist, so it is made on the disk that has {above};"
         " if another disk is meant, mount it first"
-    )
+    ]

@@ -23,7 +23,7 @@ from steelyard.controller.machine_lock import MachineLock
 from steelyard.controller.observer import Observer
 from steelyard.controller.overhead import OverheadMeter
 from steelyard.controller.placement import Placement
-from steelyard.controller.scratch import Scratch, Scratches, scratch_warning
+from steelyard.controller.scratch import Scratch, Scratches, choose_scratch, scratch_warnings
 from steelyard.controller.signals import TIME_IS_SHORT, StopSignal, catch_signals
 from steelyard.controller.snapshots import SnapshotOrigin
 from steelyard.controller.trial import TrialRunner
@@ -226,7 +226,8 @@ class Session:
             log = self.writer.folder.minder_log
             hosts = await scope.enter_async_context(self._hosts(token, log))
             scope.push_async_callback(self._overhead.ask, hosts)
-            before = (*self.site.notes, *self.site.site.warnings(), *self._scratch_warnings())
+            lacking = scratch_warnings(choose_scratch(self.choices.scratch), self.site.site)
+            before = (*self.site.notes, *self.site.site.warnings(), *lacking)
             for text in (*before, *omissions(self.experiment, self._part.cells)):
                 self._warn(text)
             if self.experiment.services:
@@ -281,19 +282,9 @@ class Session:
         """Hosts of the site for all roles."""
         return self.site.site.lease(token, log, count_needed_hosts(self._claims()))
 
-    def _scratch_warnings(self) -> list[str]:
-        """That what was chosen here is not there; elsewhere nobody has looked yet."""
-        chosen = self._chosen_scratch()
-        here = self.site.site.installs == "here"
-        return [text] if chosen and here and (text := scratch_warning(chosen.absolute())) else []
-
-    def _chosen_scratch(self) -> Path | None:
-        chosen = self.choices.scratch or os.environ.get("STEELYARD_SCRATCH")
-        return Path(chosen) if chosen else None
-
     def _scratch(self, host: Host, run: str, alone: bool) -> Scratch:
-        chosen = self._chosen_scratch()
-        near = PurePosixPath((chosen or self.store.scratch).absolute())
+        chosen = choose_scratch(self.choices.scratch)
+        near = PurePosixPath(chosen or self.store.scratch.absolute())
         base = near if chosen or host.shares_files else host.scratch_base() or FAR_SCRATCH
         return Scratch(host, base, run, self.experiment, self._note_scratch, alone=alone)
 

@@ -43,7 +43,7 @@ def render_junit(
     if cancelled:
         _add_case(suite, "run", "all of it", "skipped", "the run was cancelled")
         undecided = "pass"
-    if summary.trials and not any(cell.n for cell in summary.cells):
+    if summary.counts_nothing:
         _add_case(suite, "run", "all of it", "error", "no trial counts: each failed or is marked")
     for cell in summary.cells:
         _add_cell(suite, cell, seconds)

@@ -63,7 +63,7 @@ def outcome(
     """What a reader with ten seconds should know. What was compared or searched for is the answer."""
     ending = _ending(record)
     mood, verdict = _merge_gate(_verdict(judged), compared)
-    if verdict and _is_provisional(summary):
+    if verdict and summary.counts_nothing and summary.has_disturbed:
         mood, verdict = ("open" if mood == "good" else mood), f"Provisional, as no trial counts: {verdict}"
     first = [compared.answer] if compared else []
     sentences = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
@@ -101,19 +101,13 @@ def _failures(summary: RunSummary) -> Iterator[str]:
         cells = format_list([cell.cell.key for cell in summary.cells if cell.failed])
         where = f"; in {cells}" if len(summary.cells) > 1 else ""
         yield f"{kinds.total()} of {format_count(summary.trials, 'trial')} failed: {listing}{where}."
-    if _is_provisional(summary):
+    if summary.counts_nothing and summary.has_disturbed:
         yield (
             "Every trial was disturbed, so all of this is provisional:"
             f" `steelyard show {summary.run} --disturbed include` counts them."
         )
-    elif summary.trials and not any(cell.n for cell in summary.cells):
+    elif summary.counts_nothing:
         yield "No trial gave a figure that counts."
-
-
-def _is_provisional(summary: RunSummary) -> bool:
-    """Nothing counts, and something would if disturbed trials did."""
-    disturbed = any(trial.result.disturbed for cell in summary.cells for trial in cell.trials)
-    return disturbed and not any(cell.n for cell in summary.cells)
 
 
 def _verdict(judged: Sequence[JudgedRequirement]) -> tuple[Mood, str]:
