@@ -48,7 +48,9 @@ class Submitting:
         self._site = Slurm(BatchOptions(options=("--hold",)))
         self._site.caller = self._counted
         folder = setting.folder("jobs")
-        asked = self._site.request("held", [], hosts=1, output=folder / "output", working_directory=folder)
+        asked = self._site.make_request(
+            "held", [], hosts=1, output=folder / "output", working_directory=folder
+        )
         self._request = dataclasses.replace(asked, argv=("true",))
         self._script, self._loop = folder / "script", folder / "loop"
         self._script.write_text(self._site.script(self._request))
@@ -102,7 +104,7 @@ class Submitting:
 
     def _asked(self, ids: Sequence[str]) -> float:
         began = time.perf_counter()
-        found = asyncio.run(self._site.jobs(ids))
+        found = asyncio.run(self._site.fetch_jobs(ids))
         seconds = time.perf_counter() - began
         if any(job.state is not JobState.QUEUED for job in found.values()):
             raise NotMeasured("a job that was held is not in the queue")

@@ -55,7 +55,7 @@ class Launch:
             workload={"use": "command", "run": ["true"]},
         )
         log, site = self.place / "log", Local(LocalOptions(hosts=self.hosts))
-        async with site.lease(Token.mine(RUN), log, self.hosts) as leased:
+        async with site.lease(Token.of(RUN), log, self.hosts) as leased:
             placement = Placement.of({"db": RoleClaim(self.hosts)}, leased)
             base = PurePosixPath(self.place / "scratch")
             each = (Scratch(host, base, RUN, experiment, _quiet, alone=False) for host in placement.hosts)
@@ -71,7 +71,7 @@ class Launch:
 async def _deployed(deployment: Deployment) -> dict[str, float]:
     try:
         began = time.monotonic()
-        async with asyncio.timeout(LONGEST), deployment.for_trial(Cell({}), 1) as deployed:
+        async with asyncio.timeout(LONGEST), deployment.deploy_for_trial(Cell({}), 1) as deployed:
             ended = time.monotonic()
             (service,) = deployed.services
             parts = service.parts(began, ended) if isinstance(service, TimedCassandra) else {}

@@ -102,7 +102,7 @@ async def _hosts(agent: str, folder: Path) -> AsyncIterator[tuple[Host, ...]]:
     site = Netns(NetnsOptions(hosts=HOSTS))
     agents = {} if agent == "probe" else {VARIABLE: "none"}
     with changed(agents):
-        async with site.lease(Token.mine("bench"), folder / "log", None) as hosts:
+        async with site.lease(Token.of("bench"), folder / "log", None) as hosts:
             yield hosts
 
 
@@ -111,7 +111,7 @@ async def _turn(starts: Starts, kind: Kind, count: int) -> Turn:
     for _ in range(count):
         turn.bare.append(await asyncio.to_thread(bare_skew, kind, starts.waiter, len(starts.workdirs)))
         how = await starts.together()
-        turn.releases.append(max(how.released.values()) - min(how.released.values()))
+        turn.releases.append(max(how.release_times.values()) - min(how.release_times.values()))
         turn.programs.append(spread(starts.noted()))
     return turn
 
@@ -128,11 +128,11 @@ class Starts:
 
     async def together(self) -> Punctuality:
         """One start, as a trial makes it. Raises HostError."""
-        instant = await self._lock.instant(self.workdirs)
+        instant = await self._lock.schedule_instant(self.workdirs)
         began = time.monotonic()
-        starting = (self._start(workdir, instant.on(workdir.host)) for workdir in self.workdirs)
+        starting = (self._start(workdir, instant.host_time(workdir.host)) for workdir in self.workdirs)
         processes = await asyncio.gather(*starting)
-        self._lock.ready(time.monotonic() - began)
+        self._lock.record_lead(time.monotonic() - began)
         ended = await asyncio.gather(*(process.wait() for process in processes))
         exits = zip(self.workdirs, ended, strict=True)
         return measure_punctuality(

@@ -50,7 +50,7 @@ def rows(setting: Setting) -> Iterator[Row]:
 
 def _of_length(length: float, windows: list[Window]) -> Iterator[Row]:
     allowed = Allowance()
-    foreign = max(allowed.least, allowed.share * length)
+    foreign = max(allowed.min_user_time, allowed.share * length)
     name = f"in windows of {length:g} s"
     marks = sum(window.marks > 0 for window in windows)
     note = f"{marks} of {len(windows)} windows would have been marked"
@@ -66,7 +66,7 @@ def _all(windows: list[Window], counter: str) -> tuple[float, ...]:
 
 async def _windows(setting: Setting, length: float) -> list[Window]:
     folder = setting.folder("quiet")
-    async with LocalHost.open(Token.mine("bench"), folder / "minder.log") as host:
+    async with LocalHost.open(Token.of("bench"), folder / "minder.log") as host:
         quota = quota_files((await host.read([CGROUP])).get(CGROUP, ""))
         files = (*QUICK, *await host.read(quota))
         return [await _window(host, files, length, busy=bool(turn % 2)) for turn in range(2 * setting.turns)]

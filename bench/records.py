@@ -55,8 +55,8 @@ def many_runs(store: Store, runs: int) -> None:
 
 def _begin(writer: RunWriter, cells: list[dict[str, int]], trials: int) -> None:
     folder = writer.folder
-    writer.text(folder.experiment, EXPERIMENT)
-    writer.document(folder.design, _design(cells, trials))
+    writer.write_text(folder.experiment, EXPERIMENT)
+    writer.write_document(folder.design, _design(cells, trials))
     writer.journal.write("run-started", run=folder.id, experiment=TITLE, seed=1, done=0, version="0")
 
 
@@ -98,7 +98,7 @@ def _detail(writer: RunWriter, number: int, metrics: dict[str, float], draw: ran
     folder = writer.folder.trial(number)
     folder.mkdir(parents=True)
     bins = {f"{1e-4 * 1.05**step:.6g}": 1 + draw.randrange(1000) for step in range(100)}
-    writer.document(folder / "metrics.json", {"values": metrics, "histograms": {"latency": bins}})
+    writer.write_document(folder / "metrics.json", {"values": metrics, "histograms": {"latency": bins}})
 
 
 def _telemetry(draw: random.Random) -> Iterator[dict[str, float]]:

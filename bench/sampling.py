@@ -49,7 +49,7 @@ def rows(setting: Setting) -> Iterator[Row]:
 
 
 async def _sampled(folder: Path) -> Sampled:
-    async with LocalHost.open(Token.mine("bench"), folder / "minder.log") as host:
+    async with LocalHost.open(Token.of("bench"), folder / "minder.log") as host:
         hurried = Sampler(HostSource(host), folder / "hurried.ndjson", 0.0)
         tight = await _of_a_sample(hurried, 0.0)
         sampler = Sampler(HostSource(host), folder / "local.ndjson", APART)
@@ -64,7 +64,7 @@ async def _sampled(folder: Path) -> Sampled:
 async def _of_a_sample(sampler: Sampler, apart: float) -> float:
     """CPU seconds of this process for each sample; with no time apart the loop goes from one to the next."""
     began = time.process_time()
-    async with sampler.sampling():
+    async with sampler.collect_samples():
         for _ in range(1 if apart else SAMPLES):
             await asyncio.sleep((SAMPLES - 0.5) * apart)
     spent = time.process_time() - began

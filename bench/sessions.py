@@ -112,7 +112,7 @@ async def _sessions(logins: Sequence[Login]) -> float:
 async def _agents(logins: Sequence[Login], folder: Path) -> float:
     """The same with all that hosts of a run have: an agent, facts, a directory of their own."""
     began = time.perf_counter()
-    async with connect_machines(_machines(logins), Token.mine("bench"), folder / "log") as hosts:
+    async with connect_machines(_machines(logins), Token.of("bench"), folder / "log") as hosts:
         await _true(hosts, folder)
     return time.perf_counter() - began
 
@@ -123,7 +123,7 @@ async def _warm(
     """Seconds of `true` on all hosts that are there already, in turns with the peers."""
     folder, ours = setting.fresh("warm"), []
     theirs: dict[str, list[float]] = {name: [] for name in peers}
-    async with connect_machines(_machines(logins), Token.mine("bench"), folder / "log") as hosts:
+    async with connect_machines(_machines(logins), Token.of("bench"), folder / "log") as hosts:
         for _ in range(setting.turns):
             began = time.perf_counter()
             await _true(hosts, folder)

@@ -35,8 +35,8 @@ class TimedCassandra(Cassandra):
         self.moments.setdefault("first", time.monotonic())
         return server
 
-    async def _until_it_answers(self, server: Server) -> None:
-        await super()._until_it_answers(server)
+    async def _wait_until_answering(self, server: Server) -> None:
+        await super()._wait_until_answering(server)
         self.moments["whole"] = time.monotonic()
 
     async def ready(self) -> None:
@@ -58,12 +58,12 @@ class TimedCassandra(Cassandra):
 class PlainCassandra(TimedCassandra):
     """As if nodes trusted each other; they are managed by TLS all the same."""
 
-    async def small(self, host: Host, label: str, script: str, **env: str) -> str:
+    async def run_script(self, host: Host, label: str, script: str, **env: str) -> str:
         """Their configuration is another."""
         if "YAML" in env:
             in_the_clear = {"server_encryption_options": {"internode_encryption": "none"}}
             env["YAML"] = json.dumps({**json.loads(env["YAML"]), **in_the_clear})
-        return await super().small(host, label, script, **env)
+        return await super().run_script(host, label, script, **env)
 
 
 def _watch_seconds() -> float:

@@ -57,7 +57,7 @@ def most(what: Experiment) -> int:
 
 def standing(what: Experiment, made: Iterable[Result]) -> int:
     """How many of these trials need not be made again."""
-    return sum(not (what.disturbed == "replace" and result.disturbed) for result in made)
+    return sum(not (what.disturbed == "replace" and result.is_disturbed) for result in made)
 
 
 def trials(results: Iterable[Result]) -> list[Trial]:
@@ -177,7 +177,7 @@ def test_every_cell_is_measured_as_often_as_was_asked(what: Experiment, seed: in
 
 def precise(what: Experiment, results: Iterable[Result]) -> bool:
     assert what.repeat.until
-    values = [result.metrics["wall"] for result in results if result.poolable]
+    values = [result.metrics["wall"] for result in results if result.is_poolable]
     return measure_precision(values, within=what.repeat.until.within).enough
 
 
@@ -199,9 +199,9 @@ def test_what_is_expected_bounds_what_comes(what: Experiment, seed: int) -> None
     design = Design(what, seed)
     made = carried_out(design)
     for done in {0, len(made) // 2, len(made)}:
-        fewest, largest = design.expected(Results(made[:done]))
+        fewest, largest = design.count_trials(Results(made[:done]))
         assert max(done, fewest) <= len(made) <= largest
-    assert design.expected(Results(made)) == (len(made), len(made))
+    assert design.count_trials(Results(made)) == (len(made), len(made))
 
 
 @many
@@ -339,7 +339,7 @@ def test_one_cell_without_parameters() -> None:
 def test_no_cell_at_all(order: str) -> None:
     design = Design(experiment(parameters={"a": [1, 2]}, where="a > 5", order=order), 0)
     assert list(design.next(Results())) == []
-    assert design.expected(Results()) == (0, 0)
+    assert design.count_trials(Results()) == (0, 0)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -355,7 +355,7 @@ def test_failures_count_as_repetitions_but_not_towards_precision(order: str) -> 
             failed = trial.cell.parameters["a"] == 1
             metrics = {} if failed else {"wall": 1.0}
             results.add(Result(trial, "failed" if failed else "ok", 1.0, metrics))
-    assert {cell.key: len(results.of(cell)) for cell in design.cells} == {"a=1": 9, "a=2": 8}
+    assert {cell.key: len(results.cell_results(cell)) for cell in design.cells} == {"a=1": 9, "a=2": 8}
 
 
 def test_results_by_cell() -> None:
@@ -368,7 +368,7 @@ def test_results_by_cell() -> None:
     assert not results.has(Trial(made[0].trial.cell, 2))
     again = Result(made[0].trial, "ok", 9.0)
     results.add(again)
-    assert (len(results), results.of(again.trial.cell)[1]) == (2, again)
+    assert (len(results), results.cell_results(again.trial.cell)[1]) == (2, again)
 
 
 HUGE = """

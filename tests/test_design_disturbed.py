@@ -31,7 +31,7 @@ def made(what: Experiment, fate: Fate, *, status: str = "ok", value: float = 1.0
             marks = fate(trial, len(found))
             found.append(Result(trial, status, 1.0, {"wall": value}, marks))  # type: ignore[arg-type]
         assert len(found) < 1000, "it does not come to an end"
-    assert design.out_of_budget(results) or design.expected(results) == (len(found), len(found))
+    assert design.is_out_of_budget(results) or design.count_trials(results) == (len(found), len(found))
     return found
 
 
@@ -123,6 +123,6 @@ def test_the_budget_holds_for_what_is_made_again_too() -> None:
 
 def test_what_is_expected_has_room_for_what_may_be_made_again() -> None:
     design = Design(experiment(parameters={"a": [1, 2]}, repeat=3), 1)
-    assert design.expected(Results()) == (6, 12)
+    assert design.count_trials(Results()) == (6, 12)
     trial = design.next(Results())[0]
-    assert design.expected(Results([Result(trial, "ok", 1.0, {}, (STEAL,))])) == (7, 12)
+    assert design.count_trials(Results([Result(trial, "ok", 1.0, {}, (STEAL,))])) == (7, 12)

@@ -121,10 +121,10 @@ def test_what_is_expected_bounds_what_comes(
     design = Design(what, seed)
     made = carried_out(design, noise=noise, trouble=trouble)
     for done in {0, len(made) // 3, len(made) // 2, len(made) - 1, len(made)}:
-        least, most = design.expected(Results(made[:done]))
+        least, most = design.count_trials(Results(made[:done]))
         assert max(done, least) <= len(made)
         assert trouble or len(made) <= most, "what does not count is made again"
-    assert design.expected(Results(made)) == (len(made), len(made))
+    assert design.count_trials(Results(made)) == (len(made), len(made))
 
 
 @many
@@ -141,12 +141,12 @@ def test_each_level_is_measured_until_it_is_settled(
     for found in by_cell.values():
         numbers = sorted(result.trial.repetition for result in found)
         assert numbers == list(range(1, len(found) + 1))
-        counted = rule.counted(found)
+        counted = rule.count_repetitions(found)
         assert counted <= what.repeat.at_most
         assert counted >= what.repeat.at_least or len(found) == 2 * what.repeat.at_most
-        assert rule.met(found) is not None
+        assert rule.is_met(found) is not None
         if what.order != "random":  # there the first at_least come at once, in any order
-            assert all(rule.met(found[:n]) is None for n in range(len(found)))
+            assert all(rule.is_met(found[:n]) is None for n in range(len(found)))
 
 
 @many
@@ -216,12 +216,12 @@ def test_more_repetitions_are_a_replay(order: str) -> None:
     added = carried_out(Design(more, 5), done, noise=0.05)
     assert not {result.trial.key for result in added} & {result.trial.key for result in done}
     design = Design(more, 5)
-    assert design.expected(Results([*done, *added])) == (len(done) + len(added),) * 2
+    assert design.count_trials(Results([*done, *added])) == (len(done) + len(added),) * 2
 
 
 def test_some_of_the_searches_alone() -> None:
     design = Design(experiment(), 1)
-    part = design.among([cell for cell in design.cells if cell.parameters["engine"] == "y"][:1])
+    part = design.restrict([cell for cell in design.cells if cell.parameters["engine"] == "y"][:1])
     made = trials(carried_out(part))
     assert {trial.cell.parameters["engine"] for trial in made} == {"y"}
     assert [cell.key for cell in part.cells] == ["engine=y rate=10", "engine=y rate=2000"]

@@ -57,12 +57,12 @@ def seen(runs: int, burst: float, *, slower: float = 1.0, all_count: bool = Fals
     found: list[Interval] = []
     for seed in range(runs):
         design, results = measured(seed, burst, slower=slower, **more)
-        marked += sum(not result.poolable for result in results)
+        marked += sum(not result.is_poolable for result in results)
         trials += len(results)
         for cell in design.cells:
             cells += 1
-            of_cell = results.of(cell).values()
-            values = [result.metrics["wall"] for result in of_cell if all_count or result.poolable]
+            of_cell = results.cell_results(cell).values()
+            values = [result.metrics["wall"] for result in of_cell if all_count or result.is_poolable]
             interval = median_interval(values) if values else None
             found += [interval] if interval else []
     covered = sum(TRUTH in interval for interval in found) / max(1, len(found))

@@ -74,5 +74,5 @@ def test_a_secret_goes_by_its_name_or_not_at_all():
         assert "s3cret" not in " ".join(started.argv)
         assert started.variables["PASSWORD"] == "s3cret"
     assert "-x PASSWORD" in " ".join(find_launcher("mpirun")(command, ["n1"], 1).argv)
-    with pytest.raises(UsageError, match="pbsdsh cannot hand a password to ranks"):
+    with pytest.raises(UsageError, match="pbsdsh cannot pass a password to ranks"):
         find_launcher("pbsdsh")(command, ["n1"], 1)

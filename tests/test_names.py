@@ -30,3 +30,42 @@ def test_a_variable_says_what_it_holds():
         if isinstance(node, ast.Name) and node.id == "found" and isinstance(node.ctx, ast.Store)
     ]
     assert not places
+
+
+VERBS = {"embed", "feed", "need", "proceed", "seed"}
+PARTICIPLES = {
+    *(
+        "begun",
+        "brought",
+        "built",
+        "chosen",
+        "done",
+        "drawn",
+        "found",
+        "given",
+        "gone",
+        "heard",
+        "held",
+        "kept",
+    ),
+    *("known", "lost", "made", "met", "said", "seen", "sent", "shown", "sought", "taken", "told", "written"),
+}
+
+
+def test_no_function_is_named_by_a_participle_alone():
+    """`kept` may keep something or be what was kept; `keep_files` and `kept_files` say which."""
+    names = {
+        f"{path}:{node.lineno}": node.name.strip("_")
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node)
+    }
+    assert not {place: name for place, name in names.items() if _is_participle(name)}
+
+
+def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(each) for each in function.decorator_list)
+
+
+def _is_participle(name: str) -> bool:
+    return name in PARTICIPLES or ("_" not in name and name.endswith("ed") and name not in VERBS)

@@ -34,8 +34,8 @@ def test_reads_what_people_write(text, value, unit):
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("1G", "write 'GiB' for 1024s or 'GB' for 1000s"),
-        ("4k", "write 'KiB' for 1024s or 'kB' for 1000s"),
+        ("1G", "write 'GiB' for units of 1024 or 'GB' for units of 1000"),
+        ("4k", "write 'KiB' for units of 1024 or 'kB' for units of 1000"),
         ("5 parsec", "unknown unit 'parsec'"),
         ("fast", "not a number with a unit"),
         ("3 MiB/min", "a rate is per second"),
@@ -62,7 +62,7 @@ def test_says_what_is_wrong_with_a_unit(text, advice):
     ],
 )
 def test_a_measure_refuses_another_kind(kind, text):
-    with pytest.raises(UnitError, match=r"for example|not negative"):
+    with pytest.raises(UnitError, match=r"for example|not be negative"):
         kind.parse(text)
 
 

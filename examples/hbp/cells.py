@@ -1,12 +1,12 @@
-"""An application that keeps brain cells in a ring of Cassandra: rows with a place x, y and a value val.
+"""An application that stores brain cells in a Cassandra ring: rows with a position x, y and a value val.
 
-    python cells.py load 100000     makes keyspace and table, and loads that many rows
-    python cells.py count           prints how many rows there are, and nothing else
+    python cells.py load 100000     creates keyspace and table, and loads that many rows
+    python cells.py count           prints the number of rows, and nothing else
 
-It runs by any Python from 3.9 on, without packages. The ring is found by what `steelyard cluster` and
-Steelyard's workload `command` set: CONTACT_NAMES (addresses with commas), NODE_PORT, and CQLSHRC, a file of
-settings for cqlsh that names the file with the password. CQLSH names the program cqlsh where it is neither on
-PATH nor installed by Steelyard.
+It runs with any Python from 3.9 on, without packages. It finds the ring through the variables that
+`steelyard cluster` and Steelyard's workload `command` set: CONTACT_NAMES (addresses separated by commas),
+NODE_PORT, and CQLSHRC, a settings file for cqlsh that names the file with the password. Set CQLSH to the
+program cqlsh if it is neither on PATH nor installed by Steelyard.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ LIMITS = ("--connect-timeout=30", "--request-timeout=120")  # seconds
 
 
 class Failed(Exception):
-    """A sentence for the user."""
+    """An error message for the user."""
 
 
 class Ring:
-    """A ring of Cassandra through cqlsh, which works in `folder`."""
+    """A Cassandra ring, accessed through cqlsh, which runs in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.names = [name for name in os.environ.get("CONTACT_NAMES", "").split(",") if name]
         if not self.names:
             raise Failed(
-                "CONTACT_NAMES is not set: start this with `steelyard cluster run --appl …`, or set it"
+                "CONTACT_NAMES is not set: start it with `steelyard cluster run --appl …`, or set it"
             )
         self.port = os.environ.get("NODE_PORT", "9042")
         self.program = cqlsh()
         self.contact, self.datacenter = self._first_that_answers()
 
     def tell(self, statements: str) -> subprocess.CompletedProcess[str]:
-        """What cqlsh makes of it."""
+        """Run the statements in cqlsh; returns its output and exit code."""
         return self._cqlsh(self.contact, statements)
 
     def run(self, statements: str) -> None:
-        """Raises Failed when cqlsh is not wholly content."""
+        """Run the statements in cqlsh. Raises Failed if it reports an error."""
         done = self.tell(statements)
         if done.returncode:
             raise Failed(f"cqlsh at {self.contact}: {complaint(done)}")
@@ -67,7 +67,7 @@ class Ring:
     def _cqlsh(self, contact: str, statements: str) -> subprocess.CompletedProcess[str]:
         settings = [f"--cqlshrc={os.environ['CQLSHRC']}"] if os.environ.get("CQLSHRC") else []
         argv = [self.program, *settings, *LIMITS, f"--execute={statements}", contact, self.port]
-        env = {**os.environ, "CQL_HISTORY": str(self.folder / "history")}  # or it makes a folder in the home
+        env = {**os.environ, "CQL_HISTORY": str(self.folder / "history")}  # else in the home
         return subprocess.run(
             argv,
             cwd=self.folder,
@@ -81,33 +81,33 @@ class Ring:
 
 
 def cqlsh() -> str:
-    """The program: by CQLSH, on PATH, or where Steelyard installs it."""
+    """The path of the program: from CQLSH, on PATH, or where Steelyard installs it."""
     named = os.environ.get("CQLSH")
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     path = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{cache}/steelyard/tools/cqlsh/bin"
     found = shutil.which(named or "cqlsh", path=path)
     if found is None:
-        what = f"CQLSH names {named}, which is no program" if named else "cqlsh is not here"
-        raise Failed(f"{what}: `steelyard install cqlsh` brings it, or set CQLSH to where it is")
+        what = f"CQLSH names {named}, which is not a program" if named else "cqlsh was not found"
+        raise Failed(f"{what}: run `steelyard install cqlsh`, or set CQLSH to its path")
     return str(Path(found).absolute())
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:
-    """The first thing that cqlsh complains of."""
+    """The first error that cqlsh reports."""
     lines = [re.sub(r"^<stdin>:\d+:", "", line) for line in done.stderr.splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("Warning:", "Notice:", "Please use a cred"))]
-    return told[0] if told else f"it ended with code {done.returncode}"
+    return told[0] if told else f"it exited with code {done.returncode}"
 
 
 def cells(count: int) -> Iterator[tuple[int, int, int]]:
-    """Cells, each with a place of its own and always the same: x returns only after 2^31 of them."""
+    """Cells, each with a unique position, the same in every run: x repeats only after 2^31 cells."""
     for number in range(1, count + 1):
         drawn = number * 2_654_435_761
         yield drawn % 2**31, drawn * 40_503 // 8 % 2**31, drawn * 2_246_822_519 % 10**15
 
 
 def load(ring: Ring, count: int) -> None:
-    """Make the table where there is none, and copy so many rows into it."""
+    """Create the table if it does not exist, and copy `count` rows into it."""
     copies = min(3, len(ring.names))
     ring.run(
         "CREATE KEYSPACE IF NOT EXISTS cells WITH replication = "
@@ -118,13 +118,13 @@ def load(ring: Ring, count: int) -> None:
         csv.writer(file).writerows(cells(count))
     done = ring.tell(f"{LEVEL}; COPY {TABLE} (x, y, val) FROM 'cells.csv' WITH MAXATTEMPTS=20")
     said = told(done, "imported")
-    if said != count:  # its code tells less: it is 2 also when all went well on a second try
+    if said != count:  # the exit code is not enough: it is also 2 if a second try succeeded
         raise Failed(f"{said or 0} of {count} rows were loaded into {TABLE}: {complaint(done)}")
     print(f"loaded {count} rows into {TABLE}")
 
 
 def count(ring: Ring) -> None:
-    """By reading the keys of all rows, page by page: `SELECT count(*)` of many runs into its limit."""
+    """Count rows by reading all keys page by page: `SELECT count(*)` times out on large tables."""
     for left in reversed(range(TRIES)):
         done = ring.tell(f"{LEVEL}; COPY {TABLE} (x, y) TO 'keys.csv' WITH PAGETIMEOUT=60")
         if done.returncode == 0:
@@ -135,18 +135,18 @@ def count(ring: Ring) -> None:
     with (ring.folder / "keys.csv").open() as file:
         found = sum(1 for _ in file)
     if found != said:
-        raise Failed(f"cqlsh tells of {said} rows in {TABLE}, and wrote {found}")
+        raise Failed(f"cqlsh reports {said} rows in {TABLE}, but wrote {found}")
     print(found)
 
 
 def told(done: subprocess.CompletedProcess[str], word: str) -> int | None:
-    """How many rows a COPY says that it imported or exported."""
+    """The number of rows that a COPY reports as imported or exported."""
     found = re.search(rf"^(\d+) rows {word} ", done.stdout, re.MULTILINE)
     return int(found[1]) if found else None
 
 
 def main(words: list[str]) -> int:
-    """Do what is asked for. 0 when it is done, 1 when it failed, 2 when the question is wrong."""
+    """Run the command. Returns 0 on success, 1 on failure, 2 for wrong usage."""
     asked = " ".join(words)
     if not re.fullmatch(r"count|load [1-9][0-9]{0,8}", asked):
         print("usage: cells.py load ROWS | cells.py count", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Brain cells as objects: `python3 hecuba_cells.py ROWS` keeps that many in a ring, and counts them.
+"""Brain cells as objects: `python3 hecuba_cells.py ROWS` stores that many in a ring and counts them.
 
-A cell is an entry of a dictionary whose entries are rows of Cassandra: its place x, y, and a value val.
+A cell is an entry of a dictionary whose entries are rows in Cassandra: its position x, y, and a value val.
 """
 
 import collections
@@ -27,7 +27,7 @@ cells = Cells("brain.cells")
 began = time.perf_counter()
 for number in range(rows):
     cells[number // ROW, number % ROW] = number / rows
-del cells  # it ends when all of it is written
+del cells  # returns when everything is written
 written = time.perf_counter()
 count = len(list(Cells("brain.cells").keys()))
 print("write_rate:", rows / (written - began), "read_rate:", count / (time.perf_counter() - written))

@@ -85,12 +85,12 @@ class Run:
 
     @staticmethod
     def _figure(found: Any) -> str:
-        if found is None or found.shown is None:
+        if found is None or found.shown_summary is None:
             return "–"
-        unit, interval = found.metric.unit, found.shown.interval
+        unit, interval = found.metric.unit, found.shown_summary.interval
         ends = f" [{show(interval.low, unit)}, {show(interval.high, unit)}]" if interval else ""
-        return f"{found.sign}{show(found.shown.median, unit)}{ends}" + (
-            f" {found.under}" if found.under else ""
+        return f"{found.sign}{show(found.shown_summary.median, unit)}{ends}" + (
+            f" {found.disturbance}" if found.disturbance else ""
         )
 
 
@@ -107,10 +107,10 @@ def run(
 
     Blocks until it has ended. Raises SpecError with all problems, Interrupted, SteelyardError.
     """
-    chosen, text, origin = _load_experiment(experiment)
+    options, text, origin = _load_experiment(experiment)
     where = choose_store(str(store) if store else None)
     choices = RunChoices(site, Path(scratch) if scratch else None, beside)
-    return Run(runs.start(chosen, text, where, choices=choices, observer=observer, origin=origin))
+    return Run(runs.start(options, text, where, choices=choices, observer=observer, origin=origin))
 
 
 def resume(run: str = "last", *, store: str | Path | None = None, observer: Observer | None = None) -> Run:
@@ -137,4 +137,4 @@ def _load_experiment(
         return experiment, text, Path(given).absolute()
     experiment = given if isinstance(given, Experiment) else Experiment(**given)
     check(experiment)
-    return experiment, dump(experiment.as_file()), None
+    return experiment, dump(experiment.to_tree()), None

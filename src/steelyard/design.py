@@ -60,7 +60,7 @@ class Results:
         key, repetition = result.trial.key
         done = self._by_cell[key]
         done[repetition] = result
-        if result.disturbed:
+        if result.is_disturbed:
             self._disturbed[key].add(repetition)
         elif key in self._disturbed:
             self._disturbed[key].discard(repetition)
@@ -74,33 +74,33 @@ class Results:
         """Whether this very trial has finished."""
         return trial.repetition in self._by_cell.get(trial.cell.key, ())
 
-    def of(self, cell: Cell) -> dict[int, Result]:
+    def cell_results(self, cell: Cell) -> dict[int, Result]:
         """Repetition to result, of one cell."""
         return self._by_cell.get(cell.key, {})
 
-    def free(self, cell: Cell) -> int:
+    def next_repetition(self, cell: Cell) -> int:
         """The first repetition of a cell that has not finished."""
         return self._free.get(cell.key, 1)
 
-    def undisturbed(self, cell: Cell) -> int:
+    def count_undisturbed(self, cell: Cell) -> int:
         """How many trials of a cell need not be made again; failures are among them."""
-        return len(self.of(cell)) - len(self._disturbed.get(cell.key, ()))
+        return len(self.cell_results(cell)) - len(self._disturbed.get(cell.key, ()))
 
-    def hit(self) -> Iterator[tuple[str, int, int]]:
+    def iter_disturbed(self) -> Iterator[tuple[str, int, int]]:
         """The key of each cell that was disturbed, how many trials it has, and how many of them were not."""
         for key, disturbed in self._disturbed.items():
             yield key, len(self._by_cell[key]), len(self._by_cell[key]) - len(disturbed)
 
-    def precise(self, cell: Cell, until: Until) -> bool:
+    def is_precise(self, cell: Cell, until: Until) -> bool:
         """Whether a cell's metric is known as precisely as asked; worked out once for each new result."""
         if cell.key not in self._precise:
-            self._precise[cell.key] = is_precise(until, self.of(cell).values())
+            self._precise[cell.key] = is_precise(until, self.cell_results(cell).values())
         return self._precise[cell.key]
 
-    def met(self, cell: Cell, rule: SearchRule) -> bool | None:
+    def is_met(self, cell: Cell, rule: SearchRule) -> bool | None:
         """Whether a level of a search holds; None while it is measured. Worked out once for each result."""
         if cell.key not in self._met:
-            self._met[cell.key] = rule.met(self.of(cell).values())
+            self._met[cell.key] = rule.is_met(self.cell_results(cell).values())
         return self._met[cell.key]
 
     def __iter__(self) -> Iterator[Result]:
@@ -113,8 +113,8 @@ class Results:
 class Design:
     """The design of a run. `cells` are all cells in the order of the file, `groups` as services bind them.
 
-    With `find`, which is then `sought`, `cells` are those at the bounds of each search, and the groups are of
-    the first cells of searches.
+    With `find`, which is then `search_goal`, `cells` are those at the bounds of each search, and the groups
+    are of the first cells of searches.
     """
 
     def __init__(self, experiment: Experiment, seed: int) -> None:
@@ -122,17 +122,17 @@ class Design:
         self.cells = cells(experiment, seed)
         self.repeat, find = experiment.repeat, experiment.find
         self.replaces = experiment.disturbed == "replace"
-        self.sought = SearchGoal.of(find, experiment.parameters) if find else None
+        self.search_goal = SearchGoal.of(find, experiment.parameters) if find else None
         self._rule = SearchRule(find.requirement, self.repeat) if find else None
         self._searching = find is not None
         self._group = ""
         self._divide()
 
-    def among(self, chosen: Sequence[Cell]) -> Design:
+    def restrict(self, options: Sequence[Cell]) -> Design:
         """The same design for some of its cells, as if there were no others; a search is taken whole."""
         part = copy(self)
-        ends = [cell for search in self._searches(chosen) for cell in search.ends]
-        part.cells = tuple(ends if self._searching else chosen)
+        ends = [cell for search in self._searches(options) for cell in search.ends]
+        part.cells = tuple(ends if self._searching else options)
         part._divide()
         return part
 
@@ -146,41 +146,43 @@ class Design:
 
         With a budget it is one trial, because each may be the last.
         """
-        if self.out_of_budget(results):
+        if self.is_out_of_budget(results):
             return ()
         batch = self._batch(results)
         return batch[:1] if self.repeat.budget is not None else batch
 
-    def out_of_budget(self, results: Results) -> bool:
+    def is_out_of_budget(self, results: Results) -> bool:
         """Whether `repeat.budget` is spent."""
         return self.repeat.budget is not None and results.seconds >= self.repeat.budget
 
-    def expected(self, results: Results) -> tuple[int, int]:
+    def count_trials(self, results: Results) -> tuple[int, int]:
         """How many trials the whole run has at least and at most, going by the results so far."""
         if self._searching:
-            return self._expected_of_searches(results)
+            return self._count_search_trials(results)
         if self.repeat.until is None:
-            return self._expected_of_fixed(results)
+            return self._count_fixed_trials(results)
         least = most = 0
         for cell in self.cells:
-            made = len(results.of(cell))
-            wanted = self._wants(cell, results)
-            owed = max(wanted, self.repeat.at_least - self._standing(cell, results)) if wanted else 0
-            least += min(made + owed, self._most)
-            most += self._most if wanted else made
+            made = len(results.cell_results(cell))
+            wanted = self._is_unfinished(cell, results)
+            owed = max(wanted, self.repeat.at_least - self._count_valid(cell, results)) if wanted else 0
+            least += min(made + owed, self._max_trials)
+            most += self._max_trials if wanted else made
         return least, most
 
-    def _expected_of_fixed(self, results: Results) -> tuple[int, int]:
+    def _count_fixed_trials(self, results: Results) -> tuple[int, int]:
         """Asked for after each trial: only cells that were disturbed are looked at."""
         asked = self.repeat.at_least
         planned = len(self.cells) * asked
         if not self.replaces:
             return planned, planned
-        ours = ((made, good) for key, made, good in results.hit() if key in self._keys)
-        least = planned + sum(min(made + max(0, asked - good), self._most) - asked for made, good in ours)
+        ours = ((made, good) for key, made, good in results.iter_disturbed() if key in self._keys)
+        least = planned + sum(
+            min(made + max(0, asked - good), self._max_trials) - asked for made, good in ours
+        )
         return least, planned * AGAIN if len(results) < least else least
 
-    def _expected_of_searches(self, results: Results) -> tuple[int, int]:
+    def _count_search_trials(self, results: Results) -> tuple[int, int]:
         """What was made, even where the search would not go there again; and what each search may come to.
 
         As long as all trials count; those that say nothing of their level are made again.
@@ -189,26 +191,33 @@ class Design:
         for search, walk in self._walks(results):
             if walk.current is None:
                 continue
-            done = self._rule.counted(results.of(search.at(walk.current)).values()) if self._rule else 0
-            probes = search.bounds.probes(walk.below, walk.above)
+            done = (
+                self._rule.count_repetitions(results.cell_results(search.cell_at(walk.current)).values())
+                if self._rule
+                else 0
+            )
+            probes = search.bounds.count_probes(walk.below, walk.above)
             least += max(self.repeat.at_least - done, 1) + (probes[0] - 1) * self.repeat.at_least
             most += self.repeat.at_most * probes[1] - done
         return least, most
 
     def _batch(self, results: Results) -> Sequence[Trial]:
         batches = (
-            part._next_step(results) if self._searching else part._in_order(results) for part in self._parts
+            part._next_step(results) if self._searching else part._select_trials(results)
+            for part in self._parts
         )
         return next(filter(None, batches), ())
 
     def _next_step(self, results: Results) -> Sequence[Trial]:
         """The trials of the earliest step that any of the searches is at; those ahead of it wait."""
         walks = self._walks(results)
-        step = min((len(walk.settled) for _, walk in walks if walk.current is not None), default=None)
+        step = min((len(walk.finished_levels) for _, walk in walks if walk.current is not None), default=None)
         if step is None:
             return ()
         here = copy(self)
-        here.cells = tuple(search.at(walk.levels[step]) for search, walk in walks if step < len(walk.levels))
+        here.cells = tuple(
+            search.cell_at(walk.levels[step]) for search, walk in walks if step < len(walk.levels)
+        )
         here._searching, here._group = False, f"{self._group}step {step} "
         here._divide()
         return here._batch(results)
@@ -216,10 +225,10 @@ class Design:
     def _walks(self, results: Results) -> list[tuple[Search, Walk]]:
         """How far each search has come."""
         rule = self._rule
-        return [(one, one.walk(partial(results.met, rule=rule))) for one in self.searches] if rule else []
+        return [(one, one.walk(partial(results.is_met, rule=rule))) for one in self.searches] if rule else []
 
     def _searches(self, of: Iterable[Cell]) -> tuple[Search, ...]:
-        return searches(self.sought, of) if self.sought else ()
+        return searches(self.search_goal, of) if self.search_goal else ()
 
     def _divide(self) -> None:
         """Find the groups, and make a design for each, in the order in which they are measured."""
@@ -231,7 +240,7 @@ class Design:
         if self._searching and in_order:
             parts = tuple((cell,) for group in self.groups for cell in group)
         at = range(len(parts))
-        order = at if in_order else self._shuffled(at, "groups")
+        order = at if in_order else self._shuffle(at, "groups")
         self._parts = [self._part(parts[number]) for number in order] if len(at) > 1 else [self]
 
     def _part(self, group: tuple[Cell, ...]) -> Design:
@@ -239,12 +248,12 @@ class Design:
         part.cells, part._group = group, f"group {group[0].key} "
         return part
 
-    def _in_order(self, results: Results) -> Sequence[Trial]:
+    def _select_trials(self, results: Results) -> Sequence[Trial]:
         match self.experiment.order:
             case "as-written":
-                return self._one_cell(results)
+                return self._sequential_trials(results)
             case "random":
-                return self._all_at_once(results) or self._block(results)
+                return self._random_trials(results) or self._block(results)
         return self._block(results)
 
     def _block(self, results: Results) -> Sequence[Trial]:
@@ -252,63 +261,63 @@ class Design:
         done = {
             at: self._progress(cell, results)
             for at, cell in enumerate(self.cells)
-            if self._wants(cell, results)
+            if self._is_unfinished(cell, results)
         }
         if not done:
             return ()
         lowest = min(done.values())
-        order = self._shuffled(range(len(self.cells)), f"block {lowest[1]}")
+        order = self._shuffle(range(len(self.cells)), f"block {lowest[1]}")
         block = [self.cells[at] for at in order if done.get(at) == lowest]
-        return [Trial(cell, results.free(cell)) for cell in block]
+        return [Trial(cell, results.next_repetition(cell)) for cell in block]
 
     def _progress(self, cell: Cell, results: Results) -> tuple[int, int]:
         """Which block a cell is at, and how many trials it has: a trial never brings it back."""
-        made = len(results.of(cell))
-        return max(self._standing(cell, results), made // AGAIN), made
+        made = len(results.cell_results(cell))
+        return max(self._count_valid(cell, results), made // AGAIN), made
 
-    def _standing(self, cell: Cell, results: Results) -> int:
+    def _count_valid(self, cell: Cell, results: Results) -> int:
         """How many trials of a cell are not made again."""
-        return results.undisturbed(cell) if self.replaces else len(results.of(cell))
+        return results.count_undisturbed(cell) if self.replaces else len(results.cell_results(cell))
 
     @property
-    def _most(self) -> int:
+    def _max_trials(self) -> int:
         """How many trials a cell gets at most."""
         return self.repeat.at_most * (AGAIN if self.replaces else 1)
 
-    def _all_at_once(self, results: Results) -> Sequence[Trial]:
+    def _random_trials(self, results: Results) -> Sequence[Trial]:
         numbers = range(1, self.repeat.at_least + 1)
         every = [Trial(cell, number) for cell in self.cells for number in numbers]
-        return [trial for trial in self._shuffled(every, "all") if not results.has(trial)]
+        return [trial for trial in self._shuffle(every, "all") if not results.has(trial)]
 
-    def _one_cell(self, results: Results) -> Sequence[Trial]:
+    def _sequential_trials(self, results: Results) -> Sequence[Trial]:
         if self.repeat.until is None and self._rule is None:
-            planned = [trial for cell in self.cells for trial in self._missing(cell, results)]
+            planned = [trial for cell in self.cells for trial in self._missing_trials(cell, results)]
             return planned or self._block(results)
         for cell in self.cells:
-            if missing := self._missing(cell, results):
+            if missing := self._missing_trials(cell, results):
                 return missing
-            if self._wants(cell, results):
-                return [Trial(cell, results.free(cell))]
+            if self._is_unfinished(cell, results):
+                return [Trial(cell, results.next_repetition(cell))]
         return ()
 
-    def _missing(self, cell: Cell, results: Results) -> list[Trial]:
-        done = results.of(cell)
+    def _missing_trials(self, cell: Cell, results: Results) -> list[Trial]:
+        done = results.cell_results(cell)
         return [Trial(cell, number) for number in range(1, self.repeat.at_least + 1) if number not in done]
 
-    def _wants(self, cell: Cell, results: Results) -> bool:
-        made, standing = len(results.of(cell)), self._standing(cell, results)
+    def _is_unfinished(self, cell: Cell, results: Results) -> bool:
+        made, standing = len(results.cell_results(cell)), self._count_valid(cell, results)
         if made < self.repeat.at_least:
             return True
         if self._rule:
-            return results.met(cell, self._rule) is None
-        if made >= self._most or standing < self.repeat.at_least:
-            return made < self._most
+            return results.is_met(cell, self._rule) is None
+        if made >= self._max_trials or standing < self.repeat.at_least:
+            return made < self._max_trials
         until = self.repeat.until
         if until is None or standing >= self.repeat.at_most:
             return False
-        return not results.precise(cell, until)
+        return not results.is_precise(cell, until)
 
-    def _shuffled(self, items: Sequence[Item], what: str) -> list[Item]:
+    def _shuffle(self, items: Sequence[Item], what: str) -> list[Item]:
         shuffled = list(items)
         random.Random(f"{self.seed} {self._group}{what}").shuffle(shuffled)
         return shuffled

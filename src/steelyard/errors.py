@@ -60,7 +60,7 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str], *, hint: str = "") -> None:
         self.kind, self.name, self.allowed = kind, name, tuple(allowed)
-        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, self.allowed)}", hint=hint)
+        super().__init__(f"unknown {kind} '{name}'{suggest_name(name, self.allowed)}", hint=hint)
 
 
 class UnitError(UsageError, ValueError):
@@ -109,7 +109,7 @@ class Interrupted(SteelyardError):
     exit_code = 130
 
 
-def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+def suggest_name(name: str, allowed: Iterable[str]) -> str:
     """`; did you mean 'fio'?` for the nearest allowed name, or an empty string."""
     near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -48,7 +48,7 @@ def replace_whole(path: Path, *, sync: bool = False) -> Iterator[Path]:
         os.mkdir(part, 0o700, dir_fd=directory)
         own = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
         try:
-            _check_is_ours(own, path)
+            _check_owner(own, path)
             place = Path(f"/proc/self/fd/{own}", path.name)
             yield place
             if sync:
@@ -76,10 +76,10 @@ def _open_directory(directory: Path) -> Iterator[int]:
         os.close(file)
 
 
-def _check_is_ours(directory: int, path: Path) -> None:
+def _check_owner(directory: int, path: Path) -> None:
     status = os.fstat(directory)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise StoreError(f"cannot write {path}: somebody else changes {path.parent} at the same time")
+        raise StoreError(f"cannot write {path}: another process is changing {path.parent} at the same time")
 
 
 def _sync(path: Path) -> None:

@@ -40,7 +40,7 @@ def mpirun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """Open MPI's, by its daemons over SSH or the scheduler; mpirun(1). Values of variables stay unseen."""
     placed = ",".join(f"{host}:{share}" for host, share in spread_ranks(hosts, ranks))
     variables = [word for name in sorted(command.variables) for word in ("-x", name)]
-    wrapped = command.wrapped("mpirun", "--oversubscribe", "--host", placed, "-n", str(ranks), *variables)
+    wrapped = command.wrap("mpirun", "--oversubscribe", "--host", placed, "-n", str(ranks), *variables)
     return replace(wrapped, env={**_OPEN_MPI, **command.env})
 
 
@@ -48,7 +48,7 @@ def srun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """A step of the Slurm job that we are in; srun(1). Its default MPI type is the cluster's (MpiDefault)."""
     used = [host for host, _ in spread_ranks(hosts, ranks)]
     where = (f"--nodes={len(used)}", f"--nodelist={','.join(used)}", f"--ntasks={ranks}")
-    wrapped = command.wrapped("srun", "--overlap", "--oversubscribe", "--kill-on-bad-exit=1", *where)
+    wrapped = command.wrap("srun", "--overlap", "--oversubscribe", "--kill-on-bad-exit=1", *where)
     return replace(wrapped, env={**_OPEN_MPI, **command.env})
 
 
@@ -59,15 +59,15 @@ def jsrun(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     evenly, which resource sets cannot express.
     """
     if ranks % len(hosts):
-        raise UsageError(f"jsrun cannot spread {ranks} ranks over {len(hosts)} hosts; take a multiple")
+        raise UsageError(f"jsrun cannot spread {ranks} ranks over {len(hosts)} hosts; use a multiple")
     sets = ("--nrs", str(len(hosts)), "--rs_per_host", "1", "--cpu_per_rs", "ALL_CPUS")
-    return command.wrapped("jsrun", *sets, "--tasks_per_rs", str(ranks // len(hosts)))
+    return command.wrap("jsrun", *sets, "--tasks_per_rs", str(ranks // len(hosts)))
 
 
 def blaunch(command: Command, hosts: Sequence[str], ranks: int) -> Command:
     """LSF's own remote shell, one task for each name in its list; blaunch(1). It starts no MPI."""
     named = " ".join(host for host, share in spread_ranks(hosts, ranks) for _ in range(share))
-    return command.wrapped("blaunch", "-z", named)
+    return command.wrap("blaunch", "-z", named)
 
 
 def pbsdsh(command: Command, hosts: Sequence[str], ranks: int) -> Command:  # noqa: ARG001 - PBS knows them
@@ -76,9 +76,9 @@ def pbsdsh(command: Command, hosts: Sequence[str], ranks: int) -> Command:  # no
     Raises UsageError for a command with secrets, which could only stand on the command line.
     """
     if command.secrets:
-        raise UsageError("pbsdsh cannot hand a password to ranks; use `launcher: mpirun`")
+        raise UsageError("pbsdsh cannot pass a password to ranks; use `launcher: mpirun`")
     variables = [f"{name}={value}" for name, value in sorted(command.env.items())]
-    return command.wrapped("pbsdsh", "-c", str(ranks), "--", *(("env", *variables) if variables else ()))
+    return command.wrap("pbsdsh", "-c", str(ranks), "--", *(("env", *variables) if variables else ()))
 
 
 def spread_ranks(hosts: Sequence[str], ranks: int) -> list[tuple[str, int]]:

@@ -28,7 +28,7 @@ def find(kind: str, name: str, base: type[Base]) -> type[Base]:
 
     Raises UnknownName with what exists, PlugInError when the plug-in cannot be imported.
     """
-    if _is_own(kind, name):
+    if _is_builtin(kind, name):
         return _only_class(_import(f"steelyard.{kind}.{name}"), base)
     if entry := _external_plugins(kind, tuple(sys.path)).get(name):
         return _load_plugin(entry, base)
@@ -38,10 +38,10 @@ def find(kind: str, name: str, base: type[Base]) -> type[Base]:
 
 def names(kind: str) -> set[str]:
     """All names of a kind, found without importing any of them."""
-    return own_names(kind) | _external_plugins(kind, tuple(sys.path)).keys()
+    return builtin_names(kind) | _external_plugins(kind, tuple(sys.path)).keys()
 
 
-def own_names(kind: str) -> set[str]:
+def builtin_names(kind: str) -> set[str]:
     """The names that ship with Steelyard: the files of the kind's folder but `base` and private ones."""
     return {path.stem for path in _files(kind) if path.stem != "base" and not path.stem.startswith("_")}
 
@@ -56,7 +56,7 @@ def _external_plugins(kind: str, path: tuple[str, ...]) -> Mapping[str, metadata
 
 
 @cache
-def _is_own(kind: str, name: str) -> bool:
+def _is_builtin(kind: str, name: str) -> bool:
     """As `name in own_names(kind)`, without listing the folder. Remembered: every cell of a plan asks."""
     private = name == "base" or name.startswith("_") or not name.isidentifier()
     return not private and (Path(__file__).parent / kind / f"{name}.py").is_file()

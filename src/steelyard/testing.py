@@ -32,7 +32,7 @@ from steelyard.services._disturbable import Disturbable
 from steelyard.services._server import Server
 from steelyard.services.base import Listener, ServiceOptions
 from steelyard.sites.base import Site, SiteOptions
-from steelyard.workloads.base import Options, Workload
+from steelyard.workloads.base import Workload, WorkloadOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class FakeHost(Host):
     ) -> None:
         self.name, self.cores, self.memory = name, 4, 8 * 2**30
         self.address, self.machine, self.shares_files, self.facts = "127.0.0.1", machine, True, {}
-        self.mark = ScratchMarker.fresh(name)
+        self.mark = ScratchMarker.generate(name)
         self.behave, self.files = behave, dict(files or {})
         self.started: list[Command] = []
 
@@ -142,7 +142,7 @@ class FakeHost(Host):
         """Removed for real."""
         shutil.rmtree(path, ignore_errors=True)
 
-    async def free_space(self, path: PurePosixPath) -> int:
+    async def read_free_space(self, path: PurePosixPath) -> int:
         """Plenty."""
         return 2**40
 
@@ -189,7 +189,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-class SleepOptions(Options):
+class SleepOptions(WorkloadOptions):
     """How long."""
 
     seconds: float = Field(0.01, ge=0, le=60, description="How long it sleeps, in seconds")
@@ -198,7 +198,7 @@ class SleepOptions(Options):
 class SleepWorkload(Workload[SleepOptions]):
     """Sleeps, and measures how long that took: the smallest workload, for tests of everything around it."""
 
-    options = SleepOptions
+    Options = SleepOptions
     examples = ({"seconds": 0.01},)
 
     def metrics(self) -> tuple[Metric, ...]:
@@ -207,7 +207,7 @@ class SleepWorkload(Workload[SleepOptions]):
 
     def command(self, place: Place) -> Command:
         """sleep(1)."""
-        return Command(("sleep", f"{self.chosen.seconds:g}"))
+        return Command(("sleep", f"{self.options.seconds:g}"))
 
     def parse(self, phase: str, output: Output) -> Reading:
         """The kernel's account of it."""
@@ -215,7 +215,7 @@ class SleepWorkload(Workload[SleepOptions]):
 
     def seconds(self) -> float:
         """As asked."""
-        return self.chosen.seconds
+        return self.options.seconds
 
 
 class NullService(Disturbable[ServiceOptions]):
@@ -225,7 +225,7 @@ class NullService(Disturbable[ServiceOptions]):
     `null = "steelyard.testing:NullService"`.
     """
 
-    access = (Listener("nothing", asks="more than anybody has"),)
+    access = (Listener("nothing", authentication="more than anybody has"),)
     examples = ({},)
 
     async def start(self) -> None:
@@ -237,11 +237,11 @@ class NullService(Disturbable[ServiceOptions]):
             )
         )
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """As long as its process lives."""
         return server.exit is None
 
     def endpoint(self) -> Endpoint:
         """An address at which nobody listens."""
-        facts = {"protocol": "null", "servers": self.all_servers()}
+        facts = {"protocol": "null", "servers": self.list_servers()}
         return Endpoint(self.context.hosts[0].address, 0, facts)

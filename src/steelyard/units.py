@@ -85,7 +85,7 @@ def _suggest_unit(unit: str) -> str:
     letter = unit[:1].upper()
     if letter in ("K", "M", "G", "T", "P") and len(unit) <= 2:
         small = letter.lower() if letter == "K" else letter
-        return f"; write '{letter}iB' for 1024s or '{small}B' for 1000s"
+        return f"; write '{letter}iB' for units of 1024 or '{small}B' for units of 1000"
     return "; sizes: B kB MiB GiB …, times: ns us ms s min h d, rates: MiB/s Gbit/s 1/s"
 
 
@@ -113,7 +113,7 @@ class _Measure:
         if quantity.unit not in cls.unit:
             raise UnitError(f"'{text}' is not a {cls.word}; for example '{cls.example}'")
         if quantity.value < 0:
-            raise UnitError(f"'{text}': a {cls.word} is not negative")
+            raise UnitError(f"'{text}': a {cls.word} must not be negative")
         return cls(quantity.value)  # type: ignore[call-arg]
 
     @classmethod

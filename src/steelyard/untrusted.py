@@ -25,11 +25,11 @@ def open_regular(path: Path) -> BinaryIO:
         file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(error.errno, "It is a link, which could lead to any file", str(path)) from None
+            raise OSError(error.errno, "It is a link, which could point to any file", str(path)) from None
         raise
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, "It is no regular file", str(path))
+        raise OSError(errno.EINVAL, "It is not a regular file", str(path))
     return file
 
 

@@ -73,9 +73,9 @@ def build(root: Path, plan: Plan | None = None, **changes: Any) -> RunRecord:
     plan = dataclasses.replace(plan or Plan(), **changes)
     folder = Store(root).create("synthetic")
     with RunWriter(folder) as writer:
-        writer.text(folder.experiment, plan.text)
-        writer.document(folder.design, _design(plan))
-        writer.document(folder.environment, plan.environment)
+        writer.write_text(folder.experiment, plan.text)
+        writer.write_document(folder.design, _design(plan))
+        writer.write_document(folder.environment, plan.environment)
         writer.journal.write(
             "run-started", run=folder.id, experiment=plan.title, seed=plan.seed, version="0", done=0
         )
@@ -139,7 +139,7 @@ def _trial(
     line |= {"facts": plan.facts} if plan.facts else {}
     line |= {"at_most": list(plan.at_most)} if plan.at_most else {}
     line |= {"short": dict(plan.short(repetition))} if plan.short else {}
-    folder = writer.phase_folder(number, "host-0", "command")
+    folder = writer.make_phase_folder(number, "host-0", "command")
     (folder / "stdout").write_text("said\n")
     if plan.histograms:
         bins = {
@@ -147,7 +147,7 @@ def _trial(
             for name, each in plan.histograms(cell, repetition, rng).items()
         }
         content = {"values": line["metrics"], "histograms": bins}
-        writer.document(writer.folder.trial(number) / "metrics.json", content)
+        writer.write_document(writer.folder.trial(number) / "metrics.json", content)
     if plan.telemetry:
         path = writer.folder.telemetry(number, "host-0", "parquet")
         path.parent.mkdir(parents=True)

@@ -27,8 +27,8 @@ from steelyard.analysis.summary import summarise_run
 def test_levels_that_are_numbers_have_places(build, levels, places, unit, log):
     summary = summarise_run(build(parameters={"a": levels}, figures=lambda *_: {}, repetitions=1))
     axis = axes(summary)["a"]
-    assert (axis.places, axis.unit, axis.log) == (places, unit, log)
-    assert axis.varies == (len(levels) > 1)
+    assert (axis.places, axis.unit, axis.is_logarithmic) == (places, unit, log)
+    assert axis.is_varying == (len(levels) > 1)
     assert [axis.place(level) for level in axis.levels] == list(places or axis.levels)
 
 

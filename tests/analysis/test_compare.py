@@ -30,7 +30,7 @@ def test_a_run_against_itself_has_no_detectable_difference(build):
     assert len(found.compared) == 6
     assert {one.verdict for one in found.compared} == {Verdict.NO_DIFFERENCE}
     assert all(one.judged.comparison.ratio == 1 for one in found.compared)
-    assert found.worst() is Verdict.NO_DIFFERENCE
+    assert found.worst_verdict() is Verdict.NO_DIFFERENCE
 
 
 def test_a_planted_slowdown_is_found_and_named_by_the_metrics_direction(build):
@@ -42,15 +42,15 @@ def test_a_planted_slowdown_is_found_and_named_by_the_metrics_direction(build):
         for metric in ("rate", "time", "phase")
     }
     assert by_metric == {"rate": {Verdict.WORSE}, "time": {Verdict.BETTER}, "phase": {Verdict.DIFFERENT}}
-    assert found.worst() is Verdict.WORSE
-    assert len(found.having(Verdict.WORSE)) == 2
+    assert found.worst_verdict() is Verdict.WORSE
+    assert len(found.select_by_verdict(Verdict.WORSE)) == 2
     assert all(one.judged.comparison.ratio == pytest.approx(0.85, abs=0.03) for one in found.compared)
 
 
 def test_too_few_trials_are_called_so(build):
     plan = {"parameters": {"a": [1]}, "metrics": [RATE], "repetitions": 4}
     found = compared(build(**plan, figures=around(100)), build(**plan, figures=around(50)))
-    assert found.worst() is Verdict.TOO_FEW
+    assert found.worst_verdict() is Verdict.TOO_FEW
 
 
 def test_cells_are_matched_by_their_levels_in_any_order(build):
@@ -59,15 +59,15 @@ def test_cells_are_matched_by_their_levels_in_any_order(build):
     after = build(**plan, parameters={"b": ["x"], "a": [2, 3]})
     found = compared(before, after)
     assert [one.cell.key for one in found.compared] == ["b=x a=2"]
-    assert [cell.key for cell in found.only("a")] == ["a=1 b=x"]
-    assert [cell.key for cell in found.only("b")] == ["b=x a=3"]
+    assert [cell.key for cell in found.list_unmatched_cells("a")] == ["a=1 b=x"]
+    assert [cell.key for cell in found.list_unmatched_cells("b")] == ["b=x a=3"]
 
 
 def test_levels_of_another_type_are_other_levels(build):
     plan = {"metrics": [RATE], "figures": lambda *_: {"rate": 1.0}}
     found = compared(build(**plan, parameters={"a": [1]}), build(**plan, parameters={"a": ["1"]}))
     assert found.compared == ()
-    assert found.worst() is None
+    assert found.worst_verdict() is None
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_the_smallest_change_that_would_have_been_found_is_found_and_a_smaller_o
     assert none.detectable is not None
     seen = build(**plan, figures=slowed(before, 1 / (1 - none.detectable * 1.01)))
     hidden = build(**plan, figures=slowed(before, 1 / (1 - none.detectable * 0.95)))
-    assert compared(before, seen).worst() is Verdict.WORSE
-    assert compared(before, hidden).worst() is Verdict.NO_DIFFERENCE
+    assert compared(before, seen).worst_verdict() is Verdict.WORSE
+    assert compared(before, hidden).worst_verdict() is Verdict.NO_DIFFERENCE
 
 
 def test_failed_trials_are_worse_than_any_figure_but_those_that_say_nothing_of_the_program(build):
@@ -111,11 +111,16 @@ def test_failed_trials_are_worse_than_any_figure_but_those_that_say_nothing_of_t
     assert "7 of 12 trials failed in b, which is worse than any figure" in crashing.judged.note
     assert crashing.judged.comparison.ratio == pytest.approx(1, abs=0.05), "figures are of what has one"
     lost = dict.fromkeys(failures, ("host-failed", "gone"))
-    assert compared(before, build(**plan, seed=1, failures=lost), metrics=["rate"]).worst() is Verdict.TOO_FEW
+    assert (
+        compared(before, build(**plan, seed=1, failures=lost), metrics=["rate"]).worst_verdict()
+        is Verdict.TOO_FEW
+    )
     both = build(**plan, seed=1, failures=failures)
-    assert compared(before, both, metrics=["rate"], failures=False).worst() is Verdict.TOO_FEW
-    assert compared(before, both, metrics=["phase"]).worst() is Verdict.TOO_FEW, "no direction is worse"
-    assert compared(both, before, metrics=["rate"]).worst() is Verdict.BETTER
+    assert compared(before, both, metrics=["rate"], failures=False).worst_verdict() is Verdict.TOO_FEW
+    assert compared(before, both, metrics=["phase"]).worst_verdict() is Verdict.TOO_FEW, (
+        "no direction is worse"
+    )
+    assert compared(both, before, metrics=["rate"]).worst_verdict() is Verdict.BETTER
 
 
 def test_a_cell_of_which_all_trials_fail_is_worse(build):
@@ -134,12 +139,14 @@ def test_several_runs_a_side_take_in_how_runs_differ(build):
     slow, fast = several(build, (80, 100, 120)), several(build, (90, 110, 132))
     (one,) = compare_runs(slow, fast).compared
     assert one.verdict is Verdict.NO_DIFFERENCE, "trials are alike within a run, and runs are not"
-    assert compare_runs([slow[0]], [fast[0]]).worst() is Verdict.BETTER, "which one run a side cannot know"
+    assert compare_runs([slow[0]], [fast[0]]).worst_verdict() is Verdict.BETTER, (
+        "which one run a side cannot know"
+    )
     assert one.detectable > 0.2
     assert (one.judged.comparison.runs_a, one.judged.comparison.n_a) == (3, 18)
     steady, slower = several(build, (99, 100, 101)), several(build, (89, 90, 91))
-    assert compare_runs(steady, slower).worst() is Verdict.WORSE
-    assert compare_runs(steady, slower[:1]).worst() is Verdict.WORSE, "one run beside those before it"
+    assert compare_runs(steady, slower).worst_verdict() is Verdict.WORSE
+    assert compare_runs(steady, slower[:1]).worst_verdict() is Verdict.WORSE, "one run beside those before it"
 
 
 def test_a_cell_that_one_of_several_runs_lacks_is_a_gap(build):
@@ -163,7 +170,7 @@ def test_cells_without_figures_are_noted(build):
     plan = {"parameters": {"a": [1, 2]}, "metrics": [RATE], "figures": around(100)}
     found = compared(build(**plan), build(**plan, measured=lambda cell: cell.key == "a=2"))
     assert [one.cell.key for one in found.compared] == ["a=2"]
-    (missing,) = found.valueless
+    (missing,) = found.missing_values
     assert (missing.cell.key, str(missing)) == ("a=1", "rate cannot be compared, in b: not measured")
 
 
@@ -178,7 +185,7 @@ def test_the_family_is_no_larger_than_the_trials_can_judge(build):
     found = compared(few, few)
     assert [one.metric.name for one in found.compared[::9]] == ["rate", "time"]
     assert found.left_out == ("latency_p50", "latency_p99", "phase", "latency_p95", "latency_p999")
-    assert found.worst() is Verdict.NO_DIFFERENCE
+    assert found.worst_verdict() is Verdict.NO_DIFFERENCE
     more = build(**plan, repetitions=10)
     assert [one.metric.name for one in compared(more, more).compared[::9]] == [
         "rate",
@@ -199,7 +206,7 @@ def test_at_least_one_metric_is_compared_however_many_cells_there_are(build):
     record = build(parameters={"a": list(range(40))}, metrics=[RATE, TIME], figures=around(100))
     found = compared(record, record)
     assert {one.metric.name for one in found.compared} == {"rate"}
-    assert found.worst() is Verdict.TOO_FEW
+    assert found.worst_verdict() is Verdict.TOO_FEW
 
 
 def steal(numbers):
@@ -211,9 +218,9 @@ def test_where_too_few_trials_count_all_of_them_are_compared_and_labelled(build)
     before = build(**plan, figures=around(100))
     (one,) = compared(before, build(**plan, figures=around(80), marks=steal(range(1, 10)))).compared
     assert (one.verdict, one.judged.comparison.n_b) == (Verdict.WORSE, 12)
-    assert one.under == "b under steal"
+    assert one.disturbance == "b under steal"
     (one,) = compared(before, build(**plan, figures=around(100), marks=steal(range(1, 3)))).compared
-    assert (one.judged.comparison.n_b, one.under) == (10, "")
+    assert (one.judged.comparison.n_b, one.disturbance) == (10, "")
 
 
 def test_a_verdict_that_disturbed_trials_would_turn_is_undecided(build):

@@ -39,7 +39,7 @@ def test_blocks_that_differ_hide_nothing_from_pairs(build):
     found = levels(build(**plan))
     assert verdicts(found) == {"build=new size=1": Verdict.WORSE, "build=new size=2": Verdict.WORSE}
     assert all(one.judged.comparison.paired for one in found.compared)
-    assert (found.a, found.b, found.of_several) == (("build=old",), ("build=new",), False)
+    assert (found.a, found.b, found.has_several_runs) == (("build=old",), ("build=new",), False)
     one_by_one = levels(build(**plan, in_blocks=False))
     assert set(verdicts(one_by_one).values()) == {Verdict.NO_DIFFERENCE}
     assert not any(one.judged.comparison.paired for one in one_by_one.compared)
@@ -103,7 +103,7 @@ def test_unknown_names_say_what_there_is(build):
         levels(record, baseline="odl")
     with pytest.raises(UnknownName, match="unknown metric"):
         levels(record, metrics=["tme"])
-    with pytest.raises(UsageError, match="'one' has one level in this run, 7"):
+    with pytest.raises(UsageError, match="'one' has only one level in this run, 7"):
         levels(record, parameter="one")
 
 
@@ -126,12 +126,12 @@ def test_the_file_asks_for_a_comparison_and_its_gate(build):
         record = build(**plan, figures=slower(share), design=asked(**more))
         return compare_within(record, summarise_run(record))
 
-    assert own(0.2).passes, "without fail_on nothing fails"
+    assert own(0.2).is_passing, "without fail_on nothing fails"
     worse = own(0.2, fail_on="worse")
-    assert not worse.passes
+    assert not worse.is_passing
     assert {one.kind for one in worse.objections} == {ObjectionKind.WORSE}
-    assert own(0.02, fail_on="worse", margin="5%").passes
-    assert not own(0.05, fail_on="worse", margin="5%").passes
+    assert own(0.02, fail_on="worse", margin="5%").is_passing
+    assert not own(0.05, fail_on="worse", margin="5%").is_passing
     plain = build(**plan, figures=slower(0))
     assert compare_within(plain, summarise_run(plain)) is None
 
@@ -148,4 +148,4 @@ def test_a_cell_without_its_like_is_told_and_does_not_pass(build):
         measured=lambda cell: cell.key != "build=old size=2",
     )
     found = compare_within(record, summarise_run(record))
-    assert [str(one.reason) for one in found.objections] == ["no cell with build=old is like it"]
+    assert [str(one.reason) for one in found.objections] == ["no matching cell with build=old"]

@@ -94,14 +94,14 @@ def test_entries_are_read_as_the_model_writes_them(build, plans):
 @pytest.mark.parametrize(
     ("entry", "note"),
     [
-        ({"efficiency_loss": {}}, "efficiency loss: no parameter of the run sets how many copies there are"),
-        ({"efficiency_loss": {"over": "streams"}}, "no two measured cells that differ in 'streams' alone"),
-        ({"speedup": {}}, "speedup: no parameter of the run sets how many hosts or copies there are"),
+        ({"efficiency_loss": {}}, "efficiency loss: no parameter of the run sets the number of copies"),
+        ({"efficiency_loss": {"over": "streams"}}, "no two measured cells differ in 'streams' alone and"),
+        ({"speedup": {}}, "speedup: no parameter of the run sets the number of hosts or copies"),
         ({"knee": {"parameter": "steams"}}, "unknown parameter 'steams'; did you mean 'streams'"),
-        ({"knee": {"parameter": "protocol"}}, "the levels of 'protocol' are no numbers"),
+        ({"knee": {"parameter": "protocol"}}, "the levels of 'protocol' are not numbers"),
         ({"knee": {"parameter": "streams", "metric": "speed"}}, "unknown metric 'speed'"),
         ({"cost": {}}, "cost: no prices are known"),
-        ({"ranking": {}}, "ranking: no parameter of the run sets its machine alone"),
+        ({"ranking": {}}, "ranking: no single parameter of the run sets the machine"),
         ({"efficiency_loss": {"metric": "failure_rate"}}, "no parameter of the run"),
     ],
 )
@@ -122,11 +122,11 @@ def test_endless_tables_are_cut_short_and_that_is_said(build, plans):
     )
     found = derived(build(**{**plan, "design": {"derive": [{"ranking": {"of": "protocol"}}]}}))
     assert len(found.findings) == 24
-    assert found.notes == ("ranking: all but the first 24 of 30 tables",)
+    assert found.notes == ("ranking: only the first 24 of 30 tables are shown",)
 
 
 def test_an_unknown_entry_is_a_damaged_record(build, plans):
-    with pytest.raises(StoreError, match="cannot be understood"):
+    with pytest.raises(StoreError, match=r"the record of run .* is invalid"):
         derived(build(**plans.streams(design={"derive": [{"horoscope": {}}]})))
 
 

@@ -20,7 +20,7 @@ def test_cells_of_different_size_show_a_common_drift(build):
     plan = {"parameters": {"a": [1, 50, 900]}, "metrics": [RATE], "repetitions": 12}
     (whole, *_) = detect_drifts(summarise_run(build(**plan, figures=slowing)), [RATE])
     assert whole.cell is None
-    assert str(whole) == "the figures fell by 2.8 % over the run, which makes intervals too narrow"
+    assert str(whole) == "the figures fell by 2.8 % during the run, which makes intervals too narrow"
     assert detect_drifts(summarise_run(build(**plan, figures=steady)), [RATE]) == ()
 
 
@@ -50,5 +50,5 @@ def test_a_cell_alone_is_named(build):
     (one,) = detect_drifts(summarise_run(record), [RATE])
     assert (one.cell.key, str(one)) == (
         "a=1",
-        "the figures rose by 7.6 % over the run, which makes intervals too narrow",
+        "the figures rose by 7.6 % during the run, which makes intervals too narrow",
     )

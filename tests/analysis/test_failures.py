@@ -27,7 +27,7 @@ def test_without_counts_there_is_no_interval_but_a_reason(build, plans):
     row = rates(build(**plans.streams(copies=lambda cell: 7)))[0]
     assert (row.failed, row.attempts, row.share.interval) == (None, None, None)
     assert row.share.value == pytest.approx(0.025)
-    assert "does not say how many attempts" in row.share.reason
+    assert "the number of attempts is not recorded" in row.share.reason
 
 
 @pytest.mark.parametrize("facts", [{"attempts": 4}, {"n1-0": {"attempts": 4}, "n1-1": {"attempts": 4}}])

@@ -81,7 +81,7 @@ def test_an_undecided_cell_cannot_be_allowed(build):
         compared(record, build(**PLAN, figures=around(100), seed=5)), tuple(ObjectionKind), margin=0.001
     )
     assert {one.kind for one in found} == {ObjectionKind.UNDECIDED}
-    assert "may exceed the margin of 0.1 %: the change lies between" in found[0].reason
+    assert "may exceed the margin of 0.1 %: the change is between" in found[0].reason
 
 
 def test_a_margin_is_no_leave_for_failures(build):
@@ -97,7 +97,7 @@ def test_a_cell_that_one_of_several_runs_lacks_is_missing(build):
     three = build(**{**PLAN, "parameters": {"a": [1]}}, figures=around(100))
     found = find_objections(compare_runs([one], [two, three]))
     assert [(each.kind, each.cell.key, each.reason) for each in found] == [
-        (ObjectionKind.MISSING, "a=2", f"{three.id} of b has it not")
+        (ObjectionKind.MISSING, "a=2", f"not in {three.id} of b")
     ]
 
 

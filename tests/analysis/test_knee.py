@@ -54,14 +54,14 @@ def test_sizes_are_numbers(build):
 
 def test_gains_that_go_on_and_ranges_are_said(build, plans):
     rising = studied(build(**plans.streams(parameters={"streams": [1, 2, 4]})), parameter="streams")
-    assert "gains go on up to streams=4, the last level tried" in rising.sentence(rising.curves[0])
+    assert "gains continue up to streams=4, the last level tried" in rising.sentence(rising.curves[0])
     noisy = build(
         parameters={"streams": [1, 2, 4]},
         metrics=[plans.THROUGHPUT],
         figures=lambda cell, repetition, rng: {"throughput": rng.gauss(97 + cell.parameters["streams"], 8)},
     )
     unsure = studied(noisy, parameter="streams")
-    assert "undecided: the knee lies from streams=1 to streams=4, or beyond;" in unsure.sentence(
+    assert "undecided: the knee is from streams=1 to streams=4, or beyond;" in unsure.sentence(
         unsure.curves[0]
     )
 
@@ -71,11 +71,11 @@ def test_too_few_trials_are_said(build, plans):
     study = studied(build(**plan), parameter="streams")
     assert study.curves[0].knee is None
     assert study.sentence(study.curves[0]) == (
-        "throughput: no knee of streams can be named: streams=2 has n=5, and at least 6 are needed"
+        "throughput: no knee of streams can be determined: streams=2 has n=5, but at least 6 are needed"
     )
 
 
 def test_what_has_no_direction_has_no_knee(build, plans):
     record = build(**plans.streams(metrics=[Metric("throughput", "B/s", "none")]))
-    with pytest.raises(UsageError, match="no direction of 'any metric' is better"):
+    with pytest.raises(UsageError, match="'any metric' has no better direction"):
         studied(record, parameter="streams")

@@ -50,8 +50,8 @@ def searched(plans, tmp_path) -> Callable[..., RunRecord]:
                 made.append((trial, failed if figure is None else good))
                 said: Any = made[-1][1]
                 results.add(Result(trial, said["status"], 1.0, said["metrics"], (), said.get("category")))
-        assert design.sought
-        recorded = {"find": design.sought.record(), "repeat": what.repeat.model_dump(mode="json")}
+        assert design.search_goal
+        recorded = {"find": design.search_goal.record(), "repeat": what.repeat.model_dump(mode="json")}
         cells = [dict(cell.parameters) for cell in design.cells]
         plan = plans.Plan(metrics=[LATENCY], design={**recorded, "cells": cells}, measured=lambda cell: False)
         record = plans.build(tmp_path / "store", plan)
@@ -105,13 +105,13 @@ def test_the_cells_are_those_that_were_probed(searched):
 def test_not_even_the_lowest(searched):
     found, limit = only(searched(below(500)))
     assert (limit.kind, limit.holds, limit.fails.text) == ("none", None, "1000")
-    assert found.answer(limit) == "none: at 1000 it does not"
+    assert found.answer(limit) == "none: at 1000 it does not hold"
 
 
 def test_even_the_highest(searched):
     found, limit = only(searched(below(1e6)))
     assert (limit.kind, limit.holds.text, limit.fails) == ("all", "64000", None)
-    assert found.answer(limit) == ">= 64000, a bound of the search, where it holds"
+    assert found.answer(limit) == ">= 64000, a bound of the search; it holds there"
 
 
 def test_the_lowest_level_is_searched_too(searched):
@@ -147,7 +147,7 @@ def test_an_undecided_level_counts_as_not_met_and_is_called_undecided(searched):
     assert limit.fails.n == 9
     assert "is undecided, which counts as not met" in found.answer(limit)
     assert limit.surely is None, "what is undecided is no proof"
-    assert found.answer(limit).endswith("no level was surely beyond the limit")
+    assert found.answer(limit).endswith("no level was significantly beyond the limit")
     decided = [level for level in limit.levels if level.verdict is not RequirementVerdict.UNDECIDED]
     assert all(level.n == 6 for level in decided)
 
@@ -198,7 +198,7 @@ def test_what_is_not_monotonic_is_reported(searched, plans):
     found, limit = only(RunRecord(record.folder))
     assert limit.holds.text == "5190", "the way of the search decides"
     assert len(limit.oddities) == 1
-    assert limit.oddities[0].startswith("not monotonic: it holds at 16000 although it does not at 8000")
+    assert limit.oddities[0].startswith("not monotonic: it holds at 16000 but not at 8000")
     assert verdicts(limit)["16000"] == "met"
     assert found.limits[0].kind == "bracket"
 

@@ -15,7 +15,7 @@ STARTED, RESUMED, SUBMITTED = ({"kind": f"run-{what}"} for what in ("started", "
 def test_sittings_add_up() -> None:
     found = sum_overhead([STARTED, ended(n1=0.2, n2=0.1), RESUMED, ended(30.0, 1.5, n1=0.3)])
     assert found == Overhead(40.0, 2.0, {"n1": 0.5, "n2": 0.1}, (), 0)
-    assert found.of_a_core(found.controller) == 0.05
+    assert found.core_share(found.controller) == 0.05
 
 
 def test_an_agent_that_cannot_tell_is_named() -> None:
@@ -41,4 +41,4 @@ def test_old_records_tell_nothing() -> None:
 
 
 def test_a_run_without_a_wall_has_no_share() -> None:
-    assert Overhead(0.0, 1.0, {}, (), 0).of_a_core(1.0) == 0.0
+    assert Overhead(0.0, 1.0, {}, (), 0).core_share(1.0) == 0.0

@@ -67,21 +67,21 @@ def test_two_machines_of_one_type_are_told_apart_by_their_level(build, plans):
 
 def test_too_few_trials_are_said(build, plans):
     table = ranked(build(**plans.gensim(repetitions=4)))[0]
-    said = "n=4 cannot tell any of 3 apart in 3 comparisons: repeat more often or rank fewer levels"
+    said = "n=4 cannot distinguish any of 3 in 3 comparisons: use more repetitions or rank fewer levels"
     assert table.note == said
 
 
 def test_growing_groups_of_hosts_are_no_machines(build, plans):
-    with pytest.raises(UsageError, match="no parameter of the run sets its machine alone"):
+    with pytest.raises(UsageError, match="no single parameter of the run sets the machine"):
         ranked(build(**plans.growing()))
 
 
 def test_what_goes_in_step_with_another_has_a_reason_why_it_is_not_ranked(build):
     cells = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
     record = build(parameters={"a": [1, 2], "b": ["x", "y"]}, measured=lambda cell: cell.parameters in cells)
-    with pytest.raises(UsageError, match="no two measured cells differ in 'a' alone: with it changes b"):
+    with pytest.raises(UsageError, match="no two measured cells differ in 'a' alone: b changes with it"):
         ranked(record, of="a")
     summary = summarise_run(record)
     assert derive(record, summary).findings == ()
-    with pytest.raises(UsageError, match="with it changes b"):
+    with pytest.raises(UsageError, match="b changes with it"):
         knee_study(summary, parameter="a")

@@ -92,4 +92,7 @@ def test_disturbed_trials_that_would_turn_it_leave_it_open(build):
         return {"time": factor * rng.lognormvariate(0, 0.01)}
 
     one = judged(build, "time.median <= 105%", figures=turned, repetitions=27, marks=marks)
-    assert (one.rulings[0].verdict, one.rulings[0].depends) == (RequirementVerdict.UNDECIDED, True)
+    assert (one.rulings[0].verdict, one.rulings[0].is_disturbance_sensitive) == (
+        RequirementVerdict.UNDECIDED,
+        True,
+    )

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from steelyard.analysis.requirements import RequirementVerdict, any_failed, judge
+from steelyard.analysis.requirements import RequirementVerdict, has_failed_requirements, judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric, latency_metrics
@@ -99,7 +99,7 @@ def test_an_undecided_ruling_says_why(build):
         "require": ["rate.median >= 2/s"],
     }
     (six,) = judged(build(**plan))
-    assert six.rulings[0].note == "the interval holds the bound"
+    assert six.rulings[0].note == "the interval contains the bound"
     assert (six.rulings[0].value, six.rulings[0].interval.low) == (3.5, 1)
     (three,) = judged(build(**plan, repetitions=3))
     assert three.rulings[0].note == "no 95 % interval, n=3"
@@ -118,7 +118,7 @@ def test_a_where_that_picks_nothing_is_missing_and_fails(build):
     )
     assert one.rulings == ()
     assert one.verdict is MISSING
-    assert one.failed()
+    assert one.is_failed()
 
 
 def test_a_where_that_cannot_be_decided_leaves_it_undecided(build):
@@ -128,7 +128,7 @@ def test_a_where_that_cannot_be_decided_leaves_it_undecided(build):
         )
     )
     assert one.verdict is OPEN
-    assert "`where` cannot be decided" in one.rulings[0].note
+    assert "cannot evaluate `where`" in one.rulings[0].note
 
 
 def test_what_was_not_measured_is_missing(build):
@@ -206,14 +206,14 @@ def under_steal(build, requirement, lost, figures=growing, repetitions=12, **cha
 def test_where_too_few_count_or_none_all_trials_decide_and_say_so(build, requirement, verdict, lost):
     ruling = under_steal(build, requirement, lost)
     assert ruling.verdict is verdict
-    assert ruling.note.startswith("all 12 trials decide, under steal, median 12 %")
-    assert (ruling.value, ruling.under) == (6.5, "under steal, median 12 %")
+    assert ruling.note.startswith("decided by all 12 trials, under steal, median 12 %")
+    assert (ruling.value, ruling.disturbance) == (6.5, "under steal, median 12 %")
 
 
 def test_with_failures_all_trials_decide_too(build):
     failures = {("a=1", n): ("crashed", "") for n in (11, 12)}
     ruling = under_steal(build, "rate.median >= 1/s", 8, failures=failures)
-    assert ruling.note.startswith("all 10 trials decide")
+    assert ruling.note.startswith("decided by all 10 trials")
     assert "2 of 12 trials failed" in ruling.note
 
 
@@ -224,24 +224,24 @@ def slow_while_disturbed(cell, repetition, rng):
 @pytest.mark.parametrize("requirement", ["rate.median >= 50/s", "rate.median < 50/s", "rate.min > 50/s"])
 def test_a_verdict_that_disturbed_trials_would_turn_is_undecided(build, requirement):
     ruling = under_steal(build, requirement, 18, slow_while_disturbed, repetitions=24)
-    assert (ruling.verdict, ruling.depends) == (OPEN, True)
+    assert (ruling.verdict, ruling.is_disturbance_sensitive) == (OPEN, True)
     assert ruling.note.startswith("depends on disturbed trials: ")
 
 
 def test_disturbed_trials_that_only_widen_the_interval_do_not_undo_a_verdict(build):
     ruling = under_steal(build, "rate.median >= 7/s", 6)
-    assert (ruling.verdict, ruling.depends) == (MET, False)
+    assert (ruling.verdict, ruling.is_disturbance_sensitive) == (MET, False)
     assert ruling.note == "not counted: 6 marked"
 
 
 def test_undecided_and_missing_fail_unless_told_to_pass(build):
     plan = {"parameters": {"a": [1]}, "metrics": [RATE], "figures": growing}
     undecided = judged(build(**plan, require=["rate.median >= 2/s", "rate.min >= 1/s"]))
-    assert any_failed(undecided)
-    assert not any_failed(undecided, "pass")
-    assert any_failed(judged(build(**plan, require=["rate.min > 1/s"])), "pass")
-    assert not any_failed(judged(build(**plan, require=["rate.min >= 1/s"])))
-    assert not any_failed(())
+    assert has_failed_requirements(undecided)
+    assert not has_failed_requirements(undecided, "pass")
+    assert has_failed_requirements(judged(build(**plan, require=["rate.min > 1/s"])), "pass")
+    assert not has_failed_requirements(judged(build(**plan, require=["rate.min >= 1/s"])))
+    assert not has_failed_requirements(())
 
 
 def test_the_worst_cell_is_the_verdict_of_all(build):
@@ -260,7 +260,7 @@ def test_a_damaged_requirement_is_one_clear_error(build):
     content = json.loads(record.folder.design.read_text())
     content["require"][0]["text"] = "rate >="
     record.folder.design.write_text(json.dumps(content))
-    with pytest.raises(StoreError, match="recorded requirement cannot be read"):
+    with pytest.raises(StoreError, match="cannot read a recorded requirement"):
         judged(record)
 
 
@@ -304,4 +304,4 @@ def test_what_is_at_most_so_much_proves_no_more_than_that(build, requirement, ve
     )
     ((ruling,),) = (one.rulings for one in judged(record))
     assert ruling.verdict is verdict
-    assert ("at most so much" in ruling.note) == (verdict is OPEN)
+    assert ("only an upper bound" in ruling.note) == (verdict is OPEN)

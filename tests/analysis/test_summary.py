@@ -65,7 +65,7 @@ def test_failed_and_marked_trials_are_counted_and_never_pooled(build):
         ({"marks": {("a=1", n): ("disturbed", "x") for n in (1, 2)}}, "no trial counts: 2 marked"),
         (
             {"figures": lambda cell, *_: {} if cell.key == "a=1" else {"rate": 1.0}},
-            "no trial has a value of rate",
+            "no trial has a value for rate",
         ),
     ],
 )
@@ -98,10 +98,10 @@ def test_where_only_marked_trials_have_figures_their_median_is_told_apart(build)
         marks={(key, n): ("disturbed", "x") for key in ("a=1", "a=2") for n in (1, 2, 3)},
     )
     first, absurd = summarise_run(record).cells
-    assert (first.n, first.metrics["rate"].summary, first.metrics["rate"].marked) == (0, None, 2)
-    assert absurd.metrics["rate"].marked is None
+    assert (first.n, first.metrics["rate"].summary, first.metrics["rate"].marked_median) == (0, None, 2)
+    assert absurd.metrics["rate"].marked_median is None
     other = summarise_run(build(parameters={"a": [1]}, metrics=[RATE], figures=growing)).cells[0]
-    assert other.metrics["rate"].marked is None
+    assert other.metrics["rate"].marked_median is None
 
 
 def test_below_six_trials_there_is_no_interval_but_a_reason(build):
@@ -118,9 +118,9 @@ def test_the_policy_of_the_file_holds_unless_another_is_asked_for(build):
 
     record = build(parameters={"a": [1]}, metrics=[RATE], figures=figures, repetitions=9, outliers="tukey")
     one = summarise_run(record).cells[0].metrics["rate"]
-    assert (one.summary.n, one.summary.dropped, one.dropped) == (8, 1, (4,))
+    assert (one.summary.n, one.summary.dropped, one.outlier_trials) == (8, 1, (4,))
     everything = summarise_run(record, outliers="none").cells[0].metrics["rate"]
-    assert (everything.summary.n, everything.summary.dropped, everything.dropped) == (9, 0, ())
+    assert (everything.summary.n, everything.summary.dropped, everything.outlier_trials) == (9, 0, ())
     with pytest.raises(ValueError, match="unknown outlier policy"):
         summarise_run(record, outliers="sometimes")
 
@@ -130,13 +130,14 @@ def test_of_equal_outliers_as_many_are_named_as_were_dropped(build):
         return {"rate": 5.0 if repetition <= 2 else 10.0 + repetition}
 
     record = build(parameters={"a": [1]}, metrics=[RATE], figures=figures, repetitions=9, outliers="extremes")
-    assert summarise_run(record).cells[0].metrics["rate"].dropped == (1, 9)
+    assert summarise_run(record).cells[0].metrics["rate"].outlier_trials == (1, 9)
 
 
 def test_a_stop_rule_is_called_sequential(build):
     until = {"metric": "rate", "within": "5%", "confidence": "95%"}
     summary = summarise_run(build(metrics=[RATE], figures=growing, until=until))
-    assert summary.sequential.startswith("stopped at precision: sequential (rate known within 5%")
+    goal = "stopped at the required precision (sequential: rate known within 5%"
+    assert summary.sequential.startswith(goal)
     assert summarise_run(build(metrics=[RATE], figures=growing)).sequential == ""
 
 
@@ -160,7 +161,7 @@ def test_whatever_was_measured_the_summary_stands(build, values):
         assert one.summary.minimum <= one.summary.median <= one.summary.maximum
         assert math.isfinite(one.summary.mean)
     else:
-        assert "is no measurement" in one.reason
+        assert "is not a measurement" in one.reason
 
 
 P99 = latency_metrics("wait", "time")[3]
@@ -187,8 +188,10 @@ def test_trials_with_enough_samples_do_not_hide_those_without(build):
         short=lambda repetition: {"wait_p99": 37} if repetition == 1 else {},
     )
     one = summarise_run(record).cells[0].metrics["wait_p99"]
-    assert (len(one.values), one.short) == (6, (37,))
+    assert (len(one.values), one.short_sample_counts) == (6, (37,))
     assert (
-        explain_too_few(one.metric, one.short) == one.reason == "wait_p99 needs 100 samples; 1 trial had 37"
+        explain_too_few(one.metric, one.short_sample_counts)
+        == one.reason
+        == "wait_p99 needs 100 samples; 1 trial had 37"
     )
-    assert one.shown is None, "those that have enough are the quick ones"
+    assert one.shown_summary is None, "those that have enough are the quick ones"

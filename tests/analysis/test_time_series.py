@@ -83,8 +83,8 @@ def test_events_begin_and_end(record):
     )
     whole, open_ended = list_events(record)[1]
     assert (whole.label, whole.began, whole.ended, whole.wall) == ("grow ring to 4", 5.0, 8.5, 105.0)
-    assert whole.timing == "asked for at 2.00 s, began at 2.01 s of the phase"
-    assert (open_ended.ended, open_ended.timing.startswith("when its condition held")) == (None, True)
+    assert whole.timing == "due at 2.00 s, began at 2.01 s of the phase"
+    assert (open_ended.ended, open_ended.timing.startswith("when its condition became true")) == (None, True)
 
 
 def lines_of(event, at, took=None, **options):
@@ -108,7 +108,7 @@ def test_an_outage_is_one_event_until_what_was_out_is_back(record):
             *lines_of("restart", 9.0, 0.5, **here),
         ]
     )
-    assert [(one.label, one.course) for one in list_events(record)[1]] == [
+    assert [(one.label, one.outcome) for one in list_events(record)[1]] == [
         ("kill db node 0, restart", "back after 4.50 s"),
         ("kill db node 1", "not back in this trial"),
         ("grow db to 4", "took 1.00 s"),
@@ -120,7 +120,7 @@ def test_an_outage_is_one_event_until_what_was_out_is_back(record):
 def test_a_cut_without_a_length_lasts_until_the_trial_ends(record):
     record.journal.extend(lines_of("cut", 2.0, 0.1, on="db[1]"))
     (cut,) = list_events(record)[1]
-    assert (cut.ended, cut.course) == (None, "not back in this trial")
+    assert (cut.ended, cut.outcome) == (None, "not back in this trial")
 
 
 def test_charts_of_a_trial_count_from_the_beginning_of_the_phase(record):

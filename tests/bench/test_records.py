@@ -26,7 +26,7 @@ def test_a_big_run_has_the_promised_shape(tmp_path: Path) -> None:
 def test_many_runs(tmp_path: Path) -> None:
     store = Store(tmp_path)
     records.many_runs(store, 70)
-    found = [glance(folder) for folder in store.all()]
+    found = [glance(folder) for folder in store.list_runs()]
     assert len(found) == 70
     assert {(run.state, run.trials, run.failed) for run in found} == {("complete", 6, 0)}
 
@@ -44,4 +44,4 @@ def test_the_planned_file_is_sound(tmp_path: Path) -> None:
     path.write_text(experiment((3, 4), 5))
     found, _ = load(path)
     design = Design(found, seed=1)
-    assert design.expected(Results()) == (60, 120)
+    assert design.count_trials(Results()) == (60, 120)

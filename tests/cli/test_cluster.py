@@ -12,7 +12,7 @@ import pytest
 from steelyard.cli.cluster import ACTIONS
 from steelyard.cli.cluster import command as cluster
 from steelyard.cli.clusters.options import TimeSpan, parse_settings, snapshot_place
-from steelyard.cli.clusters.recover import _site_of
+from steelyard.cli.clusters.recover import _snapshot_site
 from steelyard.cli.clusters.show import link_logs
 from steelyard.cli.clusters.snapshot_catalog import format_table
 from steelyard.cli.clusters.status import format_status
@@ -31,15 +31,15 @@ from steelyard.store.layout import RunFolder
         (("run", "--set", "heap"), "KEY=VALUE"),
         (("run", "--set", "heep=1GiB"), "heep"),
         (("run", "--set", "keep=trial"), "--set keep"),
-        (("run", "--qos", "debug"), "--qos is for batch schedulers"),
+        (("run", "--qos", "debug"), "--qos applies to batch schedulers"),
         (("run", "--time", "soon"), "04:00:00"),
         (("run", "--jobname", "a b"), "letters, digits"),
         (("recover", "--latest"), "no snapshots in"),
         (("recover",), "no snapshots in"),
         (("recover", "--id", "x", "--snapshots", "s4://x"), "no snapshots in"),
-        (("stop",), "no cluster"),
-        (("attach", "x", "--appl", "y"), "no cluster"),
-        (("STATUS", "x"), "no cluster"),
+        (("stop",), "no live cluster"),
+        (("attach", "x", "--appl", "y"), "no live cluster"),
+        (("STATUS", "x"), "no live cluster"),
         (("snapshots", "--remove", "x"), "unknown snapshot"),
     ],
 )
@@ -60,7 +60,7 @@ def test_every_action_has_help_with_an_example(steelyard):
 
 
 def test_nothing_lives(steelyard):
-    assert "no cluster" in steelyard("cluster", "status").out
+    assert "no live cluster" in steelyard("cluster", "status").out
     assert steelyard("cluster", "status", "--json").document == []
     assert steelyard("cluster", "snapshots", "--json").document == []
 
@@ -125,7 +125,7 @@ def test_where_snapshots_lie(monkeypatch, tmp_path):
     ],
 )
 def test_the_site_of_a_snapshot_is_found_again(recorded, site):
-    assert _site_of(recorded) == site
+    assert _snapshot_site(recorded) == site
 
 
 def test_exit_codes():
@@ -172,7 +172,7 @@ def test_the_status_of_a_ring():
         "services": {"ring": service},
     }
     found = format_status(told, time.time())
-    assert found[0] == "cluster brain (run r1) is running the application since 1:05, and ends after that"
+    assert found[0] == "cluster brain (run r1) is running the application (for 1:05), and stops after that"
     assert found[1:4] == [
         told["job"],
         "time left: 1:00:00",
@@ -180,13 +180,14 @@ def test_the_status_of_a_ring():
     ]
     assert found[5].split() == ["n1", "10.0.0.1", "up", "2.00", "MiB", "-9"]
     assert found[6].split() == ["n2", "10.0.0.2", "joining", "-", "3"]
-    assert "nodes are not known: why" in format_status({**told, "nodes": {}, "unasked": "why"}, 0.0)[-1]
+    unasked = format_status({**told, "nodes": {}, "unasked": "why"}, 0.0)
+    assert "the state of its nodes is not known: why" in unasked[-1]
     json.dumps(found)
 
 
 def test_a_link_that_cannot_be_made_is_no_failure(tmp_path: Path, capsys):
     (tmp_path / "file").touch()
     link_logs(tmp_path / "file", "brain", RunFolder(tmp_path / "r1"))
-    assert "no link to the logs" in capsys.readouterr().err
+    assert "cannot link the logs" in capsys.readouterr().err
     link_logs(tmp_path / "logs", "brain", RunFolder(tmp_path / "r1"))
     assert (tmp_path / "logs" / "brain-r1").is_symlink()

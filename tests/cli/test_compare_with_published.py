@@ -21,7 +21,7 @@ def test_losses_and_orders_stand_side_by_side(steelyard, gensim):
     assert "47.5 %" in row
     assert row.endswith("inside")
     assert any("Spearman's rho 1.00 (p = 0.33)" in line and line.endswith("open") for line in lines)
-    assert "Compared is the shape, never the absolute value. Not compared:" in lines
+    assert "Only shapes are compared, never absolute values. Not compared:" in lines
     assert lines[-1].startswith("- rates: ")
     assert "0.0557" not in said.out
 
@@ -45,10 +45,10 @@ def test_the_derived_lines_are_shown(steelyard, gensim):
     ("words", "message"),
     [
         (("last", "--with", "published:fermilab-2015/tabel-1"), "did you mean 'fermilab-2015/table-1'"),
-        (("last", "--with", "fermilab-2015/table-1"), "it begins with 'published:'"),
-        (("last", "last", "--with", WITH), "a second run has no place there"),
-        (("last", "--with", WITH, "--fail-on", "worse"), "--fail-on has no place there"),
-        (("last",), "a second run is missing"),
+        (("last", "--with", "fermilab-2015/table-1"), "the name must begin with 'published:'"),
+        (("last", "last", "--with", WITH), "leave out the second run"),
+        (("last", "--with", WITH, "--fail-on", "worse"), "leave out --fail-on"),
+        (("last",), "nothing to compare this run with"),
     ],
 )
 def test_mistakes_say_what_to_do(steelyard, gensim, words, message):

@@ -38,7 +38,7 @@ def test_a_slower_build_fails_the_run_and_is_said_last(ab, steelyard):
     assert said.code == 1
     tail = said.out[said.out.index("a  build=old   (the baseline)") :]
     assert "build=new size=1  6 pairs  100 ms  120 ms  +20.0 % [+20.0, +20.0]  worse" in tail
-    assert "does not pass, for 2 reasons:\n  worse  build=new size=1: took: the change lies" in tail
+    assert "does not pass, for 2 reasons:\n  worse  build=new size=1: took: the change is" in tail
     assert steelyard("show", "last").out.count("worse") == said.out.count("worse")
     assert steelyard("resume", "last", "-q").code == 1
     assert steelyard("extend", "last", "-q", "-p", "size=3").code == 1
@@ -74,14 +74,14 @@ def test_a_finished_run_is_compared_by_any_parameter(ab, steelyard):
         (("--by", "bild"), "unknown parameter 'bild'; did you mean 'build'"),
         (("--baseline", "odl"), "unknown level of 'build' 'odl'; did you mean 'old'"),
         (("--metric", "tok"), "unknown metric 'tok'"),
-        (("--across",), "one run has one machine"),
+        (("--across",), "--across applies only to several runs"),
         (("-o", "x"), "add --as"),
-        (("last", "--by", "build"), "AFTER has no place beside it"),
+        (("last", "--by", "build"), "leave out AFTER"),
     ):
         said = steelyard("compare", "last", *words)
         assert (said.code, told in said.err) == (2, True), said.err
     steelyard("run", "-q", "--", "true")
-    assert "a second run is missing, or what to compare within this one" in steelyard("compare", "last").err
+    assert "nothing to compare this run with" in steelyard("compare", "last").err
 
 
 def test_every_form_has_the_figures(ab, steelyard):

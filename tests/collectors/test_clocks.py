@@ -77,7 +77,7 @@ def test_files_tell_of_clocks_between_two_looks() -> None:
     found = Clocks.from_files(files, 100.0, 100.5)
     assert found is not None
     assert (found.wall, found.boot, found.awake, found.suspends) == (100.25, 50.25, None, 2)
-    assert found.within == pytest.approx(0.26)
+    assert found.uncertainty == pytest.approx(0.26)
 
 
 @pytest.mark.parametrize("text", ["", "soon\n", "-1.00 2.00\n", "nan 1\n"])

@@ -163,13 +163,13 @@ def test_many_small_ones_of_one_name_are_one_load() -> None:
             HostCounters(steal=0.1, wanted=2.0),
             "steal: the hypervisor took 5.0 %",
         ),
-        (HostCounters(swapped=0), HostCounters(swapped=300), "swapping: 300 pages a second"),
+        (HostCounters(swapped=0), HostCounters(swapped=300), "swapping: 300 pages per second"),
         (
             HostCounters(hot={"a": 7.0, "b": 1.0}),
             HostCounters(hot={"a": 7.0, "b": 1.04}),
-            "its heat for 4.0 % of",
+            "heat slowed a CPU down for 4.0 % of",
         ),
-        (HostCounters(capped=1.0), HostCounters(capped=1.3), "held it up 30.0 % of the time"),
+        (HostCounters(capped=1.0), HostCounters(capped=1.3), "limited it for 30.0 % of the time"),
     ],
 )
 def test_other_disturbances(one: HostCounters, two: HostCounters, said: str) -> None:

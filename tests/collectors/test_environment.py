@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors._mounts import file_system_under
+from steelyard.collectors._mounts import find_file_system
 from steelyard.collectors.disturbance import THOROUGH
 from steelyard.collectors.environment import Environment, commands, variables
 from steelyard.collectors.telemetry import TelemetryCollector
@@ -278,7 +278,7 @@ def test_no_text_is_too_odd(raw: dict[str, str]) -> None:
 
 def test_advice_on_a_recorded_machine(recorded: Callable[[str], Any]) -> None:
     raw = recorded("environment")
-    scratch = file_system_under("/home/x", raw["/proc/self/mountinfo"])
+    scratch = find_file_system("/home/x", raw["/proc/self/mountinfo"])
     found = [item.what for item in assess_environment(Environment().parse(raw), scratch)]
     assert "this is a virtual machine (unnamed hypervisor)" in found
     assert not any("scratch" in what for what in found)

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors._mounts import block_devices, disk_of, is_encrypted
-from steelyard.collectors.environment import FileSystem, file_system_under
+from steelyard.collectors._mounts import block_devices, find_disk, is_encrypted
+from steelyard.collectors.environment import FileSystem, find_file_system
 
 # id, parent, device, root, mount point, options, -, type, source, options: see proc(5).
 ROOT = "20 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,errors=remount-ro\n"
 
 
 def mount(path: str, table: str) -> tuple[str, str] | None:
-    found = file_system_under(path, table)
+    found = find_file_system(path, table)
     return (found.mount, found.type) if found else None
 
 
 def test_a_recorded_table(recorded: Callable[[str], Any]) -> None:
     table = recorded("environment")["/proc/self/mountinfo"]
-    assert file_system_under("/home/x", table) == FileSystem(
+    assert find_file_system("/home/x", table) == FileSystem(
         mount="/",
         type="ext4",
         device="/dev/vda",
@@ -34,7 +34,7 @@ def test_a_recorded_table(recorded: Callable[[str], Any]) -> None:
 
 
 def test_this_machine_agrees_with_the_kernel(tmp_path: Path) -> None:
-    found = file_system_under(tmp_path.resolve(), Path("/proc/self/mountinfo").read_text())
+    found = find_file_system(tmp_path.resolve(), Path("/proc/self/mountinfo").read_text())
     assert found is not None
     assert Path(found.mount).is_mount()
     major, minor = map(int, found.number.split(":"))
@@ -60,13 +60,13 @@ def test_a_mount_above_hides_what_was_mounted_below_before() -> None:
 
 def test_blanks_in_a_mount_point_and_tags_before_the_dash() -> None:
     table = ROOT + r"30 20 0:5 / /my\040disk rw shared:1 master:2 - fuse.x a\134b rw" + "\n"
-    found = file_system_under("/my disk/x", table)
+    found = find_file_system("/my disk/x", table)
     assert found == FileSystem("/my disk", "fuse.x", "a\\b", ("rw",), "0:5")
 
 
 @pytest.mark.parametrize("table", ["", "nonsense\n", "1 1 8:1 / /data rw - ext4 /dev/sda rw\n"])
 def test_nothing_known_is_none(table: str) -> None:
-    assert file_system_under("/x", table) is None
+    assert find_file_system("/x", table) is None
 
 
 def test_mounts_that_are_each_others_parents_end() -> None:
@@ -79,13 +79,13 @@ def test_mounts_that_are_each_others_parents_end() -> None:
 @given(st.lists(st.tuples(*[st.integers(1, 5)] * 2, st.sampled_from(["/", "/a", "/a/b", "/b"]))))
 def test_any_table_ends_at_a_mount_on_the_way(entries: list[tuple[int, int, str]]) -> None:
     table = "".join(f"{i} {parent} 8:1 / {point} rw - ext4 dev rw\n" for i, parent, point in entries)
-    found = file_system_under("/a/b/c", table)
+    found = find_file_system("/a/b/c", table)
     assert found is None or found.mount in ("/", "/a", "/a/b")
 
 
 @given(st.text(), st.text())
 def test_no_text_is_too_odd(path: str, table: str) -> None:
-    file_system_under(path, table)
+    find_file_system(path, table)
 
 
 # A volume on LVM on LUKS on a partition, after Documentation/ABI/testing/sysfs-block and sysfs-block-dm.
@@ -118,8 +118,8 @@ def test_block_devices_and_what_they_stand_on() -> None:
 
 def test_a_partition_belongs_to_its_disk_and_encryption_is_seen_through_the_stack() -> None:
     devices = block_devices(STACK)
-    assert disk_of("8:3", devices) == "sda"
-    assert disk_of("9:9", devices) is None
+    assert find_disk("8:3", devices) == "sda"
+    assert find_disk("9:9", devices) is None
     assert [is_encrypted(name, devices) for name in ("sda", "dm-0", "dm-1", "none")] == [
         False,
         True,

@@ -30,7 +30,7 @@ from steelyard.remote.ssh import SshTransport
 from steelyard.remote.token import Token
 from steelyard.remote.transport import Transport
 
-CALM = AgentTimeouts(beat=0.5, patience=PATIENCE, hello=PATIENCE)
+CALM = AgentTimeouts(beat_interval=0.5, silence_timeout=PATIENCE, hello_timeout=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def namespaces(via: str) -> Factory:
 
     @asynccontextmanager
     async def open_(setting: Setting) -> AsyncIterator[Host]:
-        async with Lease.open(Token.mine(f"{setting.token.run}-holders"), log=setting.log) as holders:
+        async with Lease.open(Token.of(f"{setting.token.run}-holders"), log=setting.log) as holders:
             if via == "ssh":
                 more = {"rate": None, "lost_after": PATIENCE}
                 async with open_ssh_nodes(holders, 1, setting.token, setting.log, **more) as (far,):

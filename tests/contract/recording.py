@@ -22,7 +22,7 @@ from typing import Any
 
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Reading
-from steelyard.plugins import own_names
+from steelyard.plugins import builtin_names
 from steelyard.spec.bind import workload_class
 from steelyard.workloads.base import Workload
 
@@ -31,14 +31,14 @@ DATA = Path(__file__).parents[1] / "data" / "contract"
 
 def cases() -> Iterator[tuple[str, int]]:
     """Every example of every workload."""
-    for name in sorted(own_names("workloads")):
+    for name in sorted(builtin_names("workloads")):
         yield from ((name, index) for index in range(len(workload_class(name).examples)))
 
 
 def made(name: str, index: int) -> Workload[Any]:
     """The workload of an example."""
     kind = workload_class(name)
-    return kind(kind.options.model_validate(kind.examples[index]))
+    return kind(kind.Options.model_validate(kind.examples[index]))
 
 
 def place(scratch: Path, raw: Path, to: Endpoint | None = None) -> Place:

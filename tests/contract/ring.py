@@ -37,7 +37,7 @@ def _deploy(nodes: int, options: dict[str, Any], ready: Future[Endpoint], ended:
     async def run() -> None:
         async with services.bench(nodes) as made:
             service = made.service("cassandra", options, hosts=made.hosts[:nodes])
-            async with service.deployed() as endpoint:
+            async with service.deploy() as endpoint:
                 ready.set_result(endpoint)
                 await asyncio.to_thread(ended.wait)
 

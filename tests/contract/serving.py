@@ -35,7 +35,7 @@ def place_of_server(workload: Workload[Any]) -> Endpoint | None:
 def kind(workload: Workload[Any]) -> str:
     """The service that an example is meant for; empty when for none."""
     names = workload.talks_to - {ANY_SERVICE}
-    return getattr(workload.chosen, "protocol", min(names)) if len(names) > 1 else next(iter(names), "")
+    return getattr(workload.options, "protocol", min(names)) if len(names) > 1 else next(iter(names), "")
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def serving(workload: Workload[Any]) -> Iterator[Endpoint | None]:
     with tempfile.TemporaryDirectory(prefix="steelyard-test-", dir="/tmp") as place, ExitStack() as scope:
         folder = Path(place)
         folder.chmod(0o777)
-        serve = SERVERS.get(name) or netbench(workload.chosen)
+        serve = SERVERS.get(name) or netbench(workload.options)
         facts = serve(scope, port, folder)
         password, authority = facts.pop("password", None), facts.pop("authority", None)
         yield Endpoint(HOST, port, {"protocol": name, **facts}, password, authority)

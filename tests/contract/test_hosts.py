@@ -90,7 +90,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Iterator[Setting]:
-    token = Token.mine(f"test-{secrets.token_hex(6)}")
+    token = Token.of(f"test-{secrets.token_hex(6)}")
     yield Setting(token, tmp_path / "log", tmp_path)
     end_bearers(lambda found: found.run == token.run)
 
@@ -354,7 +354,7 @@ def test_what_still_runs_ends_with_the_host(tell):
 
 def test_a_start_at_an_instant(tell):
     async def story(stage):
-        clock = await stage.host.clock()
+        clock = await stage.host.read_clock_offset()
         at = time.time_ns() + round(clock.offset * 1e9) + 1_000_000_000
         process = await stage.start("date", "+%s%N", at=at)
         ended = await process.wait()
@@ -387,9 +387,9 @@ def test_a_missing_program_is_told_before_the_instant(tell):
 
 def test_the_clock_is_ours(tell):
     async def story(stage):
-        clock = await stage.host.clock()
-        assert clock.within >= 0
-        assert abs(clock.offset) <= clock.within + 0.001
+        clock = await stage.host.read_clock_offset()
+        assert clock.uncertainty >= 0
+        assert abs(clock.offset) <= clock.uncertainty + 0.001
 
     tell(story)
 
@@ -560,7 +560,7 @@ def test_small_questions(tell):
         assert await host.capture(("false",)) is None
         assert await host.capture(("no-such-program",)) is None
         assert await host.capture(("sleep", "300"), seconds=0.2) is None
-        free = await host.free_space(stage.scratch / "not" / "there")
+        free = await host.read_free_space(stage.scratch / "not" / "there")
         found = os.statvfs(stage.folder)
         assert free <= found.f_blocks * found.f_frsize
         assert free > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.plugins import own_names
+from steelyard.plugins import builtin_names
 
 SUITE = Path(__file__).with_name("test_workloads.py")
 
@@ -24,7 +24,7 @@ def suite(name: str, mutation: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", ["parse", "unit"])
-@pytest.mark.parametrize("name", sorted(own_names("workloads")))
+@pytest.mark.parametrize("name", sorted(builtin_names("workloads")))
 def test_a_broken_plug_in_is_noticed(name, what):
     done = suite(name, f"{name}:{what}")
     assert done.returncode == 1, done.stdout[-2000:]

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from patience import PATIENCE, comes
 from sockets import listeners
 from steelyard.errors import HostError
-from steelyard.plugins import find, own_names
+from steelyard.plugins import builtin_names, find
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import find_bearers
 from steelyard.remote.token import Token
@@ -33,7 +33,7 @@ from steelyard.spec.bind import make_service
 from steelyard.tools.find import find_missing
 
 # `attached` starts nothing; it has tests of its own.
-NAMES = sorted(own_names("services") - {"attached"})
+NAMES = sorted(builtin_names("services") - {"attached"})
 PAUSABLE = [name for name in NAMES if issubclass(find("services", name, Service), Pausable)]
 ENTERING = ["cassandra", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
@@ -69,7 +69,7 @@ class Bench:
         addresses = tuple(host.address for host in self.hosts)
         password = secrets.token_hex(16)
         return ServiceContext(
-            "store", self.hosts, scratch, self.place / "logs", addresses, password, within=PATIENCE
+            "store", self.hosts, scratch, self.place / "logs", addresses, password, ready_timeout=PATIENCE
         )
 
     def running(self) -> list[int]:
@@ -81,7 +81,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(hosts: int = 2) -> AsyncIterator[Bench]:
-    token = Token.mine(f"test-{secrets.token_hex(6)}")
+    token = Token.of(f"test-{secrets.token_hex(6)}")
     # Servers that give up root must be able to enter it; pytest's own directories are for us alone.
     place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
     place.chmod(0o711)
@@ -103,7 +103,7 @@ async def stopped(pid: int) -> bool:
 def check_listeners(made: Bench, service: Service) -> None:
     """All that listens is declared, and bound no wider than that."""
     declared, own = service.listeners(), {host.address for host in made.hosts}
-    allowed = {bound for listener in declared for bound in BOUND[listener.bound] or own}
+    allowed = {bound for listener in declared for bound in BOUND[listener.binding] or own}
     there = listeners(made.running())
     assert {server.port for server in service.servers} <= {port for _, port in there}
     assert {address for address, _ in there} <= allowed
@@ -130,20 +130,20 @@ def test_it_says_what_it_deploys_and_describes_its_options(name):
     kind = find("services", name, Service)
     assert len(inspect.cleandoc(kind.__doc__ or "")) > 80
     assert kind.examples
-    assert [key for key, field in kind.options.model_fields.items() if not field.description] == []
+    assert [key for key, field in kind.Options.model_fields.items() if not field.description] == []
     with pytest.raises(ValidationError):
-        kind.options.model_validate({"no_such_option": 1})
+        kind.Options.model_validate({"no_such_option": 1})
 
 
-@pytest.mark.parametrize("name", sorted(own_names("services")))
+@pytest.mark.parametrize("name", sorted(builtin_names("services")))
 def test_it_declares_all_that_it_listens_on(name):
     kind = find("services", name, Service)
     assert kind.access, "what it listens on"
-    assert len({listener.what for listener in kind.access}) == len(kind.access)
+    assert len({listener.purpose for listener in kind.access}) == len(kind.access)
     for listener in kind.access:
-        assert listener.what
+        assert listener.purpose
         assert listener.encrypted
-        assert listener.bound in BOUND
+        assert listener.binding in BOUND
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -152,12 +152,12 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
 
     async def test(made: Bench) -> None:
         service = made.service(name, options)
-        async with service.deployed() as endpoint:
+        async with service.deploy() as endpoint:
             servers = endpoint.facts["servers"].split(",")
             assert servers[0] == f"{endpoint.address}:{endpoint.port}"
             assert {where.split(":")[0] for where in servers[:2]} == {"127.0.0.1", "127.0.0.2"}
             assert len(servers) == len(service.servers) == len(set(servers))
-            assert all(await asyncio.gather(*(service.answers(server) for server in service.servers)))
+            assert all(await asyncio.gather(*(service.is_answering(server) for server in service.servers)))
             asks = endpoint.password is not None
             assert asks != service.listeners()[0].is_open, "it declares whether it asks for a password"
             assert (endpoint.password or service.context.password) not in str(endpoint)
@@ -181,8 +181,8 @@ def test_a_server_that_dies_is_noticed(name):
 
     async def test(made: Bench) -> None:
         service = made.service(name, NEEDED.get(name, {}))
-        async with service.deployed():
-            watch = asyncio.create_task(service.died())
+        async with service.deploy():
+            watch = asyncio.create_task(service.wait_for_death())
             await asyncio.sleep(0)
             os.kill(service.servers[0].process.pid, signal.SIGKILL)
             said = await asyncio.wait_for(watch, 10)
@@ -199,15 +199,15 @@ def test_one_that_is_killed_on_purpose_can_be_started_again(name):
     async def test(made: Bench) -> None:
         service = made.service(name, NEEDED.get(name, {}))
         assert isinstance(service, Killable)
-        async with service.deployed() as endpoint:
-            watch = asyncio.create_task(service.died())
+        async with service.deploy() as endpoint:
+            watch = asyncio.create_task(service.wait_for_death())
             with pytest.raises(HostError, match="no server on nowhere"):
                 await service.kill("nowhere")
             await service.kill("local")
             assert all(server.exit is not None for server in service.servers)
             await service.restart("local")
             assert all(server.exit is None for server in service.servers)
-            assert await service.answers(service.servers[0])
+            assert await service.is_answering(service.servers[0])
             assert service.endpoint() == endpoint
             assert not watch.done(), "its end was asked for"
             watch.cancel()
@@ -222,11 +222,11 @@ def test_one_that_is_frozen_goes_on_afterwards(name):
 
     async def test(made: Bench) -> None:
         service = made.service(name, NEEDED.get(name, {}))
-        async with service.deployed():
+        async with service.deploy():
             await service.pause("local")
             assert await stopped(service.servers[0].process.pid)
             await service.resume("local")
-            assert await service.answers(service.servers[0])
+            assert await service.is_answering(service.servers[0])
             await service.pause("local")  # and it ends in good order although it is frozen
         assert await made.gone()
 
@@ -242,8 +242,8 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(name):
         taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
         try:
             service = made.service(name, {**NEEDED.get(name, {}), "port": port})
-            with pytest.raises(HostError, match=rf"port {port} on local \(127\.0\.0\.1\) is in use already"):
-                async with service.deployed():
+            with pytest.raises(HostError, match=rf"port {port} on local \(127\.0\.0\.1\) is already in use"):
+                async with service.deploy():
                     pytest.fail("it came up on a port of somebody else")
             assert service.servers == []
         finally:
@@ -258,16 +258,16 @@ def test_one_that_does_not_come_up_says_why_in_bounded_time_and_is_gone(name, mo
     needed(name)
 
     async def test(made: Bench) -> None:
-        service = made.service(name, NEEDED.get(name, {}), within=0.6)
+        service = made.service(name, NEEDED.get(name, {}), ready_timeout=0.6)
 
         async def never(server: object) -> bool:
             return False
 
-        monkeypatch.setattr(service, "answers", never)
+        monkeypatch.setattr(service, "is_answering", never)
         with pytest.raises(
             HostError, match=r"service store: .* was not ready within 0\.6 s(, waiting for .*)?; its log"
         ):
-            async with service.deployed():
+            async with service.deploy():
                 pytest.fail("it was never ready")
         assert await made.gone()
 
@@ -297,7 +297,7 @@ def test_one_that_ends_at_once_is_quoted(name, monkeypatch):
         with pytest.raises(
             HostError, match="ended with code 7 before it was ready; its log ends: the disk is on fire"
         ):
-            async with service.deployed():
+            async with service.deploy():
                 pytest.fail("it was never ready")
         assert await made.gone()
 
@@ -312,8 +312,8 @@ def test_a_scratch_that_an_unprivileged_server_cannot_enter_is_named(name):
     async def test(made: Bench) -> None:
         made.place.chmod(0o700)
         service = made.service(name, NEEDED.get(name, {}))
-        with pytest.raises(HostError, match="choose a scratch directory that others may enter"):
-            async with service.deployed():
+        with pytest.raises(HostError, match="choose a scratch directory that others can access"):
+            async with service.deploy():
                 pytest.fail("its data cannot be written")
         assert service.servers == []
 
@@ -327,7 +327,7 @@ def test_root_gives_way_to_ids_that_nobody_has_others_on_each_host(name):
 
     async def test(made: Bench) -> None:
         service = made.service(name, NEEDED.get(name, {}))
-        async with service.deployed():
+        async with service.deploy():
             accounts = [ids(server.process.pid) for server in service.servers]
             assert len(set(accounts)) == len(accounts) == 2
             assert all(account >= 60_000 for account in accounts)

@@ -21,7 +21,7 @@ from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.model.metric import Better
 from steelyard.model.unit import base_unit
-from steelyard.plugins import own_names
+from steelyard.plugins import builtin_names
 from steelyard.spec.bind import workload_class
 from steelyard.tools.find import find_missing
 
@@ -29,7 +29,7 @@ recording = loaded(Path(__file__).with_name("recording.py"))
 serving = loaded(Path(__file__).with_name("serving.py"))
 QUICK = 2.0  # seconds; an example that takes longer is run in `make test-full` only
 
-NAMES = sorted(own_names("workloads"))
+NAMES = sorted(builtin_names("workloads"))
 CASES = [pytest.param(name, index, id=f"{name}-{index}") for name, index in recording.cases()]
 RUNS = [
     pytest.param(
@@ -57,10 +57,10 @@ def test_it_says_what_it_measures(name):
 def test_every_option_is_described_and_none_is_ignored(name):
     kind = workload_class(name)
     assert kind.examples, "an example makes the catalogue and these tests"
-    undescribed = [key for key, field in kind.options.model_fields.items() if not field.description]
+    undescribed = [key for key, field in kind.Options.model_fields.items() if not field.description]
     assert undescribed == []
     with pytest.raises(ValidationError):
-        kind.options.model_validate({**kind.examples[0], "no_such_option": 1})
+        kind.Options.model_validate({**kind.examples[0], "no_such_option": 1})
 
 
 @pytest.mark.parametrize(("name", "index"), CASES)

@@ -21,11 +21,11 @@ class Recorder(Observer):
         self.ends: list[tuple[Trial, str, str]] = []
         self.counts: list[int] = []
 
-    def trial_ended(self, result: Result, message: str, progress: Progress) -> None:
+    def on_trial_end(self, result: Result, message: str, progress: Progress) -> None:
         self.ends.append((result.trial, result.category or result.status, message))
         self.counts.append(progress.done)
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         self.warnings.append(text)
 
 

@@ -33,7 +33,7 @@ def test_this_machine_plays_as_many_hosts_as_the_roles_need(roles, name):
     found = choose_site(None, experiment(**roles))
     assert found.name == name
     assert found.site.size() == int(name.partition(":")[2] or 1)
-    assert ("no site was named" in "".join(found.notes)) == (name != "local")
+    assert ("no site was given" in "".join(found.notes)) == (name != "local")
 
 
 def test_who_names_a_site_gets_that_one():

@@ -31,7 +31,7 @@ def read(reading, folder):
 )
 def test_more_than_a_line_of_the_journal_may_hold_fails_the_trial(reading, tmp_path):
     with pytest.raises(
-        TrialFailure, match=r"run: its figures and facts take . MiB, and may take 2 MiB"
+        TrialFailure, match=r"run: its figures and facts take . MiB; the limit is 2 MiB"
     ) as failed:
         read(reading, tmp_path)
     assert failed.value.category == "unreadable-output"

@@ -30,7 +30,7 @@ from steelyard.controller.observer import Observer
 from steelyard.controller.machine_lock import MachineLock
 from steelyard.controller.lock_files import find_measuring_run, make_lock_folder
 async def hold():
-    async with MachineLock(Observer(), beside="beside" in sys.argv, run="first"):
+    async with MachineLock(Observer(), parallel="beside" in sys.argv, run="first"):
         print("holds", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 asyncio.run(hold())
@@ -65,9 +65,9 @@ async def waits(turn: MachineLock, seconds: float = 0.3) -> bool:
 
 def test_the_only_run_has_its_turn_and_is_alone(told: Recorder) -> None:
     async def story() -> None:
-        async with MachineLock(told, beside=False) as turn:
-            assert turn.alone()
-            assert turn.alone(), "asking does not change the answer"
+        async with MachineLock(told, parallel=False) as turn:
+            assert turn.is_alone()
+            assert turn.is_alone(), "asking does not change the answer"
 
     asyncio.run(story())
     assert told.warnings == []
@@ -75,25 +75,25 @@ def test_the_only_run_has_its_turn_and_is_alone(told: Recorder) -> None:
 
 def test_the_second_waits_until_the_first_is_over(told: Recorder) -> None:
     async def story(first: subprocess.Popen[str]) -> None:
-        assert await waits(MachineLock(told, beside=False))
+        assert await waits(MachineLock(told, parallel=False))
         assert first.stdin
         first.stdin.close()
-        async with MachineLock(told, beside=False) as turn:
-            assert turn.alone()
+        async with MachineLock(told, parallel=False) as turn:
+            assert turn.is_alone()
 
     with another() as first:
         asyncio.run(story(first))
     (warning,) = {re.sub(r"\d+:\d\d", "0:00", text) for text in told.warnings}
     assert warning == (
         f"run first of {USER} has been measuring on this machine for 0:00; waiting for it to end"
-        " (--beside runs at once, and marks)"
+        " (--beside runs at once and marks the trials)"
     )
 
 
 def test_a_turn_ends_with_its_process(told: Recorder) -> None:
     async def story(first: subprocess.Popen[str]) -> None:
         first.kill()
-        async with MachineLock(told, beside=False):
+        async with MachineLock(told, parallel=False):
             pass
 
     with another() as first:
@@ -102,9 +102,9 @@ def test_a_turn_ends_with_its_process(told: Recorder) -> None:
 
 def test_beside_another_neither_is_alone(told: Recorder) -> None:
     async def story() -> None:
-        async with MachineLock(told, beside=True) as turn:
-            assert not turn.alone()
-            assert not turn.alone()
+        async with MachineLock(told, parallel=True) as turn:
+            assert not turn.is_alone()
+            assert not turn.is_alone()
 
     with another():
         asyncio.run(story())
@@ -115,12 +115,12 @@ def test_beside_another_neither_is_alone(told: Recorder) -> None:
 
 def test_who_was_first_learns_of_one_that_came_beside(told: Recorder) -> None:
     async def story() -> None:
-        async with MachineLock(told, beside=False) as turn:
-            assert turn.alone()
+        async with MachineLock(told, parallel=False) as turn:
+            assert turn.is_alone()
             with another("beside"):
-                assert not turn.alone()
-                assert not turn.alone()
-            assert turn.alone()
+                assert not turn.is_alone()
+                assert not turn.is_alone()
+            assert turn.is_alone()
 
     asyncio.run(story())
 
@@ -129,29 +129,29 @@ def test_one_that_came_and_went_is_noticed_once(told: Recorder) -> None:
     """It disturbed what was measured since."""
 
     async def story() -> None:
-        async with MachineLock(told, beside=False) as turn:
-            assert turn.alone()
+        async with MachineLock(told, parallel=False) as turn:
+            assert turn.is_alone()
             with another("beside"):
                 pass
-            assert not turn.alone()
-            assert turn.alone()
+            assert not turn.is_alone()
+            assert turn.is_alone()
 
     asyncio.run(story())
 
 
 def test_one_that_only_waits_disturbs_nobody(told: Recorder) -> None:
     async def story() -> None:
-        async with MachineLock(told, beside=False) as turn:
-            assert await waits(MachineLock(told, beside=False))
-            assert turn.alone()
+        async with MachineLock(told, parallel=False) as turn:
+            assert await waits(MachineLock(told, parallel=False))
+            assert turn.is_alone()
 
     asyncio.run(story())
 
 
 def test_a_run_beside_nobody_takes_its_turn(told: Recorder) -> None:
     async def story() -> None:
-        async with MachineLock(told, beside=True):
-            assert await waits(MachineLock(told, beside=False))
+        async with MachineLock(told, parallel=True):
+            assert await waits(MachineLock(told, parallel=False))
 
     asyncio.run(story())
 
@@ -167,7 +167,7 @@ def test_a_hostile_directory_is_refused(form: str, own_place: Path, told: Record
         place.mkdir()
         place.chmod(0o777)
     with pytest.raises(HostError) as caught:
-        asyncio.run(MachineLock(told, beside=False).__aenter__())
+        asyncio.run(MachineLock(told, parallel=False).__aenter__())
     assert "STEELYARD_RUNTIME_DIR" in caught.value.hint
 
 
@@ -176,16 +176,16 @@ def test_a_directory_of_somebody_else_is_refused(own_place: Path, told: Recorder
     place = own_place / "tmp" / "steelyard"
     place.mkdir()
     os.chown(place, 65534, 65534)
-    with pytest.raises(HostError, match="belongs to somebody else"):
-        asyncio.run(MachineLock(told, beside=False).__aenter__())
+    with pytest.raises(HostError, match="belongs to another account"):
+        asyncio.run(MachineLock(told, parallel=False).__aenter__())
 
 
 def test_a_lock_that_is_a_link_is_not_followed(own_place: Path, told: Recorder) -> None:
     place = own_place / "tmp" / "steelyard"
     place.mkdir(mode=0o700)
     (place / "turn").symlink_to(own_place / "elsewhere")
-    with pytest.raises(HostError, match="cannot lock this machine's turn"):
-        asyncio.run(MachineLock(told, beside=False).__aenter__())
+    with pytest.raises(HostError, match="cannot take this machine's measurement lock"):
+        asyncio.run(MachineLock(told, parallel=False).__aenter__())
     assert not (own_place / "elsewhere").exists()
 
 
@@ -197,8 +197,8 @@ def folder(own_place: Path) -> Path:
 
 def test_the_last_run_takes_the_files_away(told: Recorder, folder: Path) -> None:
     async def story() -> None:
-        async with MachineLock(told, beside=False):
-            async with MachineLock(told, beside=True):
+        async with MachineLock(told, parallel=False):
+            async with MachineLock(told, parallel=True):
                 assert sorted(path.name for path in folder.iterdir()) == ["present", "turn"]
             assert folder.exists(), "the other is still there"
         assert not folder.exists()
@@ -210,14 +210,14 @@ def test_who_waited_for_files_that_were_taken_away_locks_those_that_others_find(
     told: Recorder, folder: Path
 ) -> None:
     async def story(first: subprocess.Popen[str]) -> None:
-        second = MachineLock(told, beside=False)
+        second = MachineLock(told, parallel=False)
         coming = asyncio.create_task(second.__aenter__())
         assert await comes(lambda: told.warnings), "it waits for its turn"
         assert first.stdin
         first.stdin.close()
         await coming
-        assert await waits(MachineLock(told, beside=False)), "a third finds the lock of the second"
-        assert second.alone()
+        assert await waits(MachineLock(told, parallel=False)), "a third finds the lock of the second"
+        assert second.is_alone()
         await second.__aexit__(None, None, None)
 
     with another() as first:
@@ -232,7 +232,7 @@ def test_many_that_come_and_go_are_never_two_at_once(
 
     async def one(number: int) -> None:
         for _ in range(20):
-            async with MachineLock(told, beside=False):
+            async with MachineLock(told, parallel=False):
                 assert not inside
                 inside.append(number)
                 await asyncio.sleep(0.001)
@@ -248,8 +248,8 @@ def test_many_that_come_and_go_are_never_two_at_once(
 
 def test_a_place_for_the_locks_that_is_gone_is_told(own_place: Path, told: Recorder) -> None:
     (own_place / "tmp").rmdir()
-    with pytest.raises(HostError, match="cannot lock this machine's turn") as caught:
-        asyncio.run(MachineLock(told, beside=False).__aenter__())
+    with pytest.raises(HostError, match="cannot take this machine's measurement lock") as caught:
+        asyncio.run(MachineLock(told, parallel=False).__aenter__())
     assert "STEELYARD_RUNTIME_DIR" in caught.value.hint
 
 

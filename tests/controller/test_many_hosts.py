@@ -78,7 +78,7 @@ def test_the_first_failing_copy_fails_the_trial_and_is_named() -> None:
     run = ran(site)
     (trial,) = run.record.trials
     assert trial.result.category == "crashed"
-    assert trial.message.startswith("host-1 on fake-1: run: bench ended with code 3; it said: no licence")
+    assert trial.message.startswith("host-1 on fake-1: run: bench ended with code 3; output: no licence")
 
 
 def test_every_host_is_in_the_record_with_its_roles() -> None:
@@ -98,7 +98,7 @@ class Late(FakeHost):
 
     late = 0.02
 
-    async def clock(self) -> ClockOffset:
+    async def read_clock_offset(self) -> ClockOffset:
         return ClockOffset(3600.0, 0.001)
 
     async def start(self, command: Command, streams: Any, *, cwd: Any, at: int | None = None) -> Any:
@@ -118,9 +118,9 @@ def test_more_skew_than_the_file_allows_is_a_disturbance() -> None:
     site = FakeSite(score, hosts=2)
     site.hosts[1].__class__ = Late
     trial, again = ran(site, start={"skew": "5ms"}, disturbed="replace").record.trials
-    assert (trial.result.disturbed, again.result.trial.repetition) == (True, 2), "so it was made again"
+    assert (trial.result.is_disturbed, again.result.trial.repetition) == (True, 2), "so it was made again"
     assert trial.marks[0].reason == (
-        "start skew 20.0 ms (by clocks known within 1.00 ms) is more than 5.00 ms; host-1 was the last"
+        "start skew 20.0 ms (by clocks known within 1.00 ms) is more than 5.00 ms; host-1 started last"
     )
 
 
@@ -165,7 +165,7 @@ def test_copies_at_the_same_time_are_told_of_nothing() -> None:
 class Silent(FakeHost):
     """A host that never tells its time."""
 
-    async def clock(self) -> ClockOffset:
+    async def read_clock_offset(self) -> ClockOffset:
         await asyncio.sleep(3600)
         raise AssertionError
 
@@ -179,7 +179,7 @@ class NeverReady(FakeHost):
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [(Silent, "fake-1 did not tell its time"), (NeverReady, "fake-1 was not ready for the common start")],
+    [(Silent, "fake-1 did not report its time"), (NeverReady, "fake-1 was not ready for the common start")],
 )
 def test_a_host_that_hangs_before_the_start_fails_the_trial_in_bounded_time(
     kind: type[FakeHost], says: str, monkeypatch: pytest.MonkeyPatch

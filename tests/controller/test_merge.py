@@ -53,7 +53,7 @@ def test_a_copy_without_its_histogram_marks_the_percentiles_of_all() -> None:
     assert not merge_readings(LATENCY, {"a": one, "b": nothing}).marks, "it had nothing to count"
     (mark,) = merge_readings(LATENCY, {"a": one, "b": Reading(), "c": one}).marks
     assert mark.kind == "incomplete"
-    assert mark.reason == "percentiles of latency are without b, which has no histogram of it"
+    assert mark.reason == "percentiles of latency leave out b, which has no histogram of it"
     assert not merge_readings(LATENCY, {"a": Reading(), "b": Reading()}).marks, "its tool tells none"
 
 

@@ -46,9 +46,9 @@ def test_it_is_refused_before_it_starts_while_somebody_else_is_there(visible: Ac
     run = api.run(experiment(), site="local", observer=told)
     (trial,) = run.record.trials
     assert trial.result.category == "service-failed"
-    assert "memcached asks for no password (clients)" in trial.message
-    assert "works on host local" in trial.message
-    assert "write `open: true` beside `use: memcached`" in trial.message
+    assert "memcached requires no password (clients)" in trial.message
+    assert "is active on host local" in trial.message
+    assert "add `open: true` next to `use: memcached`" in trial.message
     assert not [line for line in run.record.journal if line["kind"] == "service-ready"]
     assert not run.record.folder.services.exists()
 
@@ -64,7 +64,7 @@ def test_what_is_open_is_named_in_the_record_and_in_the_report(
     assert (ready["unauthenticated"], ready["shared"]) == ("whoever reaches it", ["local"])
     assert run.record.design["services"]["cache"]["open"] is True
     page = markdown.write(run.record, tmp_path / "report.md").read_text()
-    assert "no password, open to whoever reaches it; others work on local" in page
+    assert "no password, open to whoever reaches it; other users on local" in page
 
 
 def answered(said: str | None) -> str:
@@ -80,14 +80,14 @@ def answered(said: str | None) -> str:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("all\n1001:mallory\n", "mallory (user id 1001) works"),
-        ("all\n100999:\n", "a user without a name (user id 100999) works"),
-        ("hidden\n", "nobody can see who else works"),
-        (None, "nobody can see who else works"),
+        ("all\n1001:mallory\n", "mallory (user id 1001) is active"),
+        ("all\n100999:\n", "an unnamed user (user id 100999) is active"),
+        ("hidden\n", "other users cannot be seen"),
+        (None, "other users cannot be seen"),
         ("all\n65534:nobody\n", ""),
-        ("some\n65534:nobody\n", "nobody (user id 65534) works"),
+        ("some\n65534:nobody\n", "nobody (user id 65534) is active"),
         (f"all\n{RANGES[0][0] + 5}:\n{RANGES[1][0]}:\n", ""),
-        (f"all\n{RANGES[0][0] + 5}:carol\n", f"carol (user id {RANGES[0][0] + 5}) works"),
+        (f"all\n{RANGES[0][0] + 5}:carol\n", f"carol (user id {RANGES[0][0] + 5}) is active"),
         ("all\n61200:\n", ""),
         ("all\n", ""),
     ],

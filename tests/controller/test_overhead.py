@@ -35,7 +35,7 @@ class Agent(FakeHost):
 
 def agents(*hosts: FakeHost) -> object:
     found = OverheadMeter()
-    asyncio.run(found.ask(hosts))
+    asyncio.run(found.read_agents(hosts))
     return found.facts()["agents"]
 
 

@@ -55,7 +55,7 @@ def prepared(
         return made
 
     async def tell() -> tuple[dict[str, Any], list[str]]:
-        async with LocalHost.open(Token.mine("test-prepare"), place / "log") as local:
+        async with LocalHost.open(Token.of("test-prepare"), place / "log") as local:
             local.__class__ = host
             scratch = place / "scratch"
             scratch.mkdir()
@@ -94,7 +94,7 @@ def test_caches_that_may_not_be_dropped_are_told(tmp_path: Path) -> None:
     assert record["cache"] == "as left"
     (mark,) = marks
     assert (mark.kind, mark.gist) == ("fallback", "caches not dropped")
-    assert mark.reason == "drop_caches is not allowed on local; caches stay as they are there"
+    assert mark.reason == "drop_caches is not permitted on local; its caches were not dropped"
 
 
 def test_sync_writes_what_is_dirty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +162,9 @@ def test_what_could_not_be_done_marks_the_trials_and_is_warned_of_once(
 ) -> None:
     monkeypatch.setattr(LocalHost, "drop_caches", Unprivileged.drop_caches)
     run = measure("true", before_each=["sync", "drop_caches"], repeat=3)
-    refused = "drop_caches is not allowed on local; caches stay as they are there"
+    refused = "drop_caches is not permitted on local; its caches were not dropped"
     assert told.warnings == [f"{refused}: such trials do not count"]
     assert {mark.reason for trial in run.record.trials for mark in trial.marks} >= {refused}
-    assert not any(trial.result.poolable for trial in run.record.trials)
+    assert not any(trial.result.is_poolable for trial in run.record.trials)
     assert run.record.warnings == told.warnings
     assert [run.record.trial_document(n)["prepared"]["cache"] for n in (1, 2, 3)] == ["as left"] * 3

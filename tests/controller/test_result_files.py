@@ -65,7 +65,7 @@ def test_a_far_host_is_asked(before: str | None, after: str | None, fetched: boo
     async def story() -> None:
         host: Any = SimpleNamespace(shares_files=False, capture=capture, get=get)
         files = ResultFiles(host, PurePosixPath("/work"), ["r.json"])
-        await files.note()
+        await files.record_states()
         await files.fetch(tmp_path)
 
     asyncio.run(story())

@@ -20,7 +20,7 @@ class Counting:
     def __init__(self, last: float = math.inf) -> None:
         self.asked, self.last, self.enough = 0, last, asyncio.Event()
 
-    async def meters(self) -> Mapping[str, float]:
+    async def read_meters(self) -> Mapping[str, float]:
         self.asked += 1
         if self.asked >= min(self.last, 5):
             self.enough.set()
@@ -33,7 +33,7 @@ def sampled(service: Counting, path: Path) -> BaseException | None:
     sampler = Sampler(ServiceSource(service), path, 0.01)
 
     async def some() -> BaseException | None:
-        async with sampler.sampling() as task:
+        async with sampler.collect_samples() as task:
             await service.enough.wait()
             await asyncio.sleep(0)
         return None if task.cancelled() else task.exception()

@@ -31,7 +31,7 @@ def script(function: Any, seed: int = 1, **more: Any) -> TimelineScript:
         timeline={"during": "run", "use": "here.py:f", **more},
     )
     (entry,) = experiment.timeline
-    return TimelineScript(entry.calling(function), experiment, Cell({"n": 2}), seed)
+    return TimelineScript(entry.with_function(function), experiment, Cell({"n": 2}), seed)
 
 
 def test_it_knows_its_trial_and_what_came_of_each() -> None:
@@ -43,11 +43,11 @@ def test_it_knows_its_trial_and_what_came_of_each() -> None:
         heard.append((trial.elapsed, trial.states["net.settled"]))
 
     played = script(f)
-    entry = played.next(0.5, {"net.settled": True}, None)
+    entry = played.next_entry(0.5, {"net.settled": True}, None)
     assert entry is not None
     assert (entry.do, entry.at, entry.options) == ("kill", 1.0, {"service": "net", "node": 0})
     assert entry.during == "run", "that of the function, when it names none"
-    assert played.next(2.0, {"net.settled": False}, DONE) is None
+    assert played.next_entry(2.0, {"net.settled": False}, DONE) is None
     assert heard == [({"n": 2}, 0.5, {"net.settled": True}), DONE, (2.0, False)]
 
 
@@ -58,7 +58,7 @@ def test_what_it_draws_is_the_same_each_time_with_one_seed() -> None:
 
     def drawn(seed: int) -> list[Any]:
         played = script(f, seed)
-        found = [played.next(0, {}, outcome) for outcome in (None, DONE)]
+        found = [played.next_entry(0, {}, outcome) for outcome in (None, DONE)]
         return [word for entry in found if entry for word in entry.options["run"]]
 
     assert drawn(7) == drawn(7)
@@ -69,7 +69,7 @@ def test_bare_numbers_are_seconds() -> None:
     def f(trial: Any) -> Iterator[Any]:
         yield {"do": "run", "run": ["true"], "on": "client", "at": trial.elapsed + 0.25, "within": 5}
 
-    entry = script(f).next(1.0, {}, None)
+    entry = script(f).next_entry(1.0, {}, None)
     assert entry is not None
     assert (entry.at, entry.within) == (1.25, 5.0)
 
@@ -80,7 +80,7 @@ def test_bare_numbers_are_seconds() -> None:
         ({"do": "kil", "service": "net", "node": 0}, "did you mean 'kill'"),
         ({"do": "kill", "service": "nte", "node": 0}, "nte"),
         ({"do": "kill", "service": "net"}, "node"),
-        ({"do": "kill", "service": "net", "node": 3}, "node: 3 is beyond"),
+        ({"do": "kill", "service": "net", "node": 3}, "node: 3 is out of range"),
         ({"do": "kill", "service": "net", "node": 0, "during": "rum"}, "there is no phase 'rum'"),
         ({"do": "kill", "service": "net", "node": 0, "at": "soon"}, "at"),
         ({"do": "run", "run": ["true"], "on": "client", "when": "nte.settled"}, "nte"),
@@ -94,8 +94,8 @@ def test_a_wrong_entry_is_told_as_in_a_file(given: Any, said: str) -> None:
     def f(trial: Any) -> Iterator[Any]:
         yield given
 
-    with pytest.raises(TrialFailure, match=r"^here\.py:f yields what cannot be: ") as caught:
-        script(f).next(0, {}, None)
+    with pytest.raises(TrialFailure, match=r"^here\.py:f yields an invalid entry: ") as caught:
+        script(f).next_entry(0, {}, None)
     assert said in caught.value.message
     assert caught.value.category == "event-failed"
 
@@ -105,7 +105,7 @@ def test_its_own_mistake_has_its_line() -> None:
         yield {"do": "kill", "service": "net", "node": trial.parameters["m"]}
 
     with pytest.raises(TrialFailure, match=r"here\.py:f, line \d+: KeyError: 'm'"):
-        script(f).next(0, {}, None)
+        script(f).next_entry(0, {}, None)
 
 
 def test_its_end_is_its_own_and_not_that_of_the_run() -> None:
@@ -120,17 +120,17 @@ def test_its_end_is_its_own_and_not_that_of_the_run() -> None:
             yield {"do": "restart", "service": "net", "node": 0}
 
     with pytest.raises(TrialFailure, match=r"line \d+: SystemExit: 3"):
-        script(leaves).next(0, {}, None)
+        script(leaves).next_entry(0, {}, None)
     played = script(clings)
-    played.next(0, {}, None)
+    played.next_entry(0, {}, None)
     with pytest.raises(TrialFailure, match="generator ignored GeneratorExit"):
         played.close()
 
 
 def test_what_is_no_generator_function_is_refused() -> None:
-    with pytest.raises(ValueError, match="'all_at_once' is no generator function"):
+    with pytest.raises(ValueError, match="'all_at_once' is not a generator function"):
         Entry.of(all_at_once)
-    with pytest.raises(ValidationError, match="no generator function"):
+    with pytest.raises(ValidationError, match="not a generator function"):
         Experiment(experiment="x", workload={"use": "command", "run": ["true"]}, timeline=all_at_once)
 
 

@@ -116,7 +116,7 @@ def test_writes_that_not_all_nodes_have_are_warned_of(
     run = measured(reset="snapshot", repeat=1)
     assert told_of(run, "snapshot-taken")[0]["waiting"] == ["local-0"]
     (warning,) = (line["text"] for line in told_of(run, "warning") if "snapshot" in line["text"])
-    assert "local-0 still kept writes" in warning
+    assert "local-0 still held writes for other nodes" in warning
 
 
 def test_what_a_snapshot_leaves_out_is_named(
@@ -204,8 +204,8 @@ def test_a_manifest_with_other_files_is_refused_while_the_server_lives(
     manifest.write_text(manifest.read_text().replace('"dump.rdb"', f'"{path}"'))
     run = measured(service={"recover": {"from": str(place)}}, load="", repeat=1)
     (trial,) = run.record.trials
-    assert "is refused, and nothing was recovered" in trial.message
-    assert "has other files than dump.rdb" in trial.message
+    assert "was rejected, and nothing was recovered" in trial.message
+    assert "has files other than dump.rdb" in trial.message
 
 
 def test_as_an_event_beside_a_workload(measured: Callable[..., api.Run], tmp_path: Path) -> None:

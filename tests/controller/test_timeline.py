@@ -63,7 +63,7 @@ def test_a_closed_loop_during_an_outage_is_a_warning_of_the_run(played: Callable
     nobody = {"use": "redis_benchmark", "on": "client", "server": "127.0.0.1", "port": 1}
     run = played({"at": "0s", "do": "pause", "service": "net", "node": 0}, workload=nobody)
     (text,) = [text for text in run.record.warnings if "coordinated omission" in text]
-    assert text.endswith("see the outage of `pause` (coordinated omission); take ycsb with a `rate`")
+    assert text.endswith("see the outage of `pause` (coordinated omission); use ycsb with a `rate`")
 
 
 def test_again_and_again_beside_the_others(played: Callable[..., api.Run]) -> None:
@@ -115,7 +115,7 @@ def test_a_condition_that_never_holds_fails_the_trial(played: Callable[..., api.
     )
     (trial,) = run.record.trials
     assert trial.result.category == "event-failed"
-    assert "entry 2 of the timeline, run: 'net.settled' did not hold within 0.6 s" in trial.message
+    assert "entry 2 of the timeline, run: 'net.settled' did not become true within 0.6 s" in trial.message
 
 
 def test_a_command_that_fails_fails_the_trial(played: Callable[..., api.Run]) -> None:
@@ -133,7 +133,7 @@ def test_what_did_not_come_is_marked(played: Callable[..., api.Run]) -> None:
     )
     (trial,) = run.record.trials
     assert [(mark.kind, mark.reason) for mark in trial.marks if mark.kind == "incomplete"] == [
-        ("incomplete", "entry 1 of the timeline, run did not come before its phase ended")
+        ("incomplete", "entry 1 of the timeline, run did not start before its phase ended")
     ]
     assert trial.result.status == "ok"
 

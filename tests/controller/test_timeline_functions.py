@@ -157,7 +157,7 @@ def test_its_mistake_fails_the_trial_with_its_line(told: Any, lasting: Lasting) 
         ("def chaos(trial): yield", "cannot be imported .*SyntaxError"),
         ("import no_such_module_at_all\ndef chaos(trial):\n    yield", "ModuleNotFoundError"),
         ("def order(trial):\n    yield", "has no attribute 'chaos'"),
-        ("def chaos(trial):\n    return []", "is no generator function"),
+        ("def chaos(trial):\n    return []", "is not a generator function"),
     ],
 )
 def test_one_that_cannot_be_had_is_told_before_anything_starts(
@@ -200,5 +200,5 @@ def test_a_file_is_checked_without_running_it(tmp_path: Path) -> None:
 
     experiment, _ = load(file_of(tmp_path / "mine", "{use: nowhere.py:chaos}"))
     assert experiment.timeline[0].function is None
-    with pytest.raises(Exception, match=r"must name a file and a function in it, as chaos\.py:chaos"):
+    with pytest.raises(Exception, match=r"must name a file and a function in it, such as chaos\.py:chaos"):
         load(file_of(tmp_path / "mine", "{use: nowhere}"))

@@ -182,7 +182,7 @@ def test_a_text_that_no_program_can_be_given_fails_its_trial_only(measure: Measu
     assert [trial.result.trial.cell.parameters["text"] for trial in run.record.trials] == odd
 
 
-def test_the_seed_of_a_trial_is_its_own_and_stays(measure: Measure) -> None:
+def test_the_trial_seed_a_trial_is_its_own_and_stays(measure: Measure) -> None:
     """A tool's random numbers: the same when a trial is made again, others in each repetition."""
     from steelyard.controller.trial import TrialRunner
     from steelyard.model.trial import Cell, Trial
@@ -190,7 +190,7 @@ def test_the_seed_of_a_trial_is_its_own_and_stays(measure: Measure) -> None:
     def seeds(seed: int) -> list[int]:
         runner = TrialRunner.__new__(TrialRunner)
         runner.seed = seed
-        return [runner._seed_of(Trial(Cell({"n": n}), k)) for n in (1, 2) for k in (1, 2, 3)]
+        return [runner._trial_seed(Trial(Cell({"n": n}), k)) for n in (1, 2) for k in (1, 2, 3)]
 
     assert seeds(1) == seeds(1)
     assert len(set(seeds(1) + seeds(2))) == 12

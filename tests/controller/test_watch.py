@@ -17,7 +17,7 @@ START = Clocks(1_795_000_000.0, 5000.0, 0.0001, 4000.0)
 
 def later(seconds: float, *, step: float = 0.0, asleep: float = 0.0) -> Clocks:
     boot, awake = START.boot + seconds, 4000.0 + seconds - asleep
-    return Clocks(START.wall + seconds + step, boot, START.within, awake)
+    return Clocks(START.wall + seconds + step, boot, START.uncertainty, awake)
 
 
 def ran(site: FakeSite, store: Path, **more: object) -> list[str]:
@@ -39,7 +39,7 @@ def showing(host: FakeHost, *shown: Clocks | None) -> None:
     async def clocks() -> Clocks | None:
         return next(left)
 
-    host.clocks = clocks  # type: ignore[method-assign]
+    host.read_clocks = clocks  # type: ignore[method-assign]
 
 
 def test_a_step_of_a_hosts_clock_marks_the_trial_on_it(tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ def test_a_mark_stays_with_a_trial_that_counts_all_the_same(tmp_path: Path) -> N
         "the machine was suspended for 12.00 s during the trial"
     ]
     record = steelyard.last(store=tmp_path).record
-    assert record.trials[0].result.poolable
-    assert "count all the same" in record.warnings[0]
+    assert record.trials[0].result.is_poolable
+    assert "but still count" in record.warnings[0]
 
 
 def test_a_host_that_slept_marks_the_trial(tmp_path: Path) -> None:

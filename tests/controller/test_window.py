@@ -60,7 +60,7 @@ def test_without_samples_of_all_the_sum_stays_and_is_doubted():
     assert merge_readings([RATE], readings, window).values == {"rate": 5.0}
     assert window.facts() == {"common": 5.0, "whole": 15.0, "by": "processes"}
     (text,) = window.warnings()
-    assert "different times: rate of all is the sum of what each did in its own time" in text
+    assert "different times: rate of all is the sum of each copy's own rate" in text
     assert not window.marks(), "processes take longer than their work"
     assert not Window.of(["rate"], {"a": Span(0, 10), "b": Span(0.4, 10.1)}, {}).warnings()
 
@@ -79,7 +79,7 @@ def test_copies_that_never_worked_at_once_have_no_rate_together():
     (mark,) = window.marks()
     assert (mark.kind, mark.reason) == (
         "incomplete",
-        "a had ended before b began: no rate is of all copies at once",
+        "a ended before b began: no rate covers all copies at once",
     )
     assert window.facts() == {"common": 0.0, "whole": 5.0, "by": "samples"}
 

@@ -94,7 +94,7 @@ def test_what_it_did_not_get_marks_the_trial(measure: Callable[..., api.Run]) ->
         assert "taskset" in trial.message
     else:
         (mark,) = (mark for mark in trial.result.marks if mark.kind == "fallback")  # busy machines add more
-        assert mark.reason.endswith(f"cpus {CPU},{beyond} was asked, the kernel says {CPU}")
+        assert mark.reason.endswith(f"cpus {CPU},{beyond} was requested, but the kernel reports {CPU}")
 
 
 def test_a_service_is_put_under_conditions_too(told: Any) -> None:
@@ -151,7 +151,11 @@ def test_an_image_is_started_by_podman_where_it_is(measure: Callable[..., api.Ru
 @pytest.mark.parametrize(
     ("asked", "lacks", "says"),
     [
-        ({"memory_nodes": (0,)}, "numactl", r"wrap: numactl is not on fake \(apt install numactl\)"),
+        (
+            {"memory_nodes": (0,)},
+            "numactl",
+            r"numactl is not installed on fake \(apt install numactl\)",
+        ),
         (
             {"image": "alpine"},
             "podman apptainer",
@@ -194,6 +198,6 @@ timeline: {at: 1s, do: pause, service: kv, node: 0}
     )
     assert cli(("plan", "mine.yaml")) == 2
     said = capsys.readouterr().err
-    assert "cpus: 'all' is no list of numbers" in said
-    assert "'kv' runs in an image, where no event reaches it" in said
+    assert "cpus: 'all' is not a list of numbers" in said
+    assert "'kv' runs in an image, where events cannot reach it" in said
     assert "unknown key 'cpu'; did you mean 'cpus'?" in said

@@ -13,8 +13,8 @@ HEAD = "| service | listens for | at | asks for | encrypted |\n|---|---|---|---|
 
 
 def row(service: str, listener: Listener) -> str:
-    asks = listener.asks or "**nothing**: it needs `open: true`"
-    cells = (f"`{service}`", listener.what, listener.bound, asks, listener.encrypted)
+    asks = listener.authentication or "**nothing**: it needs `open: true`"
+    cells = (f"`{service}`", listener.purpose, listener.binding, asks, listener.encrypted)
     return f"| {' | '.join(cells)} |\n"
 
 

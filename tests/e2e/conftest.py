@@ -267,7 +267,7 @@ class Survivor:
             self.is_whole()
         else:
             assert resumed.code == 2, resumed.said
-            assert "was ended before it began" in resumed.said
+            assert "ended before it began" in resumed.said
 
     def is_whole(self) -> None:
         """Everything was measured once, the journal has no gap, nothing is left."""

@@ -55,11 +55,11 @@ def zoo(fork_server: ForkServer, stage: Any) -> Iterator[tuple[Lab, dict[str, Li
 @pytest.mark.parametrize(
     ("what", "category", "evidence"),
     [
-        ("code", "crashed", "run: sh ended with code 7; it said: the last words"),
-        ("signal", "crashed", "run: sh was ended by signal 11"),
-        ("hang", "timed-out", "run did not end within 5 s and was ended"),
-        ("garbage", "unreadable-output", "metric value: nothing matches"),
-        ("silent", "unreadable-output", "metric value: nothing matches '^value: (\\\\d+)$' in empty output"),
+        ("code", "crashed", "run: sh ended with code 7; output: the last words"),
+        ("signal", "crashed", "run: sh was terminated by signal 11"),
+        ("hang", "timed-out", "run did not finish within 5 s and was terminated"),
+        ("garbage", "unreadable-output", "metric value: no match for"),
+        ("silent", "unreadable-output", "metric value: no match for '^value: (\\\\d+)$' in empty output"),
         ("flood", "unreadable-output", "run: stdout is larger than 64 MiB"),
         ("vandal", "unreadable-output", "stdout"),
     ],
@@ -124,20 +124,20 @@ def test_a_plug_in_with_a_mistake_costs_its_trial_only(lab: Lab) -> None:
 FAULTY_PLUG_IN = '''
 from steelyard.model.command import Command
 from steelyard.model.metric import Metric, Reading
-from steelyard.workloads.base import Options, Workload
+from steelyard.workloads.base import Workload, WorkloadOptions
 
-class FaultyOptions(Options):
+class FaultyOptions(WorkloadOptions):
     n: int
 
 class Faulty(Workload[FaultyOptions]):
     """Divides by zero, and finds what is not a number."""
-    options = FaultyOptions
+    Options = FaultyOptions
     def metrics(self):
         return (Metric("value", "1", "none"),)
     def command(self, place):
         return Command(("true",))
     def parse(self, phase, output):
-        value = [1.0, None, float("nan")][self.chosen.n]
+        value = [1.0, None, float("nan")][self.options.n]
         return Reading({"value": 1 / 0 if value is None else value})
 '''
 
@@ -157,8 +157,8 @@ def unwritable(lab: Lab, mount: Mount) -> Iterator[Path]:
 def test_an_unwritable_store_is_told(lab: Lab, fork_server: ForkServer, unwritable: Path) -> None:
     outcome = fork_server.run(lab, "run", "--store", str(unwritable), "--", "true")
     assert outcome.code == 3
-    assert f"cannot make a run in the store {unwritable}: " in outcome.said
-    assert "name another place with --store DIR or STEELYARD_STORE" in outcome.said
+    assert f"cannot create a run in the store {unwritable}: " in outcome.said
+    assert "choose another place with --store DIR or STEELYARD_STORE" in outcome.said
     assert "Traceback" not in outcome.said
 
 
@@ -181,8 +181,8 @@ def test_an_unwritable_scratch_is_told_before_any_trial(
 ) -> None:
     outcome = fork_server.run(lab, "run", "--scratch", str(unwritable / "here"), "--", "true")
     assert outcome.code == 3, outcome.said
-    assert f"cannot make the scratch directory {unwritable}/here" in outcome.said
-    assert "name another directory with --scratch DIR or STEELYARD_SCRATCH" in outcome.said
+    assert f"cannot create the scratch directory {unwritable}/here" in outcome.said
+    assert "choose another directory with --scratch DIR or STEELYARD_SCRATCH" in outcome.said
     journal = lab.journal()
     assert [line["kind"] for line in journal] == ["run-started", "warning", "scratch", "run-ended"]
     assert (journal[-1]["state"], journal[-1]["done"]) == ("failed", 0)
@@ -208,7 +208,7 @@ disturbed: include
     }
     assert ended["good"]["status"] == "ok", outcome.said
     assert ended["/bad"]["category"] == "host-failed"
-    assert "cannot make the scratch directory" in ended["/bad"]["message"]
+    assert "cannot create the scratch directory" in ended["/bad"]["message"]
     assert [path.name for path in (lab.place / "good").iterdir()] == ["mine"]
 
 

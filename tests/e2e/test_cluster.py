@@ -183,7 +183,7 @@ def _name(pid: int) -> str:
 def test_it_ends_before_its_time_limit(bench: Any) -> None:
     done = bench.cluster("run", *REDIS, "--time", "0:00:35")
     assert done.returncode == 0, done.stderr
-    assert bench.ending()["reason"] == "the time limit of its hosts came near"
+    assert bench.ending()["reason"] == "the time limit of its hosts was near"
     assert not bench.bearers()
 
 

@@ -66,7 +66,7 @@ def test_more_repetitions_may_be_asked_for_and_more_levels_may_not(lab: Lab) -> 
     made = len(ended(lab))
     refused = lab.steelyard("extend", "last", "-p", "level=5000")
     assert refused.code == 2
-    assert "'level' is searched by 'find'; it has bounds, and no levels to add" in refused.said
+    assert "'level' is searched by 'find'; it has bounds, not levels that can be added to" in refused.said
     assert lab.steelyard("extend", "last", "--repeat", "7", "-q").code == 0
     assert len(ended(lab)) == made * 7 // 6
 

@@ -212,7 +212,7 @@ def test_a_test_directory_without_room_for_the_scratch_itself(
     with mount("size=1m,nr_inodes=2") as place:
         outcome = fork_server.run(lab, "run", "--scratch", str(place / "x"), "--", "true")
     assert outcome.code == 3
-    assert "cannot make the scratch directory" in outcome.said
+    assert "cannot create the scratch directory" in outcome.said
     assert "No space left on device" in outcome.said
 
 
@@ -227,7 +227,7 @@ def test_no_room_for_the_report_does_not_spoil_the_results(lab: Lab, mount: Moun
         )
         assert ended.returncode == 0, ended.stderr
         assert "wall  median" in ended.stdout
-        assert "no report: " in ended.stderr
+        assert "cannot write the report: " in ended.stderr
         assert "Traceback" not in ended.stderr
         assert not list(place.glob("runs/*/derived/*")), "no half report is left"
 

@@ -91,7 +91,7 @@ def test_a_detached_run_can_be_looked_at_suspended_and_cancelled(own_place: Path
 def test_what_the_scheduler_refuses_is_told_in_its_words(own_place: Path) -> None:
     done = steelyard("run", written(own_place), "--site", "slurm", "--", "--partition=nowhere")
     assert done.returncode == 3
-    assert "Slurm refused the job" in done.stderr
+    assert "Slurm rejected the job" in done.stderr
     assert "nowhere" in done.stderr or "partition" in done.stderr
     assert journal("run-ended")[-1]["state"] == "failed"
 

@@ -71,7 +71,7 @@ def test_without_its_minder_a_run_ends_and_says_so(
     outcome = started.ended()
     assert outcome.code == 3, outcome.said
     assert "the minder" in outcome.said
-    assert "is gone" in outcome.said
+    assert "has died" in outcome.said
     journal = lab.journal()
     assert (journal[-1]["kind"], journal[-1]["state"]) == ("run-ended", "failed")
     assert not lab.results()
@@ -114,7 +114,7 @@ def test_clean_leaves_what_lives_alone(lab: Lab, fork_server: ForkServer, until:
     assert started.process.poll() is None
     busy = fork_server.run(lab, "resume", "last")
     assert busy.code == 3
-    assert "is being driven by another process" in busy.said
+    assert "is in use by another process" in busy.said
     refused = fork_server.run(lab, "rm", "--yes", "last")
     assert refused.code == 3, refused.said
     assert lab.runs()

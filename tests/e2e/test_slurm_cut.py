@@ -199,7 +199,7 @@ def test_the_node_of_the_controller_is_cut_off(run_on: Callable[[int], Run], clu
     run.stop_controller()
     code, said = run.ended()
     assert code == 3, said
-    assert "has failed: a node failed (n1), and the run" in said
+    assert "has failed: a node failed (n1), but run " in said
     assert "steelyard resume" in said
     assert "has failed: a node failed (n1)" in steelyard("status", "last").stdout
     assert not cluster.unfinished(), "no node is held for a run without a controller"

@@ -47,7 +47,7 @@ def test_what_is_left_out_fits_itself(given_numbers: Any, disjoint: bool, found:
 
 def test_without_an_application_its_numbers_mean_nothing() -> None:
     assert resolve_sizes(3, None, 7, disjoint=True, runs_application=False) == Sizes(3, 3)
-    assert resolve_sizes(5, 3, None, runs_application=False).idle == 2
+    assert resolve_sizes(5, 3, None, runs_application=False).idle_nodes == 2
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_every_node_is_accounted_for(
     assert not runs or made.application == (application or made.application) >= 1
     own = [role if isinstance(role, int) else 0 for role in made.roles.values()]
     assert sum(own) == made.total, "hosts of their own are all there are"
-    assert all(hosts >= 1 for hosts in (made.used, made.total))
-    assert made.idle == made.roles.get("idle", 0)
+    assert all(hosts >= 1 for hosts in (made.used_nodes, made.total))
+    assert made.idle_nodes == made.roles.get("idle", 0)
 
 
 @given(st.text(alphabet="ab ${}'\"\\$", max_size=30))
@@ -119,7 +119,7 @@ def test_ranks_and_pycompss() -> None:
     assert (mpi["use"], mpi["on"], mpi["ranks"]) == ("command", "app", 3)
     compss = Application("app.py 3", "/w", pycompss="--lang=python -d").workload()
     assert (compss["use"], compss["flags"]) == ("pycompss", ["--lang=python", "-d"])
-    with pytest.raises(UsageError, match="one of them"):
+    with pytest.raises(UsageError, match="only one"):
         Application("x", "/w", ranks=3, pycompss="").workload()
     with pytest.raises(UsageError, match="cannot be split"):
         Application("it's", "/w").workload()

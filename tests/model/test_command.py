@@ -10,7 +10,7 @@ def test_a_secret_is_a_variable_that_does_not_show():
     assert command.variables == {"A": "1", "PASSWORD": "s3cret"}
     assert command.env == {"A": "1"}
     assert "s3cret" not in repr(command)
-    assert command.wrapped("numactl").variables == command.variables
+    assert command.wrap("numactl").variables == command.variables
 
 
 def test_an_endpoint_does_not_show_its_password():

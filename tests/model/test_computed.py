@@ -42,7 +42,7 @@ def test_one_that_lacks_an_operand_is_missing_and_so_is_what_is_computed_of_it()
         ("wall / none", "division by zero in 'wall / none'"),
         ("wall * kind", "needs numbers, found text 'a'"),
         ("1e20 * 1e20 * wall", "too large"),
-        ("on if on else wall", "True is no number"),
+        ("on if on else wall", "True is not a number"),
     ],
 )
 def test_one_that_cannot_be_computed_says_why_and_costs_nothing_else(formula, why):
@@ -80,6 +80,6 @@ def test_it_is_in_the_file_that_an_experiment_made_in_python_becomes():
         workload={"use": "command", "run": ["true"]},
         metrics={"twice": "wall * 2", "share": {"is": "user / wall", "unit": "%", "better": "higher"}},
     )
-    tree = made.as_file()
+    tree = made.to_tree()
     assert tree["metrics"]["twice"] == {"is": "wall * 2"}
     assert Experiment(**tree) == made

@@ -18,13 +18,13 @@ def test_a_knee_says_of_what():
     found = Derive.model_validate(
         {"knee": {"parameter": "streams", "metric": "throughput", "tolerance": "10%"}}
     )
-    assert (found.asked.parameter, found.asked.metric, float(found.asked.tolerance)) == (
+    assert (found.settings.parameter, found.settings.metric, float(found.settings.tolerance)) == (
         "streams",
         "throughput",
         0.1,
     )
     assert found.parameters() == ["streams"]
-    assert float(Derive.model_validate({"knee": {"parameter": "s"}}).asked.tolerance) == 0.05
+    assert float(Derive.model_validate({"knee": {"parameter": "s"}}).settings.tolerance) == 0.05
 
 
 def test_what_is_recorded_can_be_read_again():
@@ -46,7 +46,7 @@ def test_what_is_recorded_can_be_read_again():
         ({"cost": {}, "ranking": {}}, "exactly one key"),
         ({}, "exactly one key"),
         ({"knee": {}}, "Field required"),
-        ({"knee": {"parameter": "s", "tolerance": "-5%"}}, "not negative"),
+        ({"knee": {"parameter": "s", "tolerance": "-5%"}}, "must not be negative"),
         ({"knee": {"parameter": "s", "tolerence": "5%"}}, "Extra inputs"),
         ({"cost": {"of": "x"}}, "Extra inputs"),
     ],

@@ -50,18 +50,18 @@ def test_the_bracket_holds_the_limit(found: SearchBounds, share: float) -> None:
     assert (walk.above is None) == (limit >= found.high)
     if walk.below is not None and walk.above is not None:
         assert walk.below <= limit < walk.above
-        assert found.narrow(walk.below, walk.above)
+        assert found.is_narrow(walk.below, walk.above)
 
 
 @given(found=bounds(), verdicts=st.integers(0, 2**60))
 def test_whatever_the_verdicts_are_it_ends_in_time(found: SearchBounds, verdicts: int) -> None:
     bits = (bool(verdicts >> at & 1) for at in itertools.count())
     walk = found.walk(lambda level: next(bits))
-    least, most = found.probes()
-    assert least <= len(walk.settled) <= most
-    assert len(set(walk.settled)) == len(walk.settled), "no level is probed twice"
-    assert all(found.low <= level <= found.high for level in walk.settled)
-    assert all(isinstance(level, int) for level in walk.settled) or not found.whole
+    least, most = found.count_probes()
+    assert least <= len(walk.finished_levels) <= most
+    assert len(set(walk.finished_levels)) == len(walk.finished_levels), "no level is probed twice"
+    assert all(found.low <= level <= found.high for level in walk.finished_levels)
+    assert all(isinstance(level, int) for level in walk.finished_levels) or not found.whole
 
 
 @given(found=bounds())
@@ -69,35 +69,35 @@ def test_the_number_of_probes_is_that_of_doubling_and_halving(found: SearchBound
     """Rounding costs one level at most."""
     doublings = math.ceil(math.log2(found.high / found.low) - 1e-9) + 1
     halvings = max(0, math.ceil(math.log2(math.log(2) / math.log1p(found.within))))
-    assert found.probes()[0] == 1
-    assert found.probes()[1] <= doublings + halvings + 1
+    assert found.count_probes()[0] == 1
+    assert found.count_probes()[1] <= doublings + halvings + 1
 
 
 @given(found=bounds(), share=st.floats(-0.2, 1.2), data=st.data())
 def test_what_is_left_to_probe_is_known_at_every_step(found: SearchBounds, share: float, data: Any) -> None:
     limit = found.low * (found.high / found.low) ** share
     whole = walked(found, limit)
-    assume(whole.settled)
-    known = set(whole.settled[: data.draw(st.integers(0, len(whole.settled) - 1))])
+    assume(whole.finished_levels)
+    known = set(whole.finished_levels[: data.draw(st.integers(0, len(whole.finished_levels) - 1))])
     partial = found.walk(
         lambda level: (level <= limit) == (found.goal == "maximize") if level in known else None
     )
     assert whole.levels[: len(partial.levels)] == partial.levels
-    least, most = found.probes(partial.below, partial.above)
-    assert least <= len(whole.settled) - len(partial.settled) <= most
+    least, most = found.count_probes(partial.below, partial.above)
+    assert least <= len(whole.finished_levels) - len(partial.finished_levels) <= most
 
 
 def test_the_levels_are_round_numbers() -> None:
     found = SearchBounds(1000, 64000, 0.05, True, "maximize")
-    assert walked(found, 5300).settled == (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
+    assert walked(found, 5300).finished_levels == (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
     fine = SearchBounds(0.5, 8.0, 0.01, False, "minimize")
     walk = walked(fine, 1.3)
-    assert walk.settled[:3] == (0.5, 1.0, 2.0)
-    assert all(level == float(f"{level:.4g}") for level in walk.settled)
+    assert walk.finished_levels[:3] == (0.5, 1.0, 2.0)
+    assert all(level == float(f"{level:.4g}") for level in walk.finished_levels)
 
 
 def test_the_largest_search_is_counted_in_a_moment() -> None:
-    assert SearchBounds(1.0, WIDEST, FINEST, False, "maximize").probes() == (1, 41)
+    assert SearchBounds(1.0, WIDEST, FINEST, False, "maximize").count_probes() == (1, 41)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_the_largest_search_is_counted_in_a_moment() -> None:
 def test_bounds_that_are_whole_make_whole_levels(between: Any, more: Any, levels: Any) -> None:
     found = SearchBounds.of(find(), Levels(between=between, **more))
     walk = found.walk(lambda level: True)
-    assert walk.settled == levels
-    assert [type(level) for level in walk.settled] == [type(level) for level in levels]
+    assert walk.finished_levels == levels
+    assert [type(level) for level in walk.finished_levels] == [type(level) for level in levels]
 
 
 def test_there_is_a_search_for_each_combination_of_the_others() -> None:
@@ -128,9 +128,9 @@ def test_there_is_a_search_for_each_combination_of_the_others() -> None:
     cells = [Cell({"a": a, "rate": rate, "b": b}) for a in "xy" for rate in (10, 100) for b in (1, 2)]
     found = searches(sought, cells)
     assert [one.first.key for one in found] == [f"a={a} rate=10 b={b}" for a in "xy" for b in (1, 2)]
-    assert found[0].at(57).key == "a=x rate=57 b=1"
-    assert SearchGoal.read(sought.record()) == sought
-    assert Experiment.model_validate(experiment.as_file()) == experiment
+    assert found[0].cell_at(57).key == "a=x rate=57 b=1"
+    assert SearchGoal.from_record(sought.record()) == sought
+    assert Experiment.model_validate(experiment.to_tree()) == experiment
 
 
 def test_what_is_said_and_what_is_not() -> None:

@@ -61,7 +61,7 @@ def test_what_a_cell_wants() -> None:
 def test_the_sentence() -> None:
     what = experiment(store={"port": "${n}"}, steady={}, each={"keep": "trial", "port": "${size}"})
     assert describe_restriction(what, 2).startswith(
-        "2 groups of cells that share a deployment of store, one group"
+        "2 groups of cells each share a deployment of store and run one after the other"
     )
     assert describe_restriction(what, 1) == ""
 

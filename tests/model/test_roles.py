@@ -25,7 +25,7 @@ EIGHT = {"client": tuple("abcdefgh"), "server": ("s",)}
     ],
 )
 def test_a_selection_picks_as_a_slice_does(text: str, picked: str) -> None:
-    assert "".join(Selection.parse(text).of(EIGHT)) == picked
+    assert "".join(Selection.parse(text).select(EIGHT)) == picked
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_no_selection_is_told_with_examples(text: str) -> None:
 @pytest.mark.parametrize(("text", "wanted"), [("client[:9]", 9), ("client[8]", 9), ("server[1:]", 2)])
 def test_too_few_hosts_are_told(text: str, wanted: int) -> None:
     with pytest.raises(UsageError, match=f"needs {wanted} hosts"):
-        Selection.parse(text).of(EIGHT)
+        Selection.parse(text).select(EIGHT)
 
 
 @given(st.integers(0, 30), st.none() | st.integers(0, 30))
@@ -72,7 +72,7 @@ def test_roles_take_hosts_in_order_and_all_takes_the_rest() -> None:
         ),
         (
             {"server": RoleClaim(1), "near": RoleClaim(2, "server")},
-            "role 'near' wants 2 of the hosts of role 'server'",
+            "role 'near' needs 2 hosts of role 'server'",
         ),
     ],
 )

@@ -103,17 +103,17 @@ def test_two_groups_are_multiplied() -> None:
     ("more", "path", "message"),
     [
         ({"zip": ["a", "none"]}, ("zip", 0), "zip: 'none' is not a parameter"),
-        ({"zip": ["a", "long"]}, ("zip", 0), "zip: a, long have 2 and 3 levels; they must have as many"),
-        ({"zip": [["a", "b"], ["b", "a"]]}, ("zip", 0), "zip: 'a' stands in it twice"),
+        ({"zip": ["a", "long"]}, ("zip", 0), "zip: a, long have 2 and 3 levels; the numbers must match"),
+        ({"zip": [["a", "b"], ["b", "a"]]}, ("zip", 0), "zip: 'a' is listed twice"),
         (
             {"zip": ["a", "drawn"]},
             ("zip", 0),
-            "zip: 'drawn' is drawn by 'sample'; it cannot go in step with others",
+            "zip: 'drawn' is drawn by 'sample'; it cannot be zipped with others",
         ),
         (
             {"sample": None},
             ("parameters", "drawn"),
-            "'drawn' has 'between' but 'sample' is missing; add 'sample: {size: 20}'",
+            "'drawn' has 'between', but 'sample' is missing; add 'sample: {size: 20}'",
         ),
     ],
 )

@@ -18,7 +18,7 @@ from steelyard.remote.token import Token
 
 async def story(folder: Path, shell: str) -> None:
     transport = PipedTransport("n1", "127.0.0.1", shell=shell)
-    token = Token.mine("bystanders")
+    token = Token.of("bystanders")
     async with ShellHost.open(
         transport, token, folder / "log", pace=AgentTimeouts(0.5, 300.0, 300.0)
     ) as host:

@@ -27,7 +27,7 @@ class Run:
 
     @property
     def token(self) -> Token:
-        return Token.mine(self.id)
+        return Token.of(self.id)
 
     def bearers(self) -> list[Bearer]:
         return find_bearers(lambda token: token.run == self.id)
@@ -88,6 +88,6 @@ def alive() -> Callable[[int], bool]:
 
     def ask(pid: int) -> bool:
         found = list_processes().get(pid)
-        return found is not None and not found.dead
+        return found is not None and not found.is_dead
 
     return ask

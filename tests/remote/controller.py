@@ -18,7 +18,7 @@ from steelyard.remote.token import Token
 
 
 async def main(run: str, folder: Path, options: list[str]) -> None:
-    async with Lease.open(Token.mine(run), log=folder / "minder.log") as lease:
+    async with Lease.open(Token.of(run), log=folder / "minder.log") as lease:
         copy = 0
         if "--fork" in options:  # it holds the lease open, as a careless multiprocessing pool would
             copy = os.fork()

@@ -18,7 +18,7 @@ from steelyard.sites.netns import Netns, NetnsOptions
 
 async def main(run: str, folder: Path, via: str) -> None:
     site = Netns(NetnsOptions.model_validate({"hosts": 2, "via": via, "lost_after": "10s"}))
-    async with site.lease(Token.mine(run), folder / "log", None) as hosts:
+    async with site.lease(Token.of(run), folder / "log", None) as hosts:
         for host in hosts:
             streams = Streams(folder / f"{host.name}.out", folder / f"{host.name}.err")
             command = Command(("sh", "-c", "setsid sleep 300 & exec sleep 300"))

@@ -61,7 +61,7 @@ def test_where_there_is_none_the_error_says_what_to_do(tmp_path: Path) -> None:
     done = chosen(*((f"/proc/self/{kind}_map", str(tmp_path / "map")) for kind in ("uid", "gid")))
     assert done.returncode == 1
     assert re.search(
-        r"no user id is free here .* run Steelyard as another user than root$", done.stderr.strip()
+        r"no user id is free here .* run Steelyard as a user other than root$", done.stderr.strip()
     )
 
 

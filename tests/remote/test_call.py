@@ -45,7 +45,7 @@ def said(*argv: str, **options: Any) -> Answer:
 
 def test_both_streams_the_code_and_the_words_are_told() -> None:
     answer = said("sh", "-c", 'cat; echo "$0" >&2; exit 3', "a b", stdin="given\n")
-    assert (answer.stdout, answer.stderr, answer.code, answer.failed) == ("given\n", "a b\n", 3, True)
+    assert (answer.stdout, answer.stderr, answer.code, answer.has_failed) == ("given\n", "a b\n", 3, True)
     assert answer.complaint == "a b"
 
 
@@ -60,7 +60,7 @@ def test_all_of_a_long_text_goes_in_and_comes_out(size: int) -> None:
 
 def test_what_a_signal_ended_has_128_and_its_number() -> None:
     answer = said("sh", "-c", "kill -SEGV $$")
-    assert (answer.code, answer.complaint) == (139, "it ended with code 139 and said nothing")
+    assert (answer.code, answer.complaint) == (139, "it exited with code 139 and printed nothing")
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:

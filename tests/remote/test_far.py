@@ -31,8 +31,8 @@ from steelyard.remote.probe import find_probe
 from steelyard.remote.remote_child import RemoteChild
 from steelyard.remote.shell import ShellHost
 
-PACE = AgentTimeouts(beat=0.3, patience=PATIENCE, hello=PATIENCE)
-IMPATIENT = AgentTimeouts(beat=0.3, patience=3.0, hello=PATIENCE)
+PACE = AgentTimeouts(beat_interval=0.3, silence_timeout=PATIENCE, hello_timeout=PATIENCE)
+IMPATIENT = AgentTimeouts(beat_interval=0.3, silence_timeout=3.0, hello_timeout=PATIENCE)
 TREE = 'trap "" TERM; setsid sleep 300 & (setsid sh -c "sleep 300; sleep 300") & sleep 300; sleep 300'
 SHELLS = ["sh", "bash --posix", "busybox ash"]
 
@@ -131,11 +131,13 @@ def test_the_end_of_the_way_ends_all(run, agent):
 def test_the_clocks_of_a_far_host_are_those_of_its_machine(run, agent):
     async def story():
         async with Far(run) as far:
-            return read_own_clocks(), await far.host.clocks(), await far.host.clocks()
+            return read_own_clocks(), await far.host.read_clocks(), await far.host.read_clocks()
 
     own, *told = asyncio.run(story())
     for clocks in told:
-        assert clocks.wall - clocks.boot == pytest.approx(own.wall - own.boot, abs=own.within + clocks.within)
+        assert clocks.wall - clocks.boot == pytest.approx(
+            own.wall - own.boot, abs=own.uncertainty + clocks.uncertainty
+        )
     assert judge_clocks(*told) == ()
 
 
@@ -187,7 +189,7 @@ def test_a_lost_host_is_reached_again(run, agent):
 def test_who_ended_before_it_could_wait_has_begun_and_ended():
     async def story():
         child = RemoteChild(None, "n1:7")
-        child.hear(wire.parse_event(b"exited n1:7 - 9 0.1 0 0 - - - 0\n"))
+        child.handle_event(wire.parse_event(b"exited n1:7 - 9 0.1 0 0 - - - 0\n"))
         assert await child.begun == 0, "who started it does not wait for ever"
         assert (await child.wait()).signal == 9
 
@@ -284,7 +286,7 @@ NONSENSE = {
     "no greeting": "yes hello",
     "silence": "exec sleep 300",
     "a broken greeting": "echo steelyard-agent 2 what; exec cat",
-    "a reply to nothing": GREETING + "echo 0 0; exec cat >/dev/null",
+    "a reply without a request": GREETING + "echo 0 0; exec cat >/dev/null",
     "a broken reply": GREETING + "read -r line; echo nonsense; exec cat >/dev/null",
     "an endless reply": GREETING + "read -r line; echo 0 999999999; exec yes",
     "a reply cut short": GREETING + "read -r line; echo 0 100; echo x",

@@ -347,7 +347,7 @@ def test_when_the_minder_dies_everybody_hears_and_nothing_stays(run: Run, number
         assert run.until(lambda: run.settled(sleeping=9, others=3))
         os.kill(lease.minder_pid, number)
         for child in children:
-            with pytest.raises(MinderError, match="is gone"):
+            with pytest.raises(MinderError, match="has died"):
                 await child.wait()
         assert not run.bearers()
         with pytest.raises(MinderError):
@@ -385,7 +385,7 @@ def test_a_minder_that_cannot_start_is_an_error(run: Run, monkeypatch: pytest.Mo
     with pytest.raises(MinderError, match="no-python"):
         run_one(run, "true")
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(MinderError, match="is gone"):
+    with pytest.raises(MinderError, match="has died"):
         run_one(run, "true")
 
 

@@ -235,7 +235,7 @@ def test_what_the_kernel_refuses_is_said_in_its_words_and_leaves_nothing(
     async def story(*_: Any) -> None:
         raise AssertionError
 
-    with pytest.raises(HostError, match=r"host n\d: its namespaces could not be made: mount: /run"):
+    with pytest.raises(HostError, match=r"host n\d: its namespaces could not be created: mount: /run"):
         within(run, 2, story)
     assert not run.bearers()
     assert made

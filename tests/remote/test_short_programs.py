@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steelyard.remote.short_programs import complaints, tail
+from steelyard.remote.short_programs import find_log_errors, tail
 
 # As Cassandra 5.0.6 ended whose seed was frozen; lines of stacks and of the shutdown are cut.
 LOG = """INFO  2026-11-22 21:42:38,801 [main] Gossiper - Starting shadow gossip round
@@ -19,10 +19,10 @@ SHUTDOWN = (
 def test_the_last_errors_of_a_log_are_told_that_its_end_does_not_show(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(LOG + SHUTDOWN)
-    assert complaints(log).splitlines() == LOG.splitlines()[1:3]
+    assert find_log_errors(log).splitlines() == LOG.splitlines()[1:3]
     assert "Unable to gossip" not in tail(log)
     log.write_text(LOG)
-    assert complaints(log) == "", "the end shows it"
+    assert find_log_errors(log) == "", "the end shows it"
 
 
 def test_errors_of_other_servers_are_known_too(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_errors_of_other_servers_are_known_too(tmp_path: Path) -> None:
     fatal = '2026-11-22 21:42:39.830 UTC [4711] FATAL:  could not open file "pg_hba.conf": Permission denied'
     errors = [f"[{number}] ERROR: {'x' * 1000}" for number in range(5)]
     log.write_text("\n".join([*errors, fatal, SHUTDOWN]))
-    said = complaints(log)
+    said = find_log_errors(log)
     assert said.endswith(fatal)
     assert len(said) < 1000
     assert "[4]" in said
@@ -40,7 +40,7 @@ def test_errors_of_other_servers_are_known_too(tmp_path: Path) -> None:
 def test_only_the_end_of_a_huge_log_is_read(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("ERROR: long ago\n" + "all is well\n" * 100_000)
-    assert complaints(log) == ""
+    assert find_log_errors(log) == ""
     assert tail(log).endswith("all is well")
     assert len(tail(log)) <= 1200
-    assert tail(tmp_path / "none") == complaints(tmp_path / "none") == ""
+    assert tail(tmp_path / "none") == find_log_errors(tmp_path / "none") == ""

@@ -21,9 +21,9 @@ from steelyard.errors import HostError, HostLost, StoreError, UnknownName, Usage
 from steelyard.model.command import Command
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
 from steelyard.model.tool import RCLONE
-from steelyard.remote.snapshot_store import GRACE, SnapshotStore, local_runner
+from steelyard.remote.snapshot_store import GRACE, SnapshotStore, make_local_runner
 
-RUN = local_runner()
+RUN = make_local_runner()
 LARGE = 100_000  # bytes; enough for a link
 FILES = {"ks/t 1/nb-1-Data.db": b"d" * LARGE, "ks/t 1/TOC.txt": b"toc\n", "ks/empty": b"", "top $(x)": b"*"}
 
@@ -36,15 +36,15 @@ def directory(tmp_path):
 @pytest.fixture(params=["directory", pytest.param("s3", marks=pytest.mark.full)])
 def vault(request, tmp_path):
     if request.param == "directory":
-        return SnapshotStore.at(str(tmp_path / "va ult"))
-    return SnapshotStore.at(f"s3://bucket/{uuid.uuid4()}/in", request.getfixturevalue("s3"))
+        return SnapshotStore.from_place(str(tmp_path / "va ult"))
+    return SnapshotStore.from_place(f"s3://bucket/{uuid.uuid4()}/in", request.getfixturevalue("s3"))
 
 
 @pytest.fixture
 def shared(tmp_path):
     """A vault in a directory, and the directory."""
     place = tmp_path / "va ult"
-    return SnapshotStore.at(str(place)), place
+    return SnapshotStore.from_place(str(place)), place
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +122,9 @@ def test_a_snapshot_goes_in_and_comes_out(vault, directory, tmp_path):
     }
     assert kept.copied == sum(map(len, FILES.values()))
     snapshot = snapshot_of("20260101-000000-1", *kept.files)
-    assert asyncio.run(vault.names(RUN)) == []
+    assert asyncio.run(vault.list_names(RUN)) == []
     asyncio.run(vault.publish(RUN, snapshot))
-    assert asyncio.run(vault.names(RUN)) == ["20260101-000000-1"]
+    assert asyncio.run(vault.list_names(RUN)) == ["20260101-000000-1"]
     assert asyncio.run(vault.read(RUN, "20260101-000000-1")) == snapshot
     asyncio.run(vault.check(RUN, snapshot))
     assert fetched(vault, kept.files, tmp_path / "tar get") == FILES
@@ -142,7 +142,7 @@ def test_what_is_there_already_is_not_copied_again(vault, directory):
 def test_the_newest_name_comes_last(vault, directory):
     for name in ("20260103-a", "20260101-z", "20260102-m"):
         taken(vault, directory, name)
-    assert asyncio.run(vault.names(RUN)) == ["20260101-z", "20260102-m", "20260103-a"]
+    assert asyncio.run(vault.list_names(RUN)) == ["20260101-z", "20260102-m", "20260103-a"]
 
 
 def test_many_files_in_many_directories(vault, tmp_path):
@@ -160,7 +160,7 @@ def test_any_shell_will_do(shared, directory, tmp_path, monkeypatch, shell):
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     snapshot = taken(shared[0], directory, "n1")
     assert fetched(shared[0], snapshot.nodes[0].files, tmp_path / "target") == FILES
-    assert asyncio.run(shared[0].names(RUN)) == ["n1"]
+    assert asyncio.run(shared[0].list_names(RUN)) == ["n1"]
     (directory / "-x").touch()
     with pytest.raises(HostError, match="'-x' is an odd name"):
         keep(shared[0], directory)
@@ -183,17 +183,18 @@ def test_no_file_may_be_missing(vault, directory, tmp_path):
         with pytest.raises(HostError, match=r"ks/lost \([0-9a-f]{64}\) is missing") as raised:
             asyncio.run(attempt)
         assert vault.place in str(raised.value)
-    with pytest.raises(HostError, match=r"1 file is not as kept:\n  ks/lost \([0-9a-f]{64}\) is missing"):
+    lost = r"1 file is missing or damaged:\n  ks/lost \([0-9a-f]{64}\) is missing"
+    with pytest.raises(HostError, match=lost):
         fetched(vault, files, tmp_path / "target")
     assert held(tmp_path / "target") == {}
-    assert asyncio.run(vault.names(RUN)) == []
+    assert asyncio.run(vault.list_names(RUN)) == []
 
 
 def test_a_name_is_taken_once(vault, directory):
     snapshot = taken(vault, directory, "n1")
-    with pytest.raises(StoreError, match="the name 'n1' is taken in"):
+    with pytest.raises(StoreError, match="the name 'n1' already exists in"):
         asyncio.run(vault.publish(RUN, snapshot))
-    with pytest.raises(StoreError, match="the name 'files' is taken"):
+    with pytest.raises(StoreError, match="the name 'files' already exists"):
         asyncio.run(vault.publish(RUN, snapshot_of("files", *snapshot.nodes[0].files)))
 
 
@@ -207,7 +208,7 @@ def test_an_unknown_name_tells_those_that_exist(vault, directory):
             asyncio.run(vault.read(RUN, odd))
     with pytest.raises(UnknownName):
         asyncio.run(vault.remove(RUN, ["20260101-a", "other"]))
-    assert asyncio.run(vault.names(RUN)) == ["20260101-a"]
+    assert asyncio.run(vault.list_names(RUN)) == ["20260101-a"]
 
 
 def test_removing_sweeps_what_no_other_snapshot_has(vault, tmp_path):
@@ -215,7 +216,7 @@ def test_removing_sweeps_what_no_other_snapshot_has(vault, tmp_path):
     first = taken(vault, written(tmp_path / "1", {"a": both, "b": own}), "1")
     second = taken(vault, written(tmp_path / "2", {"a": both}), "2")
     assert asyncio.run(vault.remove(RUN, ["1"])) == 0  # too young to be swept
-    assert asyncio.run(vault.names(RUN)) == ["2"]
+    assert asyncio.run(vault.list_names(RUN)) == ["2"]
     asyncio.run(vault.check(RUN, first))
     aged(*(path for path in tmp_path.rglob("*") if path.is_file() and len(path.name) == 64))
     assert asyncio.run(vault.remove(RUN, [], grace=0)) == len(own)
@@ -247,12 +248,12 @@ def test_two_recover_at_once_while_another_snapshot_is_removed(vault, tmp_path):
         for target in targets:
             target.mkdir()
         files = [file for node in first.nodes for file in node.files]
-        fetches = (vault.fetch(local_runner(), files, PurePosixPath(target)) for target in targets)
-        await asyncio.gather(*fetches, vault.remove(local_runner(), ["n2"], grace=0))
+        fetches = (vault.fetch(make_local_runner(), files, PurePosixPath(target)) for target in targets)
+        await asyncio.gather(*fetches, vault.remove(make_local_runner(), ["n2"], grace=0))
 
     asyncio.run(together())
     assert [held(target) for target in targets] == [{**common, "own": b"1"}] * 2
-    assert asyncio.run(vault.names(local_runner())) == ["n1"]
+    assert asyncio.run(vault.list_names(make_local_runner())) == ["n1"]
 
 
 def test_a_cache_spares_the_vault_and_is_left_alone(vault, directory, tmp_path):
@@ -280,9 +281,9 @@ def test_symbolic_links_and_special_files_are_refused(vault, directory):
     os.mkfifo(directory / "pipe")
     with pytest.raises(HostError) as raised:
         keep(vault, directory)
-    assert f"cannot keep {directory}: {vault.place}: " in str(raised.value)
+    assert f"cannot save {directory}: {vault.place}: " in str(raised.value)
     assert "'ks/li nk' is a symbolic link" in str(raised.value)
-    assert "'pipe' is no regular file" in str(raised.value)
+    assert "'pipe' is not a regular file" in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["-rf", "a\nb", "it's", 'a"b', "a\\b", "a\tb", "ü", os.fsdecode(b"\xff")])
@@ -305,8 +306,8 @@ def test_a_directory_that_is_not_there(shared, tmp_path):
      "s3://bucket/a b", "s3://bucket/$(x)", "http://bucket", "/a\nb"],
 )  # fmt: skip
 def test_what_is_no_place(place):
-    with pytest.raises(UsageError, match="is no place for snapshots") as raised:
-        SnapshotStore.at(place)
+    with pytest.raises(UsageError, match="is not a valid place for snapshots") as raised:
+        SnapshotStore.from_place(place)
     assert "s3://bucket/prefix" in raised.value.hint
 
 
@@ -326,10 +327,10 @@ def test_all_faults_are_told_and_nothing_is_laid(shared, tmp_path):
     with pytest.raises(HostError) as raised:
         fetched(vault, files, target)
     told = str(raised.value)
-    assert f"in {place} 3 files are not as kept" in told
+    assert f"in {place} 3 files are missing or damaged" in told
     assert f"d/f0 ({files[0].digest}) is missing" in told
-    assert f"d/f1 ({files[1].digest}) has 5 bytes instead of 9" in told
-    assert f"d/f2 ({files[2].digest}) has the right size but other content" in told
+    assert f"d/f1 ({files[1].digest}) has 5 bytes, expected 9" in told
+    assert f"d/f2 ({files[2].digest}) has the right size but different content" in told
     assert held(target) == {"d/f5": b"was there before"}
     assert sorted(path.name for path in target.rglob("*")) == ["d", "f5"]
 
@@ -337,13 +338,13 @@ def test_all_faults_are_told_and_nothing_is_laid(shared, tmp_path):
 def test_only_the_first_faults_are_told(shared, tmp_path):
     files = [stored(f"{n}".encode(), f"f{n}") for n in range(9)]
     keep(shared[0], written(tmp_path / "data", {"x": b"x"}))
-    with pytest.raises(HostError, match=r"9 files are not as kept(.|\n)*and 4 more"):
+    with pytest.raises(HostError, match=r"9 files are missing or damaged(.|\n)*and 4 more"):
         asyncio.run(shared[0].check(RUN, snapshot_of("n", *files)))
 
 
 def test_a_place_that_does_not_exist(shared):
     vault, place = shared
-    assert asyncio.run(vault.names(RUN)) == []
+    assert asyncio.run(vault.list_names(RUN)) == []
     assert asyncio.run(vault.remove(RUN, [])) == 0
     with pytest.raises(UnknownName, match="'latest'") as raised:
         asyncio.run(vault.read(RUN, "latest"))
@@ -372,7 +373,7 @@ def test_large_files_are_links_and_small_ones_copies(shared, directory):
 
 def test_other_file_systems_are_copied_to(directory, tmp_path):
     with small_file_system(tmp_path / "other", "16m") as place:
-        vault = SnapshotStore.at(str(place / "vault"))
+        vault = SnapshotStore.from_place(str(place / "vault"))
         kept = keep(vault, directory)
         assert fetched(vault, kept.files, tmp_path / "target") == FILES
         assert in_vault(place / "vault", kept.files[1]).stat().st_nlink == 1
@@ -392,7 +393,7 @@ def test_a_full_place(directory, tmp_path):
     written(directory, {"large": os.urandom(3 << 20)})
     with small_file_system(tmp_path / "small", "1m") as place:
         with pytest.raises(HostError, match="No space left on device") as raised:
-            keep(SnapshotStore.at(str(place)), directory)
+            keep(SnapshotStore.from_place(str(place)), directory)
         assert str(place) in raised.value.message
         assert leftovers(place) == []
         assert held(place) == {}
@@ -400,7 +401,7 @@ def test_a_full_place(directory, tmp_path):
 
 def test_a_place_that_is_full_when_the_manifest_is_written(directory, tmp_path):
     with small_file_system(tmp_path / "small", "1m") as place:
-        vault = SnapshotStore.at(str(place))
+        vault = SnapshotStore.from_place(str(place))
         snapshot = snapshot_of("n1", *keep(vault, directory).files)
         with contextlib.suppress(OSError), (place / "ballast").open("wb", buffering=0) as ballast:
             while True:
@@ -408,7 +409,7 @@ def test_a_place_that_is_full_when_the_manifest_is_written(directory, tmp_path):
         with pytest.raises(HostError, match=r"cannot publish snapshot 'n1'.*No space left on device"):
             asyncio.run(vault.publish(RUN, snapshot))
         assert not (place / "n1").exists()
-        assert asyncio.run(vault.names(RUN)) == []
+        assert asyncio.run(vault.list_names(RUN)) == []
 
 
 def test_a_full_target(shared, tmp_path):
@@ -422,14 +423,14 @@ def test_a_full_target(shared, tmp_path):
 
 def test_a_place_that_may_only_be_read(directory, tmp_path):
     with small_file_system(tmp_path / "small", "4m") as place:
-        vault = SnapshotStore.at(str(place / "vault"))
+        vault = SnapshotStore.from_place(str(place / "vault"))
         snapshot = taken(vault, directory, "n1")
         subprocess.run(["mount", "-o", "remount,ro", place], check=True)
         for attempt in (
             vault.keep(RUN, PurePosixPath(directory)),
             vault.publish(RUN, replaced(snapshot, "n2")),
             vault.remove(RUN, ["n1"]),
-            SnapshotStore.at(str(place / "new")).keep(RUN, PurePosixPath(directory)),
+            SnapshotStore.from_place(str(place / "new")).keep(RUN, PurePosixPath(directory)),
         ):
             with pytest.raises(HostError, match="Read-only file system") as raised:
                 asyncio.run(attempt)
@@ -497,7 +498,7 @@ def test_a_keep_that_is_killed_does_no_harm(shared, directory, tmp_path, stuck):
     truncated = next(path for path in left.rglob("*") if path.is_file())
     truncated.unlink()
     truncated.write_bytes(b"half")
-    assert asyncio.run(vault.names(RUN)) == []
+    assert asyncio.run(vault.list_names(RUN)) == []
     snapshot = taken(vault, directory, "n1")
     assert fetched(vault, snapshot.nodes[0].files, tmp_path / "target") == FILES
     asyncio.run(vault.remove(RUN, []))
@@ -615,17 +616,17 @@ def test_what_cannot_be_read_keeps_the_sweep_from_starting(shared, directory):
     snapshot = taken(vault, directory, "bad")
     (place / "bad" / "manifest.json").write_text('{"schema": 1, "name": "bad"')
     aged(*(in_vault(place, file) for file in snapshot.nodes[0].files))
-    with pytest.raises(StoreError, match=r"bad/manifest.json is no manifest"):
+    with pytest.raises(StoreError, match=r"bad/manifest.json is not a snapshot manifest"):
         asyncio.run(vault.remove(RUN, ["good"]))
-    assert asyncio.run(vault.names(RUN)) == ["bad", "good"]
+    assert asyncio.run(vault.list_names(RUN)) == ["bad", "good"]
     assert asyncio.run(vault.remove(RUN, ["bad"])) == 0
-    assert asyncio.run(vault.names(RUN)) == ["good"]
+    assert asyncio.run(vault.list_names(RUN)) == ["good"]
 
 
 def test_a_manifest_of_another_name_is_refused(shared, directory):
     taken(shared[0], directory, "n1")
     shutil.copytree(shared[1] / "n1", shared[1] / "n2")
-    with pytest.raises(StoreError, match="that of another snapshot, 'n1'"):
+    with pytest.raises(StoreError, match="belongs to another snapshot, 'n1'"):
         asyncio.run(shared[0].read(RUN, "n2"))
 
 
@@ -634,7 +635,7 @@ def test_what_has_no_manifest_is_no_snapshot(shared, directory):
     for odd in ("half", ".hidden", "o dd", "manifest"):
         (shared[1] / odd).mkdir()
     shutil.copy(shared[1] / "n1" / "manifest.json", shared[1] / "o dd")
-    assert asyncio.run(shared[0].names(RUN)) == ["n1"]
+    assert asyncio.run(shared[0].list_names(RUN)) == ["n1"]
 
 
 # What a stranger may have put into a vault.
@@ -651,7 +652,7 @@ def planted(shared, directory, tmp_path):
 
 def read_by_name(place: Path) -> Snapshot:
     """Without looking first what is there, as if it had been swapped since."""
-    vault = SnapshotStore.at(str(place))
+    vault = SnapshotStore.from_place(str(place))
     return asyncio.run(asyncio.wait_for(vault._read(RUN, "n1"), 20))
 
 
@@ -663,8 +664,8 @@ def test_a_manifest_that_is_no_file_is_not_waited_for(planted, tmp_path, kind):
         os.mkfifo(planted)
     else:
         planted.symlink_to(targets.get(kind, tmp_path / "sound"))
-    vault = SnapshotStore.at(str(planted.parents[1]))
-    assert asyncio.run(vault.names(RUN)) == []
+    vault = SnapshotStore.from_place(str(planted.parents[1]))
+    assert asyncio.run(vault.list_names(RUN)) == []
     with pytest.raises((HostError, StoreError), match="manifest"):
         read_by_name(planted.parents[1])
 
@@ -680,8 +681,8 @@ def test_a_snapshot_that_is_a_link_leads_nowhere(planted, tmp_path):
     (tmp_path / "sound").rename(planted)
     planted.parent.rename(tmp_path / "elsewhere")
     planted.parent.symlink_to(tmp_path / "elsewhere")
-    vault = SnapshotStore.at(str(planted.parents[1]))
-    assert asyncio.run(vault.names(RUN)) == []
+    vault = SnapshotStore.from_place(str(planted.parents[1]))
+    assert asyncio.run(vault.list_names(RUN)) == []
     with pytest.raises(HostError, match="'n1' is a symbolic link"):
         read_by_name(planted.parents[1])
     with pytest.raises(HostError, match="'n1' is a symbolic link"):
@@ -694,7 +695,7 @@ def test_a_file_that_is_a_link_is_missing(shared, directory, tmp_path):
     place = in_vault(shared[1], files[0])
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(HostError, match="1 file is not as kept"):
+    with pytest.raises(HostError, match="1 file is missing or damaged"):
         fetched(shared[0], files, tmp_path / "target")
     aged(tmp_path / "elsewhere")
     before = (tmp_path / "elsewhere").stat().st_mtime
@@ -731,9 +732,9 @@ def test_keys_go_nowhere_but_into_secrets():
         seen.append(command)
         raise HostLost("lost: the-id the-key the-token", hint="nothing")
 
-    vault = SnapshotStore.at("s3://bucket/prefix/", {**keys, "AWS_REGION": "eu-1", "OTHER": "x"})
+    vault = SnapshotStore.from_place("s3://bucket/prefix/", {**keys, "AWS_REGION": "eu-1", "OTHER": "x"})
     with pytest.raises(HostLost, match=r"s3://bucket/prefix/: lost: \*\*\* \*\*\* \*\*\*") as raised:
-        asyncio.run(vault.names(leaky))
+        asyncio.run(vault.list_names(leaky))
     assert raised.value.__cause__ is None
     assert raised.value.hint == "nothing"
     [command] = seen
@@ -746,21 +747,21 @@ def test_keys_go_nowhere_but_into_secrets():
 
 
 def test_without_a_key_hosts_use_their_own():
-    secrets = SnapshotStore.at("s3://bucket")._means.secrets
+    secrets = SnapshotStore.from_place("s3://bucket")._means.secrets
     assert secrets["RCLONE_CONFIG_VAULT_ENV_AUTH"] == "true"
     assert "RCLONE_CONFIG_VAULT_ACCESS_KEY_ID" not in secrets
-    assert SnapshotStore.at("/a/b").needs == ()
+    assert SnapshotStore.from_place("/a/b").needs == ()
 
 
 @pytest.mark.full
 def test_a_wrong_key_is_told_without_it(s3, directory):
-    vault = SnapshotStore.at("s3://bucket/x", {**s3, "AWS_SECRET_ACCESS_KEY": "not-the-right-one"})
+    vault = SnapshotStore.from_place("s3://bucket/x", {**s3, "AWS_SECRET_ACCESS_KEY": "not-the-right-one"})
     with pytest.raises(
         HostError, match=r"cannot list snapshots: s3://bucket/x: (.|\n)*SignatureDoesNotMatch"
     ) as no:
-        asyncio.run(vault.names(RUN))
+        asyncio.run(vault.list_names(RUN))
     assert "not-the-right-one" not in str(no.value)
-    with pytest.raises(HostError, match=f"cannot keep {directory}: s3://bucket/x: "):
+    with pytest.raises(HostError, match=f"cannot save {directory}: s3://bucket/x: "):
         keep(vault, directory)
     assert leftovers(directory.parent) == []
 
@@ -769,7 +770,7 @@ def test_a_wrong_key_is_told_without_it(s3, directory):
 def test_an_object_store_leaves_nothing_in_the_home(s3, directory, tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    vault = SnapshotStore.at("s3://bucket/home", s3)
+    vault = SnapshotStore.from_place("s3://bucket/home", s3)
     snapshot = taken(vault, directory, "n1")
     fetched(vault, snapshot.nodes[0].files, tmp_path / "target")
     assert list((tmp_path / "home").iterdir()) == []
@@ -777,11 +778,11 @@ def test_an_object_store_leaves_nothing_in_the_home(s3, directory, tmp_path, mon
 
 @pytest.mark.full
 def test_a_damaged_object_is_told_and_kept_anew(s3, buckets, directory, tmp_path):
-    vault, place = SnapshotStore.at("s3://bucket/damaged", s3), buckets / "bucket" / "damaged"
+    vault, place = SnapshotStore.from_place("s3://bucket/damaged", s3), buckets / "bucket" / "damaged"
     kept = keep(vault, directory)
     file = next(file for file in kept.files if file.path == "ks/t 1/TOC.txt")
     in_vault(place, file).write_bytes(b"TOC\n")
-    with pytest.raises(HostError, match=r"ks/t 1/TOC.txt .* other content"):
+    with pytest.raises(HostError, match=r"ks/t 1/TOC.txt .* different content"):
         fetched(vault, kept.files, tmp_path / "target")
     assert list((tmp_path / "target").iterdir()) == []
     in_vault(place, file).write_bytes(b"short"[:2])
@@ -791,7 +792,7 @@ def test_a_damaged_object_is_told_and_kept_anew(s3, buckets, directory, tmp_path
 
 @pytest.mark.full
 def test_objects_that_somebody_looked_for_are_not_swept(s3, buckets, directory):
-    vault, place = SnapshotStore.at("s3://bucket/looked", s3), buckets / "bucket" / "looked"
+    vault, place = SnapshotStore.from_place("s3://bucket/looked", s3), buckets / "bucket" / "looked"
     files = keep(vault, directory).files
     aged(*(path for path in place.rglob("*") if path.is_file()))
     assert keep(vault, directory).copied == 0
@@ -812,7 +813,7 @@ def test_commands_run_here():
     assert asyncio.run(RUN(secret)) == "ab"
     with pytest.raises(HostError, match=r"^oh no$"):
         asyncio.run(RUN(Command(("sh", "-c", "echo oh no >&2; exit 3"))))
-    with pytest.raises(HostError, match="false ended with code 1"):
+    with pytest.raises(HostError, match="false exited with code 1"):
         asyncio.run(RUN(Command(("false",))))
     with pytest.raises(HostError, match="cannot run no-such-program: No such file"):
         asyncio.run(RUN(Command(("no-such-program",))))

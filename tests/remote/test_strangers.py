@@ -32,7 +32,7 @@ from steelyard.remote.shell import ShellHost
 MARKER = ".steelyard-scratch"
 LONGEST_NAME = 15  # bytes; PR_SET_NAME(2const)
 RENAME = "import sys, time; open('/proc/self/comm', 'wb').write(sys.argv[1].encode()); time.sleep(300)"
-PACE = AgentTimeouts(beat=0.5, patience=10.0, hello=30.0)
+PACE = AgentTimeouts(beat_interval=0.5, silence_timeout=10.0, hello_timeout=30.0)
 
 Opens = Callable[..., Agent]
 
@@ -269,7 +269,7 @@ def test_a_directory_of_the_former_agents_name_holds_nobody_up(
             transport, run.token, run.folder / "log", pace=AgentTimeouts(0.3, 2.0, 15.0)
         ) as host:
             mallory.owns(shared / f"steelyard-agent-{host._agent_pid}.7")
-            host._reached()._channel.close()
+            host._require_agent()._channel.close()
             with pytest.raises(HostError):
                 await host.read(["/proc/stat"])
             await host.check()

@@ -20,12 +20,12 @@ RUNS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", fullmatch=True)
 
 @given(st.builds(Token, RUNS, NUMBERS, NUMBERS, NUMBERS))
 def test_what_is_written_is_read_again(token: Token) -> None:
-    assert Token.parse(str(token)) == token
+    assert Token.from_text(str(token)) == token
 
 
 @given(st.one_of(st.text(), st.from_regex(r"[\w.-]*:[\w]*:[\w]*:[\w]*\s?", fullmatch=True)))
 def test_a_strangers_text_is_a_token_only_if_it_is_written_like_one(text: str) -> None:
-    token = Token.parse(text)
+    token = Token.from_text(text)
     assert token is None or str(token) == text
 
 
@@ -50,42 +50,42 @@ def test_a_strangers_text_is_a_token_only_if_it_is_written_like_one(text: str) -
     ],
 )
 def test_malformed_tokens_are_none(text: str) -> None:
-    assert Token.parse(text) is None
+    assert Token.from_text(text) is None
 
 
 def test_a_run_id_that_could_not_be_read_again_is_refused() -> None:
     with pytest.raises(ValueError, match="a:b"):
-        Token.mine("a:b")
+        Token.of("a:b")
 
 
 def test_this_process_is_alive() -> None:
-    mine = Token.mine("run")
+    mine = Token.of("run")
     assert mine.controller == os.getpid()
-    assert not mine.dead()
+    assert not mine.is_dead()
 
 
 def test_a_pid_that_another_process_got_is_a_dead_controller() -> None:
-    mine = Token.mine("run")
-    assert replace(mine, controller_start=mine.controller_start - 1).dead()
+    mine = Token.of("run")
+    assert replace(mine, controller_start=mine.controller_start - 1).is_dead()
 
 
 def test_among_other_pids_nobody_is_known_to_be_dead() -> None:
-    mine = Token.mine("run")
-    assert not replace(mine, pid_namespace=mine.pid_namespace + 1, controller_start=0).dead()
+    mine = Token.of("run")
+    assert not replace(mine, pid_namespace=mine.pid_namespace + 1, controller_start=0).is_dead()
 
 
 def test_a_controller_is_dead_from_the_moment_it_ends(run: Run) -> None:
     child = run.popen("sleep", "300")
     found = read_process(child.pid)
     assert found
-    token = replace(Token.mine("run"), controller=child.pid, controller_start=found.start)
-    assert not token.dead()
+    token = replace(Token.of("run"), controller=child.pid, controller_start=found.start)
+    assert not token.is_dead()
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert token.dead()  # though only a zombie
+    assert token.is_dead()  # though only a zombie
     child.wait()
-    assert token.dead()
+    assert token.is_dead()
 
 
 def test_pids_that_cannot_exist_are_dead() -> None:
-    assert replace(Token.mine("run"), controller=10**18).dead()
+    assert replace(Token.of("run"), controller=10**18).is_dead()

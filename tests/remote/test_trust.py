@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.errors import UsageError
 from steelyard.remote.minder.ownership import trusted_directories
-from steelyard.remote.trust import check_is_ours, distrust, trust
+from steelyard.remote.trust import check_ownership, distrust, trust
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def place(tmp_path: Path) -> Path:
 
 def test_the_error_names_the_entry_at_fault_and_what_to_do(place: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        check_is_ours(place / "runs", "the store")
+        check_ownership(place / "runs", "the store")
     assert caught.value.message == f"the store {place}/runs is not used: {place}: others may write to it"
     assert f"`steelyard trust {place}`" in caught.value.hint
 
@@ -35,19 +35,19 @@ def test_a_trusted_directory_is_accepted_until_it_is_not(place: Path) -> None:
     assert trust(place) == place.resolve()
     trust(place)
     assert trusted_directories() == [str(place)], "once"
-    check_is_ours(place / "runs", "the store")
+    check_ownership(place / "runs", "the store")
     assert distrust(place)
     assert not distrust(place)
     with pytest.raises(UsageError):
-        check_is_ours(place / "runs", "the store")
+        check_ownership(place / "runs", "the store")
 
 
 def test_only_a_directory_can_be_trusted(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no directory"):
+    with pytest.raises(UsageError, match="not a directory"):
         trust(tmp_path / "none")
 
 
 def test_a_circle_of_links_is_told(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("a")
-    with pytest.raises(UsageError, match="cannot be looked at"):
-        check_is_ours(tmp_path / "a", "the store")
+    with pytest.raises(UsageError, match="cannot be checked"):
+        check_ownership(tmp_path / "a", "the store")

@@ -45,8 +45,8 @@ def test_a_run_against_itself(build):
     record = build(parameters={"a": [1, 2]}, metrics=[RATE], figures=at(1e9))
     lines = comparison_lines(compared(record, record))
     assert lines[-2].startswith("2 comparisons: 2 no detectable difference")
-    assert lines[-1].startswith("one run a side: how runs differ from each other is not in these intervals")
-    assert re.search(r"no detectable difference: from \d\.\d\d % on it would show", lines[5])
+    assert lines[-1].startswith("one run per side: these intervals do not include the variation between runs")
+    assert re.search(r"no detectable difference: a change of \d\.\d\d % or more would be detected", lines[5])
 
 
 def test_what_differs_between_the_runs_stands_first_and_another_machine_in_the_verdict(build):
@@ -55,9 +55,7 @@ def test_what_differs_between_the_runs_stands_first_and_another_machine_in_the_v
     after = build(**plan, environment={"cpu": {"model": "New\x1b"}}, design={"tags": {"build": "2"}})
     lines = comparison_lines(compared(before, after, across=True))
     assert lines[2:5] == ["differs", "  tags.build: 1 -> 2", "  CPU: Old -> New\\x1b"]
-    assert lines[-2].startswith(
-        "measured in different places, which may be the reason of any difference: CPU"
-    )
+    assert lines[-2].startswith("measured in different places, which may explain any difference: CPU")
 
 
 def test_a_side_of_which_all_trials_failed_has_no_figure(build):
@@ -72,7 +70,7 @@ def test_several_runs_of_a_side_stand_below_each_other(build):
     runs = [build(**plan, seed=n, figures=at(1e9 * (1 + n / 100))) for n in range(4)]
     lines = comparison_lines(compare_runs(runs[:2], runs[2:]))
     assert [line.split()[:2] for line in lines[:2]] == [["a", runs[0].id], [runs[1].id, "(the"]]
-    assert not any("one run a side" in line for line in lines)
+    assert not any("one run per side" in line for line in lines)
 
 
 def test_too_few_trials_say_how_few(build):
@@ -99,9 +97,8 @@ def test_a_hostile_record_cannot_move_the_cursor(hostile):
 def test_where_hardly_any_difference_could_show_nobody_reads_a_figure(build):
     plan = {"parameters": {"a": [1]}, "metrics": [RATE]}
     a, b, c = (build(**plan, seed=n, figures=at(1e9 * (1 + n))) for n in range(3))
-    assert any(
-        "not even 16 times as much would show" in line for line in comparison_lines(compare_runs([a, b], [c]))
-    )
+    lines = comparison_lines(compare_runs([a, b], [c]))
+    assert any("not even a factor of 16 would be detected" in line for line in lines)
 
 
 def of_levels(build, change=1.2, **more):
@@ -122,7 +119,8 @@ def test_levels_of_a_run_are_answered_in_a_sentence(build):
     )
     _, same = of_levels(build, 1, seed=5)
     assert re.match(
-        r"time: build=new against build=old, \S+ % \[.*\]: no detectable difference: from ", answer(same)
+        r"time: build=new against build=old, \S+ % \[.*\]: no detectable difference: a change of ",
+        answer(same),
     )
     _, several = of_levels(build, parameters={"build": ["old", "new"], "size": [1, 2]})
     assert answer(several) == "build=new against build=old: 2 worse."
@@ -136,16 +134,17 @@ def test_a_gate_says_why_it_does_not_pass_and_what_would_let_it(build):
     ]
     lines = gate_lines(GatedComparison(worse, Gate(margin=0.1)))
     assert lines[0] == "does not pass, for 1 reason:"
-    assert lines[1].startswith("  worse  build=new: time: the change lies between +")
+    assert lines[1].startswith("  worse  build=new: time: the change is between +")
     _, few = of_levels(build, repetitions=5)
-    assert gate_lines(GatedComparison(few, Gate()))[-1] == "  allow: few lets that pass"
+    assert gate_lines(GatedComparison(few, Gate()))[-1] == "  allow: few accepts these"
 
 
 def test_levels_that_took_no_turns_are_told(build):
     _, found = of_levels(build, in_blocks=False)
     lines = comparison_lines(found)
-    assert "not in pairs, as the trials that count do not take turns with the baseline's: build=new" in lines
-    assert not any("one run a side" in line for line in lines)
+    reason = "the counted trials do not alternate with the baseline's"
+    assert f"not compared in pairs, as {reason}: build=new" in lines
+    assert not any("one run per side" in line for line in lines)
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "junit", "json"])

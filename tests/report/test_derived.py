@@ -32,7 +32,7 @@ def marks(browser, figure, name):
 
 def test_a_plain_run_has_no_such_section(build):
     content = build_page(build())
-    assert (content.derived, content.underived) == ([], ())
+    assert (content.derived, content.derivation_notes) == ([], ())
     text = html.render(content)
     assert 'id="derived"' not in text
     assert "#derived" not in text
@@ -48,8 +48,8 @@ def test_every_finding_has_its_heading_and_its_chart(machines, uploads):
     ]
     drawn = [key for key in content.gallery.charts if key.startswith("derived/")]
     assert drawn == [f"derived/{n}" for n in range(4)]
-    assert build_page(uploads).underived == (
-        "efficiency loss: no parameter of the run sets how many copies there are",
+    assert build_page(uploads).derivation_notes == (
+        "efficiency loss: no parameter of the run sets the number of copies",
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.errors import StoreError
-from steelyard.report.files import aside, write_text
+from steelyard.report.files import replace_file, write_text
 
 
 def test_folders_are_made_and_text_is_written(tmp_path):
@@ -16,7 +16,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     path = write_text(tmp_path / "a.txt", "old")
 
     def fail():
-        with aside(path) as part:
+        with replace_file(path) as part:
             part.write_text("half")
             raise RuntimeError
 
@@ -28,5 +28,5 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"(?s)cannot write .*name another place"):
+    with pytest.raises(StoreError, match=r"(?s)cannot write .*choose another place"):
         write_text(tmp_path / "file" / "a.txt", "x")

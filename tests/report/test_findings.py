@@ -37,7 +37,7 @@ def test_rate_per_core_total_and_loss_are_printed(machines):
     (full,) = [line for line in table if line.startswith("machine=0 copies=cores  4")]
     assert "47." in full
     assert full.endswith("]")
-    assert table[-3].startswith("events_per_second (machine=0): with 4 copies each core loses 4")
+    assert table[-3].startswith("events_per_second (machine=0): with 4 copies, each core loses 4")
     assert table[-3].endswith("] of what it delivers with 1")
 
 
@@ -47,7 +47,7 @@ def test_a_gain_is_told_as_one(build, plans):
 
     found = lines(build(**plans.gensim(figures=faster)))
     (line,) = [line for line in found if line.startswith("events_per_second (machine=0): with")]
-    assert line == "events_per_second (machine=0): with 4 copies each core delivers 144 [144, 144] times" + (
+    assert line == "events_per_second (machine=0): with 4 copies, each core delivers 144 [144, 144] times" + (
         " what it delivers with 1"
     )
     assert not [line for line in found if "loses -" in line]
@@ -57,7 +57,7 @@ def test_costs_name_their_source_and_what_has_no_price(machines):
     table = at(lines(machines), "Cost of events_per_second")
     assert "USD an hour" in table[0]
     assert "prices in USD, prices: 2015-08-01" in table
-    assert "no price is known of cc2.8xlarge" in table
+    assert "no price known for cc2.8xlarge" in table
     assert table[-1].startswith("most work for the money: machine=1 copies=cores (c4.2xlarge)")
 
 
@@ -74,7 +74,7 @@ def test_the_knee_is_a_sentence_and_what_is_not_derived_is_said_last(uploads):
     assert all("no gain beyond streams=4" in line for line in knee)
     rows = at(found, "Failure rate")
     assert "3 of 120  2.50 % [0.52, 7.13]" in rows[1]
-    assert found[-1] == "not derived  efficiency loss: no parameter of the run sets how many copies there are"
+    assert found[-1] == "not derived  efficiency loss: no parameter of the run sets the number of copies"
 
 
 def test_too_few_trials_are_said_in_the_intervals_place(build, plans):

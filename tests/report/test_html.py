@@ -151,10 +151,10 @@ def test_the_verdict_counts_requirements(page, build, tmp_path):
         "The requirement is undecided."
         in outline(build(**plan, require=["rate > 1/s"], repetitions=2), tmp_path).text
     )
-    assert "requirement" not in outline(build(**plan), tmp_path).text.partition("What was tested")[0].lower()
+    assert "requirement" not in outline(build(**plan), tmp_path).text.partition("Test setup")[0].lower()
     nothing = build(**plan, failures={("a=1", n): ("crashed", "") for n in range(1, 7)})
     text = outline(nothing, tmp_path).text
-    assert "No trial gave a figure that counts." in text
+    assert "No trial produced a figure that counts." in text
     assert "6 of 6 trials failed: 6 crashed." in text
 
 
@@ -178,8 +178,8 @@ def test_the_machine_is_told_in_a_few_words(build, tmp_path):
     ("state", "sentence"),
     [
         ("interrupted", "The run was interrupted"),
-        ("failed", "could not be carried on"),
-        ("died", "ended without a word"),
+        ("failed", "The run failed"),
+        ("died", "The run died"),
     ],
 )
 def test_a_run_cut_short_says_so(build, tmp_path, state, sentence):
@@ -188,7 +188,7 @@ def test_a_run_cut_short_says_so(build, tmp_path, state, sentence):
 
 def test_a_stop_rule_and_few_trials_are_told(build, tmp_path):
     text = outline(build(repetitions=3, until={"metric": "write_bandwidth", "within": "5%"}), tmp_path).text
-    assert "stopped at precision: sequential" in text
+    assert "stopped at the required precision (sequential" in text
     assert "no 95 % interval, n=3" in text
 
 

@@ -33,7 +33,7 @@ def test_the_sections_are_those_of_the_html_report(rich, tmp_path):
     headings = re.findall(r"^## (.*)$", markdown.write(rich, tmp_path / "a.md").read_text(), re.MULTILINE)
     assert headings == [
         "Answer", "Results", "Requirements", "Latency", "Telemetry of a trial", "Disturbed and failed trials",
-        "What was tested", "Where it was measured", "How the figures were made", "Files and versions",
+        "Test setup", "Environment", "Method", "Files and versions",
     ]  # fmt: skip
 
 

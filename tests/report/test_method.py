@@ -38,8 +38,8 @@ def test_what_steelyard_itself_cost(build: Build) -> None:
 
 def test_what_is_not_known_of_that_is_said(build: Build) -> None:
     assert of_itself(build, {}, "n1", "n2", untold=1).endswith(
-        "the controller (2.0 % of one core) in 60 s. What its agent used is not known of n1, n2."
-        " 1 session of the run told nothing of this."
+        "the controller (2.0 % of one core) in 60 s. The agent's use is unknown for n1, n2."
+        " 1 session of the run did not report this."
     )
 
 
@@ -59,8 +59,8 @@ def test_every_claim_names_its_simulation_and_its_date(build: Build, outliers: s
     """All figures but those that are computed, or that the reader's own run gives."""
     known = {f"{one.simulation}, simulated {one.date}" for one in load_claims()}
     text = " ".join(method(of(build, outliers, repeat=UNTIL)))
-    claimed = re.findall(r"held the median[^(]*\(([^)]*)\)", text)
-    assert len(claimed) == text.count("held the median") == (3 if outliers == "none" else 4)
+    claimed = re.findall(r"contained the median[^(]*\(([^)]*)\)", text)
+    assert len(claimed) == text.count("contained the median") == (3 if outliers == "none" else 4)
     assert set(claimed) <= known
 
 
@@ -75,7 +75,8 @@ def test_no_figure_is_typed_into_a_sentence() -> None:
 def test_a_policy_is_shown_with_what_it_does_to_intervals(build: Build, outliers: str) -> None:
     summary = of(build, outliers)
     (caution,) = cautions(summary)
-    assert caution.startswith(f"outliers: intervals after `{outliers}` held the median of all values in ")
+    start = f"outliers: intervals after `{outliers}` contained the median of all values in "
+    assert caution.startswith(start)
     assert "% on bimodal data (coverage." in caution
     assert caution in "\n".join(result_lines(summary, []))
     assert plain_run(summary, [])["cautions"] == [caution]
@@ -84,7 +85,7 @@ def test_a_policy_is_shown_with_what_it_does_to_intervals(build: Build, outliers
 def test_cells_that_stopped_early_say_how_sure_such_cells_are(build: Build) -> None:
     (caution,) = cautions(of(build, repeat=UNTIL))
     assert caution.startswith(
-        "3 of 3 cells stopped early, at n=8: intervals of such cells held the median in "
+        "3 of 3 cells stopped early, at n=8: intervals of such cells contained the median in "
     )
     assert "(coverage.early, simulated " in caution
 

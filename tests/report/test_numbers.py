@@ -62,9 +62,10 @@ def test_without_an_interval_there_is_only_the_median():
 
 def test_the_exact_figure_is_the_stored_one():
     assert (
-        Scale("GiB/s", 2.0**30).exact(1288490188.8123, "B/s") == "1.2000 GiB/s (exactly 1288490188.8123 B/s)"
+        Scale("GiB/s", 2.0**30).exact_text(1288490188.8123, "B/s")
+        == "1.2000 GiB/s (exactly 1288490188.8123 B/s)"
     )
-    assert Scale("", 1).exact(3.0, "1") == "3.0000 (exactly 3.0)"
+    assert Scale("", 1).exact_text(3.0, "1") == "3.0000 (exactly 3.0)"
 
 
 @given(value=FIGURES, unit=st.sampled_from(["s", "B", "B/s", "1/s", "%", "1"]), digits=st.integers(1, 6))

@@ -21,7 +21,7 @@ def findings(build, *patterns, **design):
         ),
         design=design,
     )
-    found = outcome(record, summarise_run(record).only(patterns), ())
+    found = outcome(record, summarise_run(record).filter_metrics(patterns), ())
     return [found.answer, *found.findings]
 
 
@@ -48,12 +48,12 @@ def test_what_rests_on_disturbed_trials_alone_is_provisional(build):
     judged = judge(record, summary)
     found = outcome(record, summary, judged)
     assert (found.mood, found.verdict) == ("open", "Provisional, as no trial counts: The requirement is met.")
-    assert found.failures[0].startswith("Every trial was disturbed, so all of this is provisional")
+    assert found.failures[0].startswith("Every trial was disturbed, so all results are provisional")
     assert "no trial counts" in render_junit(summary, judged)
 
 
 def test_a_report_of_chosen_metrics_says_what_else_was_measured(build):
     found = findings(build, "m5")
     assert found[0].startswith("m5: ")
-    assert found[1].startswith("8 more metrics measured and not chosen for this report: r0, r1, r2, ")
+    assert found[1].startswith("8 more metrics measured but not chosen for this report: r0, r1, r2, ")
     assert len(found) == 2

@@ -73,7 +73,7 @@ def test_telemetry_and_series_count_from_one_moment(build):
     assert [row["seconds"] for row in chart.data["disk0"]] == [-0.5, 0.5, 1.5]
     (band,) = chart.data["disk0-events"]
     assert (band["from"], band["to"]) == (1.5, 1.5)
-    assert host.counted_from(49.0).wall == 1000.0
+    assert host.shift_origin(49.0).wall == 1000.0
 
 
 def test_without_events_there_is_no_layer_of_bands(build):

@@ -48,7 +48,7 @@ def test_all_reports_can_be_made(run, tmp_path):
     assert any(line.startswith("seconds=0.1  6  1.00 B/s [1.00, 1.00]") for line in lines)
     assert any("6 trials failed: crashed" in line for line in lines)
     assert "require  score.median >= 1 B/s  not met in 1 of 3 cells (seconds=1.5), met in 2" in lines
-    text = html.write(record, record.folder.derived / "report.html").read_text()
+    text = html.write(record, record.folder.derived_folder / "report.html").read_text()
     assert "How long a nap takes" in text
     assert "sleep 0." in text  # the command, from the record of a trial
     assert "workload:" in text  # the experiment file

@@ -78,12 +78,12 @@ def test_without_a_terminal_nothing_is_cut(build):
 
 def test_metrics_that_a_reader_chose_are_all_shown_however_narrow_it_is(build):
     record = build(parameters={"a": [1]}, metrics=[RATE, TIME], figures=figures)
-    chosen = summarise_run(record).only(["t*", "rate"])
+    chosen = summarise_run(record).filter_metrics(["t*", "rate"])
     found = table_lines(chosen, columns=50)
     assert [line.split()[2] for line in found if line.startswith("cell")] == ["time", "rate"]
     assert len(found) == 4
     with pytest.raises(UnknownName, match="did you mean 'rate'"):
-        summarise_run(record).only(["rat"])
+        summarise_run(record).filter_metrics(["rat"])
 
 
 def test_few_trials_have_a_footnote_instead_of_an_interval(build):
@@ -91,7 +91,7 @@ def test_few_trials_have_a_footnote_instead_of_an_interval(build):
     assert lines(record) == [
         "cell  n  rate  median [95 %]",
         "a=1   3  1.09 GiB/s [–]",
-        f"[–]  no 95 % interval, n=3; 6 that count give one: `steelyard extend {record.id} --repeat 6`",
+        f"[–]  no 95 % interval, n=3; 6 counted trials are needed: `steelyard extend {record.id} --repeat 6`",
     ]
 
 
@@ -135,7 +135,7 @@ def test_each_reason_of_failures_is_told_once(build):
         "     trial 1: boom",
         "     trial 3: no such file",
         "     trial 4: code 1",
-        f"     … and 2 more reasons; `steelyard show {record.id} --trial N` tells each",
+        f"     … and 2 more reasons; `steelyard show {record.id} --trial N` shows each",
     ]
 
 
@@ -167,7 +167,7 @@ def test_where_too_few_count_all_trials_are_shown_and_what_disturbed_them(build)
         "a=1   0  1.09 GiB/s [1.00, 1.19] *  ████████████  7 disturbed: steal",
         "a=2   6  1.08 GiB/s [1.00, 1.19]    ███████████▉  1 disturbed: steal",
         "*  all 7 trials, under steal, median 12 %: a=1",
-        f"   `steelyard extend {record.id} --repeat N` tries again;"
+        f"   `steelyard extend {record.id} --repeat N` adds trials;"
         f" `steelyard show {record.id} --disturbed include` counts all trials",
     ]
 
@@ -226,7 +226,7 @@ def test_requirements_say_where_they_are_not_met(build):
     )
     assert lines(record)[-2:] == [
         "require  rate.median >= 1.5 GiB/s    not met in 1 of 2 cells (a=1), met in 1",
-        "require  rate > 9 GiB/s where a > 5  missing: its `where` picks no cell",
+        "require  rate > 9 GiB/s where a > 5  missing: its `where` matches no cell",
     ]
 
 
@@ -268,9 +268,9 @@ def test_sequential_stops_outliers_and_drift_are_told(build):
         outliers="tukey",
     )
     text = "\n".join(lines(record))
-    assert "repetitions stopped at precision: sequential" in text
+    assert "repetitions stopped at the required precision (sequential" in text
     assert "outliers: tukey set aside 0 values" in text
-    assert "rate: in a=1 the figures rose by 169 % over the run, which makes" in text
+    assert "rate: in a=1 the figures rose by 169 % during the run, which makes" in text
 
 
 def test_quantiles_of_too_few_samples_are_told(build):
@@ -281,7 +281,7 @@ def test_quantiles_of_too_few_samples_are_told(build):
         short=lambda repetition: {"wait_p99": 37, "wait_p999": 37},
     )
     text = "\n".join(lines(record))
-    assert "wait_p99 needs 100 samples; 6 trials had 37: let them run longer." in text
+    assert "wait_p99 needs 100 samples; 6 trials had 37: make trials run longer." in text
     assert "wait_p999 needs" not in text, "no table leads with it"
 
 
@@ -308,7 +308,7 @@ def test_figures_that_are_bounds_say_so_everywhere(build):
     record = build(parameters={"a": [1]}, metrics=[memory], figures=value, at_most=["memory"], design={})
     assert lines(record)[1:] == [
         "a=1   6  ≤ 1.00 MiB [1.00, 1.00]",
-        "≤  memory is at most so much: what starts the program may be as large",
+        "≤  memory is an upper bound: what starts the program may use as much",
     ]
     table = tidy(record)
     assert [row[list(table.columns).index("bound")] for row in table.rows] == ["at most"] * 6

@@ -36,10 +36,14 @@ class Cql:
 
     def run(self, statement: str, consistency: int = 4) -> int:
         """How many rows it gives. 1 is ONE, 4 is QUORUM, 5 is ALL."""
+        return len(self.values(statement, consistency))
+
+    def values(self, statement: str, consistency: int = 4) -> list[bytes]:
+        """The last column of all rows that it gives; a null is empty."""
         text = statement.encode()
         answer = self._ask(QUERY, struct.pack(">i", len(text)) + text + struct.pack(">HB", consistency, 0))
         kind = struct.unpack_from(">i", answer)[0]
-        return _rows(answer) if kind == ROWS else 0
+        return _last_column(answer) if kind == ROWS else []
 
     def __enter__(self) -> Self:
         return self
@@ -71,8 +75,8 @@ def _text(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode()
 
 
-def _rows(answer: bytes) -> int:
-    """The number behind the columns' names; all are of types without parameters."""
+def _last_column(answer: bytes) -> list[bytes]:
+    """What follows the columns' names; all are of types without parameters."""
     flags, columns, at = *struct.unpack_from(">ii", answer, 4), 12
     assert flags & 1, "one table"
     assert not flags & 2, "one page"
@@ -80,4 +84,10 @@ def _rows(answer: bytes) -> int:
         at += 2 + struct.unpack_from(">H", answer, at)[0]
     for _ in range(columns):
         at += 2 + struct.unpack_from(">H", answer, at)[0] + 2
-    return int(struct.unpack_from(">i", answer, at)[0])
+    rows, at = struct.unpack_from(">i", answer, at)[0], at + 4
+    values = []
+    for _ in range(rows * columns):
+        size = max(struct.unpack_from(">i", answer, at)[0], 0)
+        values.append(answer[at + 4 : at + 4 + size])
+        at += 4 + size
+    return values[columns - 1 :: columns]

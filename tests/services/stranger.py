@@ -58,7 +58,7 @@ def heard_encrypted(address: str, port: int, said: bytes, identity: str | None =
 
 def main(address: str, storage: int, jmx: int, cql: int) -> None:
     """Try all three ports, in every way that needs no secret."""
-    forged = Authority().identity(address).pem
+    forged = Authority().issue_identity(address).pem
     heard = {"cql": heard_plain(address, cql, STARTUP)}
     for name, port, said in (("storage", storage, initiate()), ("jmx", jmx, JRMI)):
         heard[f"{name} plain"] = heard_plain(address, port, said)

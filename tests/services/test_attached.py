@@ -22,7 +22,7 @@ def deployed(content: str) -> Attached:
     service = Attached(AttachedOptions(control="/runs/x/control.json"), context)
 
     async def up() -> None:
-        async with service.deployed() as endpoint:
+        async with service.deploy() as endpoint:
             assert endpoint == service.endpoint()
             assert host.started == []
 

@@ -53,24 +53,24 @@ class Two(Service[ServiceOptions]):
                 command = Command((f"server-{port}",))
                 await self.launch(host, f"server-{port}", command, address=host.address, port=port)
 
-    async def answers(self, server) -> bool:
+    async def is_answering(self, server) -> bool:
         return server.exit is None
 
     def endpoint(self) -> Endpoint:
-        return Endpoint("10.0.0.1", 1, {"servers": self.all_servers()})
+        return Endpoint("10.0.0.1", 1, {"servers": self.list_servers()})
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Two:
     hosts = (FakeHost("a", "10.0.0.1"), FakeHost("b", "10.0.0.2"))
     scratch = {host.name: PurePosixPath(tmp_path) for host in hosts}
-    context = ServiceContext("two", hosts, scratch, tmp_path / "logs", (), "secret", within=0.5)
+    context = ServiceContext("two", hosts, scratch, tmp_path / "logs", (), "secret", ready_timeout=0.5)
     return Two(ServiceOptions(), context)
 
 
 def test_clients_are_spread_over_hosts_before_any_host_has_a_second(service):
     async def run() -> Endpoint:
-        async with service.deployed() as endpoint:
+        async with service.deploy() as endpoint:
             return endpoint
 
     assert asyncio.run(run()).facts["servers"] == "10.0.0.1:1,10.0.0.2:1,10.0.0.1:2,10.0.0.2:2"
@@ -80,7 +80,7 @@ def test_one_that_ends_early_is_quoted_and_the_others_are_ended(service):
     service.context.hosts[1].alive = False
 
     async def run() -> None:
-        async with service.deployed():
+        async with service.deploy():
             pytest.fail("it is not ready")
 
     with pytest.raises(
@@ -98,7 +98,7 @@ def test_when_a_server_cannot_even_be_started_those_before_it_are_ended(service)
     service.context.hosts[0].start = refused
 
     async def run() -> None:
-        async with service.deployed():
+        async with service.deploy():
             pytest.fail("it is not complete")
 
     with pytest.raises(HostError, match="b is full"):
@@ -112,7 +112,7 @@ def test_what_cannot_be_killed_says_so(service):
 
 def test_a_server_that_cannot_be_stopped_does_not_keep_the_others_running(service):
     async def run() -> None:
-        async with service.deployed():
+        async with service.deploy():
             broken = service.servers[0]
 
             async def lost() -> None:

@@ -26,6 +26,7 @@ SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start 
 ROWS = 40
 PRIVATE = ("secrets", "jmx.password", "identity.pem")
 QUORUM, ALL = 4, 5  # consistency
+_VERSION = "SELECT schema_version FROM system"
 
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
 cql = loaded(Path(__file__).with_name("cql.py"))
@@ -38,9 +39,9 @@ def with_ring(nodes: int, test: Test, *, spare: int = 0, **options: Any) -> None
 
     async def run() -> None:
         async with contract.bench(nodes + spare) as made:
-            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "within": PATIENCE}
+            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "ready_timeout": PATIENCE}
             service = made.service("cassandra", {**SMALL, **options}, **changes)
-            async with service.deployed():
+            async with service.deploy():
                 await test(made, service)
             assert await made.gone()
 
@@ -87,11 +88,11 @@ def test_only_the_run_gets_in_and_only_where_it_should():
         assert listeners({service.servers[1].process.pid}) == {"127.0.0.2"}
         refuse_management(service)
         hide_secrets(made, service)
-        meters = await service.meters()
+        meters = await service.read_meters()
         assert meters["live_nodes"] == 2
         assert meters["load_bytes"] > 0
         assert {"pending_compactions", "pending_hints", "streams"} <= meters.keys()
-        while not await service.settled():  # noqa: ASYNC110 - a compaction may still be at work
+        while not await service.is_settled():  # noqa: ASYNC110 - a compaction may still be at work
             await asyncio.sleep(0.1)
         facts = service.endpoint().facts
         assert (facts["replication"], facts["CONTACT_NAMES"]) == ("2", "127.0.0.1,127.0.0.2")
@@ -100,16 +101,14 @@ def test_only_the_run_gets_in_and_only_where_it_should():
 
 
 async def known_to_all(found: Any, statement: str, consistency: int = ALL) -> None:
-    """A new table spreads in a moment, which drivers wait for."""
+    """Run it once all nodes have the same tables, which drivers wait for.
+
+    A node that is still taking over definitions may lose what it is told meanwhile, although it confirms it.
+    """
     async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                found.run(statement, consistency)
-                return
-            except cql.Refused as error:
-                if "INCOMPATIBLE_SCHEMA" not in str(error):
-                    raise
-                await asyncio.sleep(0.1)
+        while len({*found.values(f"{_VERSION}.local"), *found.values(f"{_VERSION}.peers")}) > 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    found.run(statement, consistency)
 
 
 def refuse_management(service: Cassandra) -> None:
@@ -170,9 +169,8 @@ def test_one_that_joins_knows_the_tables_before_it_asks_for_rows(monkeypatch: py
 
     async def test(made: Any, service: Cassandra) -> None:
         await fill(service)
-        async with asyncio.timeout(PATIENCE):
-            while not await grown(service):
-                pass
+        while not await grown(service):
+            pass
         assert complete(service, 1)
 
     with_ring(1, test, spare=1, keyspaces=["data"], ring_delay="10ms")
@@ -187,15 +185,17 @@ def test_one_that_reaches_nobody_says_so_and_may_come_again() -> None:
         ):
             await service.grow(2)
         await service.resume(service.ring[0].name)
-        async with asyncio.timeout(PATIENCE):
-            while not await grown(service):
-                pass
+        while not await grown(service):
+            pass
 
     with_ring(1, test, spare=1, ring_delay="10ms")
 
 
 async def grown(service: Cassandra) -> bool:
-    """Whether it grew; a new node whose first question nobody answered within a second must say so."""
+    """Whether it grew; a new node whose first question nobody answered within a second must say so.
+
+    On a busy machine that happens many times in a row, so whoever tries again sets no limit: pytest does.
+    """
     try:
         await service.grow(2)
     except HostError as error:
@@ -212,7 +212,7 @@ def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
         await service.grow(4)
         assert [server.address for server in service.servers] == [f"127.0.0.{n}" for n in range(1, 5)]
         assert service.endpoint().facts["servers"].count(",") == 3
-        assert (await service.meters())["live_nodes"] == 4
+        assert (await service.read_meters())["live_nodes"] == 4
         assert complete(service, 3), "the one that joined serves"
         assert (await asyncio.to_thread(by_hand, service, "status")).count("\nUN ") == 4
         await service.shrink(3)
@@ -220,10 +220,10 @@ def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
         assert complete(service, 2)
         assert len(made_nodes(made)) == 3, "the process of one that left is gone"
         await service.kill(service.ring[1].name)
-        assert not await service.settled()
+        assert not await service.is_settled()
         assert await eventually_complete(service), "two of three copies are left"
         await service.restart(service.ring[1].name)
-        assert await service.settled()
+        assert await service.is_settled()
         assert complete(service, 1)
         await service.grow(4)  # on the host that it had left
         assert complete(service, 3)
@@ -267,14 +267,14 @@ def made_nodes(made: Any) -> list[int]:
 @pytest.mark.full
 def test_one_that_cannot_join_is_ended_and_the_ring_stays_whole():
     async def test(made: Any, service: Cassandra) -> None:
-        broken = service.chosen.model_copy(update={"settings": {"no_such_setting": 1}})
-        good, service.chosen = service.chosen, broken
-        with pytest.raises(HostError, match=r"(?s)ended before it had joined; .*no_such_setting"):
+        broken = service.options.model_copy(update={"settings": {"no_such_setting": 1}})
+        good, service.options = service.options, broken
+        with pytest.raises(HostError, match=r"(?s)ended before it joined; .*no_such_setting"):
             await service.grow(2)
-        service.chosen = good
+        service.options = good
         assert len(service.servers) == len(service.ring) == 1
         async with asyncio.timeout(PATIENCE):
-            while not await service.settled():  # noqa: ASYNC110 - the ring tells nobody
+            while not await service.is_settled():  # noqa: ASYNC110 - the ring tells nobody
                 await asyncio.sleep(0.1)
         await service.grow(2)
         assert len(made_nodes(made)) == 2
@@ -307,8 +307,8 @@ def test_hosts_that_lack_it_get_what_they_lack(only_installed, monkeypatch, inst
         monkeypatch.setenv("XDG_CACHE_HOME", str(only_installed / "empty"))
         monkeypatch.setenv("CASSANDRA_HOME", str(only_installed) if installed else "")
         async with contract.bench(1) as made:
-            service = made.service("cassandra", SMALL, within=PATIENCE)
-            async with service.deployed():
+            service = made.service("cassandra", SMALL, ready_timeout=PATIENCE)
+            async with service.deploy():
                 scratch = PurePosixPath(service.scratch(made.hosts[0]))
                 home = service.homes["local"]
                 assert home.lib in {scratch / "lib", PurePosixPath(only_installed / "lib")}

@@ -95,7 +95,9 @@ def test_a_node_listens_on_its_own_address_only_and_asks_for_passwords():
 
 
 def test_clients_that_cannot_log_in_are_let_in_when_the_file_says_so():
-    asking, open_ = (json.loads(cassandra_yaml(replace(NODE, asks=asks))) for asks in (True, False))
+    asking, open_ = (
+        json.loads(cassandra_yaml(replace(NODE, has_authentication=asks))) for asks in (True, False)
+    )
     assert (asking["authenticator"], open_["authenticator"]) == (
         "PasswordAuthenticator",
         "AllowAllAuthenticator",
@@ -225,18 +227,18 @@ def report(**changes: object) -> dict[str, object]:
 )
 def test_a_node_sees_the_ring_when_all_are_up_and_none_comes_or_goes(said, whole):
     picture = RingStatus({"a": said})
-    assert picture.sees("a", ["a", "b"], 3) is whole
-    assert not picture.sees("b", ["a", "b"], 3), "it said nothing"
+    assert picture.is_node_ready("a", ["a", "b"], 3) is whole
+    assert not picture.is_node_ready("b", ["a", "b"], 3), "it printed nothing"
 
 
 def test_all_must_know_the_same_tables():
     picture = RingStatus({"a": report(), "b": report(schema="y"), "c": report(schema="z")})
-    assert picture.sees("a", ["a"], 3)
-    assert not picture.sees("a", ["a", "b"], 3)
+    assert picture.is_node_ready("a", ["a"], 3)
+    assert not picture.is_node_ready("a", ["a", "b"], 3)
 
 
 def test_passwords_of_management_are_drawn_each_time_and_not_shown():
-    first, second = RingPasswords.drawn("client"), RingPasswords.drawn("client")
+    first, second = RingPasswords.from_client_password("client"), RingPasswords.from_client_password("client")
     assert first.jmx != second.jmx
     assert "client" not in repr(first)
     assert first.jmx not in repr(first)
@@ -303,7 +305,7 @@ def test_without_cassandra_it_says_how_to_get_one(enterable, monkeypatch):
     java(enterable / "jdk", "17.0.1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(enterable))
     host = Shell(JAVA_HOME=str(enterable / "jdk"), XDG_CACHE_HOME=str(enterable), CASSANDRA_HOME="")
-    with pytest.raises(HostError, match=r"no Cassandra on here \(10\.0\.0\.1\)") as caught:
+    with pytest.raises(HostError, match=r"Cassandra is not installed on here \(10\.0\.0\.1\)") as caught:
         asyncio.run(find_home(host, PurePosixPath(enterable)))
     assert "steelyard install cassandra" in caught.value.hint
 
@@ -314,7 +316,7 @@ def test_an_unfinished_or_outdated_install_does_not_count(enterable, monkeypatch
     (place / "complete").write_text("of other sources")
     monkeypatch.setenv("XDG_CACHE_HOME", str(enterable))
     host = Shell(JAVA_HOME=str(enterable / "jdk"), XDG_CACHE_HOME=str(enterable), CASSANDRA_HOME="")
-    with pytest.raises(HostError, match="no Cassandra"):
+    with pytest.raises(HostError, match="Cassandra is not installed"):
         asyncio.run(find_home(host, PurePosixPath(enterable)))
 
 
@@ -348,10 +350,10 @@ def test_a_jar_that_changed_is_named(tmp_path, monkeypatch):
     home = CassandraHome("java", PurePosixPath(lib), "5.0.9", f"{lib}/steelyard-cassandra-1.jar")
     asyncio.run(verify_jars(Shell(), home))
     (lib / "b.jar").write_text("something else")
-    with pytest.raises(HostError, match=r"not what was installed: b\.jar: FAILED"):
+    with pytest.raises(HostError, match=r"differ from those installed: b\.jar: FAILED"):
         asyncio.run(verify_jars(Shell(), home))
     (lib / "b.jar").unlink()
-    with pytest.raises(HostError, match=r"not what was installed: .*b\.jar"):
+    with pytest.raises(HostError, match=r"differ from those installed: .*b\.jar"):
         asyncio.run(verify_jars(Shell(), home))
 
 
@@ -377,7 +379,7 @@ def test_more_copies_than_nodes_are_refused_before_anything_is_made(tmp_path):
 def test_more_nodes_than_hosts_and_fewer_than_copies_are_refused(tmp_path):
     service = ring(tmp_path, {}, 2)
     service.ring, service.replication = list(service.context.hosts), 2
-    with pytest.raises(HostError, match="service ring cannot have 3 nodes, only 2"):
+    with pytest.raises(HostError, match="service ring cannot have 3 nodes, at most 2"):
         asyncio.run(service.grow(3))
     with pytest.raises(HostError, match="cannot have 1 nodes: its replication is 2"):
         asyncio.run(service.shrink(1))

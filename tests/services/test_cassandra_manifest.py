@@ -61,24 +61,24 @@ def test_a_sound_one_passes() -> None:
 )  # fmt: skip
 def test_files_of_no_table_of_it_are_refused(path: str) -> None:
     said = refusal(snapshot(path))
-    assert said.startswith("service ring: snapshot n1 is refused, and nothing was recovered: ")
-    assert f"node a has the file {path}, of no table that it defines" in said
+    assert said.startswith("service ring: snapshot n1 was rejected, and nothing was recovered: ")
+    assert f"node a has the file {path}, which belongs to no table it defines" in said
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"service": "redis"}, "is of redis 5.0.2, which Cassandra 5.0.6 cannot read"),
-        ({"version": "5.1"}, "is of cassandra 5.1, which Cassandra 5.0.6 cannot read"),
+        ({"service": "redis"}, "is from redis 5.0.2, which Cassandra 5.0.6 cannot read"),
+        ({"version": "5.1"}, "is from cassandra 5.1, which Cassandra 5.0.6 cannot read"),
         ({"tokens": ()}, "node a has no token"),
-        ({"tokens": (str(2**63),)}, f"node a has the token {2**63}, which is on no ring"),
-        ({"tokens": (str(-(2**63) - 1),)}, "which is on no ring"),
+        ({"tokens": (str(2**63),)}, f"node a has the token {2**63}, which is out of range"),
+        ({"tokens": (str(-(2**63) - 1),)}, "which is out of range"),
         ({"rows": {"system_auth.roles": 1}}, "counts rows of system_auth.roles"),
-        ({"rows": {"ks": 1}}, "counts rows of ks, no table"),
-        ({"replication": {"ks": 2, "system_auth": 1}}, "its replication is not that of the keyspaces"),
-        ({"replication": {"ks": 3}}, "its replication is not that of the keyspaces"),
-        ({"definitions": ()}, "its replication is not that of the keyspaces"),
-        ({"definitions": (KEYSPACE.replace("2", "9" * 5000),)}, "its replication is not that"),
+        ({"rows": {"ks": 1}}, "counts rows of ks, a table it does not define"),
+        ({"replication": {"ks": 2, "system_auth": 1}}, "its replication differs from that of the keyspaces"),
+        ({"replication": {"ks": 3}}, "its replication differs from that of the keyspaces"),
+        ({"definitions": ()}, "its replication differs from that of the keyspaces"),
+        ({"definitions": (KEYSPACE.replace("2", "9" * 5000),)}, "its replication differs from that"),
     ],
 )
 def test_what_no_ring_of_ours_would_say_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -97,9 +97,9 @@ def test_it_is_refused_before_any_node_begins() -> None:
     contract.needed("cassandra")
 
     async def test(made: Any) -> None:
-        service = made.service("cassandra", {}, recovering=snapshot(tokens=()))
+        service = made.service("cassandra", {}, snapshot=snapshot(tokens=()))
         with pytest.raises(HostError, match="node a has no token"):
-            async with service.deployed():
+            async with service.deploy():
                 pytest.fail("it came up")
         assert service.servers == []
 
@@ -115,4 +115,4 @@ def test_statements_are_told_by_number_and_beginning() -> None:
         "snapshot n1: statement 2 of its manifest ('GRANT ALL [2J ON ALL KEYSPACES TO mallory') is not a "
         f"definition; statement 3 of its manifest ('{'x' * 60}…') is none; nothing was recovered"
     )
-    assert "place where only people you trust can write" in caught.value.hint
+    assert "place that only trusted people can write to" in caught.value.hint

@@ -71,9 +71,9 @@ async def same_tables(service: Cassandra) -> None:
     """All nodes know them, by what each says from now on: no write fails on one and is tried again."""
     await service.watch.expect([server.address for server in service.servers])
     async with asyncio.timeout(PATIENCE):
-        while not await service.settled():  # noqa: ASYNC110 - the ring tells nobody
+        while not await service.is_settled():  # noqa: ASYNC110 - the ring tells nobody
             await asyncio.sleep(0.05)
-    await service.watch.calm()
+    await service.watch.slow_down()
 
 
 def rows_in(service: Cassandra, node: int, keyspace: str) -> int:
@@ -83,7 +83,7 @@ def rows_in(service: Cassandra, node: int, keyspace: str) -> int:
 
 async def hints_wait(service: Cassandra) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not (await service.meters())["pending_hints"]:  # noqa: ASYNC110 - the ring tells nobody
+        while not (await service.read_meters())["pending_hints"]:  # noqa: ASYNC110 - the ring tells nobody
             await asyncio.sleep(0.1)
 
 
@@ -104,10 +104,10 @@ def test_a_mirror_that_was_away_gets_everything_and_keeps_it(enterable: Path) ->
         await service.kill(mirror.name)
         await filled(service, "data", rows=range(ROWS, 2 * ROWS))
         await hints_wait(service)
-        with pytest.raises(HostError, match=f"the mirror needs every node: {mirror.name} is down"):
-            await service.proven()
+        with pytest.raises(HostError, match=f"the mirror needs every node; missing: {mirror.name} is down"):
+            await service.prove_mirror()
         await service.restart(mirror.name)
-        found = await service.proven()
+        found = await service.prove_mirror()
         assert found["in_sync"] is True
         assert found["keyspaces"] == ["anywhere", "data", "later"]
         assert sorted(found["extended"]) == ["anywhere", "later"]
@@ -131,7 +131,7 @@ def test_a_write_that_the_mirror_lost_is_found(enterable: Path) -> None:
         mirror = mirror_of(service)
         await filled(service, "good")
         await filled(service, "bad")
-        assert (await service.proven())["in_sync"]
+        assert (await service.prove_mirror())["in_sync"]
         await service.watch.operate("drain", mirror.address, 60)  # or its commit log would have it still
         await service.kill(mirror.name)
         lost = [path for path in place_of(service, enterable).glob("data/data/bad/t-*/*") if path.is_file()]
@@ -141,15 +141,15 @@ def test_a_write_that_the_mirror_lost_is_found(enterable: Path) -> None:
         await service.restart(mirror.name)
         assert rows_in(service, 2, "bad") == 0
         with pytest.raises(
-            HostError, match=r"(?s)does not have everything: keyspace bad: .*bad\.t"
+            HostError, match=r"(?s)the mirror is incomplete: keyspace bad: .*bad\.t"
         ) as caught:
-            await service.proven()
+            await service.prove_mirror()
         assert "keyspace good" not in caught.value.message
         assert mirror.address in caught.value.message
         assert service.mirror is not None
-        mending = service.mirror.chosen.model_copy(update={"repair": True})
-        service.mirror = replace(service.mirror, chosen=mending)
-        assert (await service.proven())["repaired"] == ["bad"]
+        mending = service.mirror.options.model_copy(update={"repair": True})
+        service.mirror = replace(service.mirror, options=mending)
+        assert (await service.prove_mirror())["repaired"] == ["bad"]
         assert rows_in(service, 2, "bad") == ROWS
 
     with_mirror(test, enterable, keyspaces=["good", "bad"])
@@ -160,12 +160,12 @@ def test_it_is_snapshot_recovered_grown_and_proven(enterable: Path) -> None:
     place = enterable / "vault"
 
     async def test(made: Any, service: Cassandra) -> None:
-        vault = SnapshotStore.at(str(place))
+        vault = SnapshotStore.from_place(str(place))
         await filled(service, "data")
         await filled(service, "anywhere", ANYWHERE, consistency=ONE)
         await filled(service, "both", EVERYWHERE)
         first = await service.snapshot(lambda _: vault, "first")
-        await vault.publish(service.runner(service.context.hosts[0], "publish"), first)
+        await vault.publish(service.make_runner(service.context.hosts[0], "publish"), first)
         assert [node.host for node in first.nodes] == ["local-0", "local-1"]
         assert first.replication == {"data": 2, "anywhere": 1, "both": 2}
         assert not any("mirror" in definition for definition in first.definitions)
@@ -174,10 +174,10 @@ def test_it_is_snapshot_recovered_grown_and_proven(enterable: Path) -> None:
             steps = await service.recover(lambda _: vault, first)
             assert steps["mirror"] > 0
             assert [rows_in(service, 2, name) for name in ("data", "anywhere", "both")] == [ROWS] * 3
-            assert (await service.proven())["in_sync"]
+            assert (await service.prove_mirror())["in_sync"]
         mirror = mirror_of(service)
         await service.grow(4)
-        assert [state.host for state in await service.nodes()] == [
+        assert [state.host for state in await service.list_nodes()] == [
             "local-0",
             "local-1",
             "local-3",
@@ -187,9 +187,9 @@ def test_it_is_snapshot_recovered_grown_and_proven(enterable: Path) -> None:
         await filled(service, "data", rows=range(ROWS, 2 * ROWS))
         await hints_wait(service)
         with pytest.raises(HostError, match=f"{mirror.name} is paused"):
-            await service.proven()
+            await service.prove_mirror()
         await service.resume(mirror.name)
-        found = await service.proven()
+        found = await service.prove_mirror()
         assert found["in_sync"]
         assert found["waited"] > 3, "as long as a write may be waited for"
         await service.shrink(3)
@@ -205,7 +205,7 @@ def test_two_nodes_share_a_mirror_and_all_of_it_is_compared(enterable: Path) -> 
     async def test(made: Any, service: Cassandra) -> None:
         await filled(service, "data")
         await filled(service, "later", ONE_CENTRE.replace("2}", "1}"))
-        found = await service.proven()
+        found = await service.prove_mirror()
         assert found["keyspaces"] == ["data", "later"]
         shares = [rows_in(service, node, "data") for node in (1, 2)]
         assert shares == [ROWS, ROWS], "each asks the other for what it has not"

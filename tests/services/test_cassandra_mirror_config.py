@@ -57,14 +57,14 @@ def ring(count: int, options: dict[str, Any]) -> Cassandra:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"mirror": {"directory": "shared"}}, "is no absolute path"),
-        ({"mirror": {"directory": "/"}}, "is no absolute path"),
-        ({"mirror": {"directory": "/shared/../etc"}}, "is no absolute path"),
+        ({"mirror": {"directory": "shared"}}, "is not an absolute directory path"),
+        ({"mirror": {"directory": "/"}}, "is not an absolute directory path"),
+        ({"mirror": {"directory": "/shared/../etc"}}, "is not an absolute directory path"),
         ({"mirror": {"nodes": 1}}, "directory"),
         ({"mirror": {**SHARED, "nodes": 0}}, "nodes"),
         ({"mirror": {**SHARED, "replication": 2}}, "replication 2 needs 2 nodes, not 1"),
         ({"mirror": {**SHARED, "datacenter": "a'b"}}, "datacenter"),
-        ({"mirror": {**SHARED, "datacenter": "one"}, "datacenter": "one"}, "cannot be called 'one'"),
+        ({"mirror": {**SHARED, "datacenter": "one"}, "datacenter": "one"}, "cannot be named 'one'"),
         ({"mirror": {**SHARED, "unknown": 1}}, "unknown"),
     ],
 )
@@ -79,18 +79,21 @@ def test_the_last_hosts_are_the_mirror() -> None:
     used, found = split_hosts(everywhere, chosen, "ring")
     assert found is not None
     assert [host.name for host in used] == ["h1", "h2"]
-    assert [str(found.place(host)) for host in found.hosts] == ["/shared/mirror/h3", "/shared/mirror/h4"]
-    assert found.words("fast", 2) == ("fast=2", "mirror=1", "10.0.0.3", "10.0.0.4")
+    assert [str(found.host_directory(host)) for host in found.hosts] == [
+        "/shared/mirror/h3",
+        "/shared/mirror/h4",
+    ]
+    assert found.arguments("fast", 2) == ("fast=2", "mirror=1", "10.0.0.3", "10.0.0.4")
     assert found.facts()["mirror"] == "h3:/shared/mirror/h3,h4:/shared/mirror/h4"
     assert split_hosts(everywhere, None, "ring") == (list(everywhere), None)
-    with pytest.raises(HostError, match="service ring: of 2 hosts 2 are the mirror, which leaves none"):
+    with pytest.raises(HostError, match="service ring: the mirror takes 2 of 2 hosts and leaves none"):
         split_hosts(hosts(2), chosen, "ring")
 
 
 def test_copies_are_counted_where_clients_are() -> None:
     options = {"mirror": {**SHARED, "nodes": 2}, "replication": 3}
-    assert Cassandra.least_hosts(CassandraOptions.model_validate(options)) == 3
-    assert Cassandra.least_hosts(CassandraOptions()) == 1
+    assert Cassandra.min_hosts(CassandraOptions.model_validate(options)) == 3
+    assert Cassandra.min_hosts(CassandraOptions()) == 1
     service = ring(4, options)
     with pytest.raises(HostError, match="replication 3 needs 3 nodes, not 2"):
         asyncio.run(service.configure())
@@ -98,11 +101,11 @@ def test_copies_are_counted_where_clients_are() -> None:
 
 def test_it_shrinks_to_its_copies_and_its_mirror_and_grows_beside_it() -> None:
     service = ring(4, {"mirror": SHARED, "replication": 2})
-    service.ring, service.mirror = split_hosts(service.context.hosts, service.chosen.mirror, "ring")
+    service.ring, service.mirror = split_hosts(service.context.hosts, service.options.mirror, "ring")
     service.replication = 2
     with pytest.raises(HostError, match=r"cannot have 2 nodes: its replication is 2, and 1 are its mirror"):
         asyncio.run(service.shrink(2))
-    with pytest.raises(HostError, match=r"cannot have 5 nodes, only 4"):
+    with pytest.raises(HostError, match=r"cannot have 5 nodes, at most 4"):
         asyncio.run(service.grow(5))
 
 
@@ -110,7 +113,7 @@ def test_without_one_there_is_nothing_to_prove() -> None:
     service = ring(1, {})
     service.mirror = None
     assert isinstance(service, HasMirror)
-    assert asyncio.run(service.proven()) == {}
+    assert asyncio.run(service.prove_mirror()) == {}
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 4), st.integers(0, 6))
@@ -177,7 +180,7 @@ def test_a_place_for_data_is_made_for_us_alone_and_set_aside_when_it_was_used(tm
     (place / "data" / "rows").write_text("precious")
     refused = script(PREPARE, place)
     assert refused.returncode == 1
-    assert f"{place} belongs to a ring that lives" in refused.stderr
+    assert f"{place} belongs to a running or aborted ring" in refused.stderr
     assert script(BEGIN, place).returncode != 0, "one ring at a time"
     assert script(END, place).returncode == 0
     assert script(PREPARE, place).returncode == 0
@@ -203,7 +206,7 @@ def test_while_a_ring_lives_the_data_are_its_node_s_and_root_s_afterwards(
     closed = tmp_path / "shared" / "h1"
     assert script(PREPARE, closed, account=account).returncode == 0
     refused = script(BEGIN, closed, account=account)
-    assert f"the node's user {account} cannot enter {closed}" in refused.stderr
+    assert f"the node's user {account} cannot access {closed}" in refused.stderr
     assert sorted(path.name for path in closed.iterdir()) == ["mirror.json"]
 
 
@@ -213,7 +216,7 @@ def test_a_place_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     (full / "thesis.txt").write_text("mine")
     link.symlink_to(tmp_path)
     file.touch()
-    for place, said in ((full, "has files that are not"), (link, "is no dir"), (file, "is no dir")):
+    for place, said in ((full, "contains files"), (link, "is not a dir"), (file, "is not a dir")):
         refused = script(PREPARE, place)
         assert refused.returncode == 1
         assert f"{place} {said}" in refused.stderr

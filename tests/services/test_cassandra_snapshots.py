@@ -25,12 +25,12 @@ class Kept:
     """A vault, the snapshots in it, and what a ring says of itself."""
 
     def __init__(self, place: Path) -> None:
-        self.place, self.vault = place, SnapshotStore.at(str(place))
+        self.place, self.vault = place, SnapshotStore.from_place(str(place))
         self.snapshots: dict[str, Snapshot] = {}
 
     async def keep(self, service: Cassandra, name: str) -> Snapshot:
         found = await service.snapshot(lambda _: self.vault, name)
-        await self.vault.publish(service.runner(service.context.hosts[0], "publish"), found)
+        await self.vault.publish(service.make_runner(service.context.hosts[0], "publish"), found)
         self.snapshots[name] = found
         return found
 
@@ -101,7 +101,7 @@ def test_into_more_or_fewer_nodes(kept: Kept, nodes: int) -> None:
         steps = await kept.bring(service, "first")
         assert {"copy", "define", "import", "cleanup"} <= steps.keys()
         assert_is_first(service)
-        states = await service.nodes()
+        states = await service.list_nodes()
         assert [state.state for state in states] == ["up"] * nodes
         again = await kept.keep(service, f"of-{nodes}")
         assert again.replication == {"scores": min(nodes, 2)}

@@ -224,7 +224,7 @@ async def refuse_files_of_roles(service: Cassandra, place: Path) -> None:
     with rings.client(service) as found:
         found.run("CREATE KEYSPACE tmp WITH replication = " + HERE)
     with pytest.raises(HostError, match="files of system_auth, no keyspace of users"):
-        await service.watch.impose([], {server.address: str(place / "incoming")}, 60, own=True)
+        await service.watch.recover([], {server.address: str(place / "incoming")}, 60, own=True)
     assert roles(service) == before
 
 
@@ -239,7 +239,7 @@ def test_a_table_that_no_ring_would_recover_is_named_when_its_snapshot_is_taken(
         kept = snapshots.Kept(tmp_path / "vault")
         with pytest.raises(HostError) as caught:
             await kept.keep(service, "n1")
-        assert "snapshot n1 is not taken, as no ring would recover it: " in caught.value.message
+        assert "snapshot n1 was not taken because no ring could recover it: " in caught.value.message
         assert "masks a column by mine.hide, a function" in caught.value.message
         assert "CREATE TABLE mine.t" in caught.value.message
 

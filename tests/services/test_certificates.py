@@ -60,26 +60,26 @@ def test_a_server_and_its_own_deployment_know_each_other(
     tmp_path: Path, addresses: tuple[str, ...], name: str
 ) -> None:
     authority = Authority()
-    serving = server(authority, authority.identity(*addresses), tmp_path)
-    handshake(serving, client(authority, authority.identity(), tmp_path), name)
+    serving = server(authority, authority.issue_identity(*addresses), tmp_path)
+    handshake(serving, client(authority, authority.issue_identity(), tmp_path), name)
 
 
 def test_nobody_else_is_let_in(tmp_path: Path) -> None:
     authority, stranger = Authority(), Authority()
-    serving = server(authority, authority.identity("127.0.0.3"), tmp_path)
+    serving = server(authority, authority.issue_identity("127.0.0.3"), tmp_path)
     with pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
         handshake(serving, client(authority, None, tmp_path), "127.0.0.3")
     with pytest.raises(ssl.SSLCertVerificationError, match="unable to get local issuer certificate"):
-        handshake(serving, client(authority, stranger.identity("127.0.0.3"), tmp_path), "127.0.0.3")
+        handshake(serving, client(authority, stranger.issue_identity("127.0.0.3"), tmp_path), "127.0.0.3")
 
 
 def test_no_other_server_is_believed(tmp_path: Path) -> None:
     authority, stranger = Authority(), Authority()
-    calling = client(authority, authority.identity(), tmp_path)
+    calling = client(authority, authority.issue_identity(), tmp_path)
     with pytest.raises(ssl.SSLCertVerificationError, match="unable to get local issuer certificate"):
-        handshake(server(authority, stranger.identity("127.0.0.3"), tmp_path), calling, "127.0.0.3")
+        handshake(server(authority, stranger.issue_identity("127.0.0.3"), tmp_path), calling, "127.0.0.3")
     with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
-        handshake(server(authority, authority.identity("127.0.0.4"), tmp_path), calling, "127.0.0.3")
+        handshake(server(authority, authority.issue_identity("127.0.0.4"), tmp_path), calling, "127.0.0.3")
 
 
 def test_who_was_signed_can_sign_nobody(tmp_path: Path) -> None:
@@ -87,13 +87,13 @@ def test_who_was_signed_can_sign_nobody(tmp_path: Path) -> None:
     from cryptography import x509
 
     authority = Authority()
-    leaf = x509.load_pem_x509_certificate(authority.identity("127.0.0.1").certificate.encode())
+    leaf = x509.load_pem_x509_certificate(authority.issue_identity("127.0.0.1").certificate.encode())
     assert not leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert not leaf.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
 
 
 def test_a_key_is_in_no_text_that_is_shown() -> None:
-    identity = Authority().identity("127.0.0.1")
+    identity = Authority().issue_identity("127.0.0.1")
     assert "PRIVATE KEY" not in f"{identity!r}{identity}"
     assert identity.key.startswith("-----BEGIN PRIVATE KEY-----\n")
     assert identity.pem.count("-----BEGIN ") == 2

@@ -24,7 +24,7 @@ SECRET = "what only root may read"
 
 def as_server(data: DataDirectory, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program as the user of a server, as one that was taken over would."""
-    argv = data.as_its_user(*words).argv
+    argv = data.account_command(*words).argv
     return subprocess.run(argv, capture_output=True, text=True, check=False, **options)
 
 
@@ -59,7 +59,7 @@ def test_what_comes_back_from_a_server_has_root_read_nothing_else(trick):
         secret, place = made.place / "secret", service.scratch(host) / "kept" / "one"
         secret.write_text(SECRET)
         data = (await make_data(service, [host]))[host.name]
-        await lend(service.runner(host, "lend"), data, place)
+        await lend(service.make_runner(host, "lend"), data, place)
         as_server(data, "sh", "-ec", f"mkdir -p {place}/deep; echo rows > {place}/deep/rows")
         plant = {"a link": ("ln", "-s", str(secret)), "a pipe": ("mkfifo",)}
         if trick in plant:
@@ -67,11 +67,11 @@ def test_what_comes_back_from_a_server_has_root_read_nothing_else(trick):
         elif trick != "nothing":
             os.link(secret, Path(place) / "deep" / "more")  # as a kernel lets it that protects no links
         if trick == "nothing":
-            await take_back(service.runner(host, "back"), data, place)
+            await take_back(service.make_runner(host, "back"), data, place)
             assert (Path(place) / "deep" / "rows").read_text() == "rows\n"
         else:
-            with pytest.raises(HostError, match=r"no file of its own: .*/deep/more"):
-                await take_back(service.runner(host, "back"), data, place)
+            with pytest.raises(HostError, match=r"not its own files: .*/deep/more"):
+                await take_back(service.make_runner(host, "back"), data, place)
         assert not permitted(data, Path(place), "-w") - {Path(place) / "deep" / "rows"}
         moved = as_server(data, "mv", str(place), str(data.path / "away"))
         assert moved.returncode != 0, "nor can it be exchanged"
@@ -90,7 +90,7 @@ def test_what_is_given_to_a_server_is_its_own_and_a_link_in_it_leads_nowhere():
         (place / "deep" / "rows").write_text("rows")
         (place / "deep" / "link").symlink_to(secret)
         assert as_server(data, "ls", str(place)).returncode != 0
-        await give(service.runner(host, "give"), data, service.scratch(host) / "incoming")
+        await give(service.make_runner(host, "give"), data, service.scratch(host) / "incoming")
         owners = {path.lstat().st_uid for path in (place, *place.rglob("*"))}
         assert owners == {int(data.account)}
         assert secret.stat().st_uid == 0
@@ -133,7 +133,7 @@ def test_links_among_the_data_of_redis_lead_root_neither_to_read_nor_to_write():
         (incoming / "dump.rdb").write_bytes(b"REDIS0010")
         as_server(data, "ln", "-s", str(victim), str(data.path / "dump.rdb.new"))
         with pytest.raises(Exception, match="Permission denied"):
-            await service._primaries()._begin_with(server)
+            await service._primaries()._restart_from_dump(server)
         assert victim.read_text() == SECRET
         assert victim.stat().st_uid == 0
 

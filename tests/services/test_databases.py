@@ -48,7 +48,7 @@ def with_service(name: str, options: Mapping[str, Any], test: Any, hosts: int = 
 
     async def run(made: Any) -> None:
         service = made.service(name, options)
-        async with service.deployed() as endpoint:
+        async with service.deploy() as endpoint:
             await test(made, service, endpoint)
         assert await made.gone()
 
@@ -58,7 +58,7 @@ def with_service(name: str, options: Mapping[str, Any], test: Any, hosts: int = 
 def refused(name: str, options: Mapping[str, Any]) -> str:
     """What is said of options that cannot be."""
     with pytest.raises(ValidationError) as raised:
-        find("services", name, Service).options.model_validate(options)
+        find("services", name, Service).Options.model_validate(options)
     return str(raised.value)
 
 
@@ -104,10 +104,10 @@ def test_a_cluster_is_ready_when_every_node_sees_every_node_and_again_after_a_cr
             await redis(made, service.servers[0], "set", f"k{key}", str(key), password=endpoint.password)
         sizes = [await redis(made, s, "dbsize", password=endpoint.password) for s in service.servers]
         assert sum(map(int, sizes)) == 20
-        assert "0" not in sizes, "each holds a share of the keys"
+        assert "0" not in sizes, "each stores a share of the keys"
         await service.kill("local-2")
         await service.restart("local-2")
-        assert all([await service.answers(server) for server in service.servers])
+        assert all([await service.is_answering(server) for server in service.servers])
         assert await redis(made, service.servers[0], "get", "k7", password=endpoint.password) == "7"
 
     with_service("redis", {"cluster": True, "appendonly": True, "appendfsync": "always"}, test, hosts=3)
@@ -119,7 +119,7 @@ def test_a_cluster_of_two_is_refused_before_anything_starts():
     async def test(made):
         service = made.service("redis", {"cluster": True})
         with pytest.raises(HostError, match="a Redis Cluster needs 3 hosts, not 2"):
-            async with service.deployed():
+            async with service.deploy():
                 pytest.fail("there is no such cluster")
         assert service.servers == []
 
@@ -170,7 +170,7 @@ def test_its_memory_is_fitted_to_its_share_of_the_host():
 
     async def test(made):
         share = {"local": HostShare(1, 256 * 2**20)}
-        async with made.service("redis", {}, shares=share).deployed() as endpoint:
+        async with made.service("redis", {}, shares=share).deploy() as endpoint:
             said = await redis(made, endpoint, "config", "get", "maxmemory", password=endpoint.password)
             assert said.split("\n")[1] == str(128 * 2**20)
 
@@ -180,7 +180,7 @@ def test_its_memory_is_fitted_to_its_share_of_the_host():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"cluster": True, "replicas": True}, "choose one"),
+        ({"cluster": True, "replicas": True}, "give only one"),
         ({"save": "often"}, "match pattern"),
         ({"save": '60 1000"\nrequirepass x'}, "match pattern"),
         ({"appendfsync": "sometimes"}, "'always', 'everysec' or 'no'"),
@@ -194,12 +194,12 @@ def test_what_redis_cannot_be_is_refused(options, said):
 def test_it_tells_figures_of_itself_also_while_a_server_is_away(name):
     async def test(made, service, endpoint):
         assert isinstance(service, Metered)
-        figures = await service.meters()
+        figures = await service.read_meters()
         assert figures["live_servers"] == 2
         assert figures["connections"] >= 2
         assert {"used_bytes", "hits", "misses", "evictions"} <= set(figures)
         await service.kill("local-1")
-        assert (await service.meters())["live_servers"] == 1
+        assert (await service.read_meters())["live_servers"] == 1
 
     with_service(name, {}, test)
 
@@ -304,7 +304,7 @@ def test_a_postgresql_that_is_killed_leaves_no_shared_memory():
     before = shared_memory()
 
     async def test(made, service, endpoint):
-        if not all(service.apart.values()):
+        if not all(service.ipc_wrappers.values()):
             pytest.skip("unshare --ipc is not permitted here")
         await service.kill(service.servers[0].host.name)
 
@@ -328,9 +328,9 @@ def test_a_replica_that_is_killed_comes_back_and_streams_again():
     [
         ({"port": 5432}, "use the option 'port'"),
         ({"listen_addresses": "*"}, "it listens on the address of its host"),
-        ({"hba_file": "/etc/mine"}, "who may connect follows from"),
-        ({"work mem": 1}, "is not a setting"),
-        ({"work_mem": "1\nport = 1"}, "is not a setting"),
+        ({"hba_file": "/etc/mine"}, "allowed clients follow from"),
+        ({"work mem": 1}, "is not a valid postgresql.conf setting"),
+        ({"work_mem": "1\nport = 1"}, "is not a valid postgresql.conf setting"),
     ],
 )
 def test_settings_that_are_not_the_users_are_refused(settings, said):

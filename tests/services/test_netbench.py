@@ -38,5 +38,5 @@ def test_a_name_becomes_a_number_that_others_reach(address, text, number):
 
 @pytest.mark.parametrize("text", [None, "", "\n"])
 def test_a_name_that_stands_for_nothing_is_told(text):
-    with pytest.raises(HostError, match="n1 cannot tell its own address node1 in numbers"):
+    with pytest.raises(HostError, match="n1 cannot resolve its own address node1 to an IP address"):
         asyncio.run(resolve_address(Told("node1", text)))

@@ -60,11 +60,11 @@ def test_hosts_that_share_a_network_are_asked_once():
 
 def test_ports_asked_for_follow_each_other_and_are_looked_at_first():
     assert asyncio.run(ports.choose_ports([Told(TABLE)], 5000, 3)) == (5000, 5001, 5002)
-    with pytest.raises(HostError, match=r"port 20002 on n1 \(10\.0\.0\.1\) is in use already"):
+    with pytest.raises(HostError, match=r"port 20002 on n1 \(10\.0\.0\.1\) is already in use"):
         asyncio.run(ports.choose_ports([Told(TABLE)], 20001, 2))
 
 
 @pytest.mark.parametrize("text", [None, ""])
 def test_a_host_that_does_not_tell_is_named(text):
-    with pytest.raises(HostError, match="n1 does not tell which ports are in use"):
+    with pytest.raises(HostError, match="n1 does not report which ports are in use"):
         asyncio.run(ports.find_free_ports([Told(text)], 1))

@@ -53,10 +53,10 @@ def serving(place: Path) -> Callable[..., None]:
         options: dict[str, Any], look: Callable[[Service[Any]], Awaitable[None]], known: Any = None
     ) -> Service[Any]:
         async def deploy() -> Service[Any]:
-            async with Local(LocalOptions()).lease(Token.mine("test-program"), place / "log", 1) as hosts:
+            async with Local(LocalOptions()).lease(Token.of("test-program"), place / "log", 1) as hosts:
                 service = make_service(KIND, options, context(place, hosts, known or {}), known or {})
                 await hosts[0].make_scratch(service.scratch(hosts[0]))
-                async with service.deployed():
+                async with service.deploy():
                     await look(service)
                 return service
 
@@ -78,15 +78,15 @@ def test_on_a_host_behind_an_agent_it_ends_by_its_signal_and_is_read(place, monk
 
     async def deploy() -> Service[Any]:
         transport = PipedTransport("n1", "127.0.0.1", shell="sh")
-        async with ShellHost.open(transport, Token.mine("test-program"), place / "log") as host:
+        async with ShellHost.open(transport, Token.of("test-program"), place / "log") as host:
             service = make_service(KIND, options, context(place, (host,), {"experiment.dir": "/nowhere"}), {})
             await host.make_scratch(service.scratch(host))
-            async with service.deployed():
-                assert await service.settled()
+            async with service.deploy():
+                assert await service.is_settled()
             missing = await explain_missing_file(
                 host, Command(("sh", "/nowhere/server.sh", "/bin/sh")), "/nowhere"
             )
-            assert "/nowhere/server.sh is not on n1; keep the experiment in a directory" in missing
+            assert "/nowhere/server.sh is not on n1; put the experiment in a directory" in missing
             return service
 
     service = asyncio.run(deploy())
@@ -96,7 +96,7 @@ def test_on_a_host_behind_an_agent_it_ends_by_its_signal_and_is_read(place, monk
 
 def context(place: Path, hosts: tuple[Host, ...], known: Any) -> ServiceContext:
     scratch = {host.name: PurePosixPath(place / host.name) for host in hosts}
-    return ServiceContext("web", hosts, scratch, place / "logs", (), "x", within=PATIENCE, known=known)
+    return ServiceContext("web", hosts, scratch, place / "logs", (), "x", ready_timeout=PATIENCE, known=known)
 
 
 async def nothing(service: Service[Any]) -> None:
@@ -162,11 +162,11 @@ def test_one_that_listens_at_every_address_is_told_of(serving):
         ({"script": "echo no config >&2; exit 3"}, r"ended with code 3 before it was ready; .*no config"),
         (
             {"script": f"echo begins; {SLEEP}", "ready": {"within": "300ms"}},
-            r"not ready within 0.3 s, waiting for something to listen at 127.0.0.1:\d+; its log ends: begins",
+            r"not ready within 0.3 s, waiting for something to listen on 127.0.0.1:\d+; its log ends: begins",
         ),
         (
             {"script": f"echo begins; {SLEEP}", "ready": {"line": "^listens", "within": "300ms"}},
-            r"not ready within 0.3 s, waiting for a line of its output that holds '\^listens'; its log",
+            r"not ready within 0.3 s, waiting for a line of its output that matches '\^listens'; its log",
         ),
         (
             {
@@ -177,7 +177,7 @@ def test_one_that_listens_at_every_address_is_told_of(serving):
         ),
         (
             {"script": SLEEP, "ready": {"command": ["false"], "within": "300ms"}},
-            "waiting for `false` to end with code 0; its log is empty",
+            "waiting for `false` to exit with code 0; its log is empty",
         ),
     ],
 )
@@ -203,25 +203,25 @@ def test_one_that_ignores_its_signal_is_killed_with_a_warning(serving):
     }
     service = serving(options, nothing)
     assert service.complaints == [
-        "service web: program on local did not end within 0.2 s of SIGTERM, and was killed"
+        "service web: program on local did not end within 0.2 s of SIGTERM and was killed"
     ]
 
 
 def test_what_it_asks_for_decides_whether_it_is_open():
-    own = KIND(KIND.options(run=("x",)), context(Path("/x"), (), {}))
+    own = KIND(KIND.Options(run=("x",)), context(Path("/x"), (), {}))
     assert own.is_open()
-    asking = KIND(KIND.options(run=("x",), authentication="a token"), context(Path("/x"), (), {}))
+    asking = KIND(KIND.Options(run=("x",), authentication="a token"), context(Path("/x"), (), {}))
     assert not asking.is_open()
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({}, "give 'run: \\[program"),
+        ({}, "give either 'run: \\[program"),
         ({"run": ["x"], "ready": {"line": "("}}, "is not a regular expression"),
-        ({"run": ["x"], "ready": {"url": "http://x/"}}, "is no path, as /health"),
-        ({"run": ["x"], "ready": {"line": "a", "url": "/"}}, "not by line and url"),
-        ({"run": ["x"], "stop": {"signal": "TURM"}}, "'TURM' is no signal"),
+        ({"run": ["x"], "ready": {"url": "http://x/"}}, "is not a path such as /health"),
+        ({"run": ["x"], "ready": {"line": "a", "url": "/"}}, "not line and url"),
+        ({"run": ["x"], "stop": {"signal": "TURM"}}, "'TURM' is not a signal"),
         ({"run": ["x"], "ports": ["Admin port"]}, "Admin port"),
     ],
 )

@@ -34,7 +34,7 @@ NODE = ScyllaNodeConfig(
     ports=ScyllaPorts(native=20001, storage=20002, api=20003, shard_aware=20004),
     conf=PurePosixPath("/scratch/conf"),
     data=PurePosixPath("/scratch/data"),
-    salted="$6$salt$hash",
+    salted_password="$6$salt$hash",
     cluster="ring",
     settings={"compaction_throughput_mb_per_sec": 64},
 )
@@ -163,8 +163,8 @@ WHOLE = {
 
 
 def test_a_ring_that_is_whole() -> None:
-    assert ScyllaState(WHOLE).sees(["a", "b"])
-    assert ScyllaState(WHOLE).sees(["a"])
+    assert ScyllaState(WHOLE).is_ready(["a", "b"])
+    assert ScyllaState(WHOLE).is_ready(["a"])
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ def test_a_ring_that_is_whole() -> None:
     ],
 )
 def test_a_ring_that_is_not(change: dict[str, object]) -> None:
-    assert not ScyllaState({**WHOLE, **change}).sees(["a", "b"])
+    assert not ScyllaState({**WHOLE, **change}).is_ready(["a", "b"])
 
 
 def test_a_node_that_does_not_answer() -> None:
-    assert not ScyllaState().sees([])
+    assert not ScyllaState().is_ready([])
 
 
 def test_a_host_without_it_says_how_to_get_it() -> None:
-    with pytest.raises(HostError, match="there is no ScyllaDB on fake") as caught:
+    with pytest.raises(HostError, match="ScyllaDB is not installed on fake") as caught:
         asyncio.run(find_program(FakeHost(lambda _: Said())))
     assert "SCYLLA_HOME" in caught.value.hint

@@ -40,9 +40,9 @@ def with_ring(nodes: int, test: Test, *, spare: int = 0, within: float = PATIENC
 
     async def run() -> None:
         async with contract.bench(nodes + spare) as made:
-            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "within": within}
+            changes = {"hosts": made.hosts[:nodes], "spare": made.hosts[nodes:], "ready_timeout": within}
             service = made.service("scylladb", options, **changes)
-            async with service.deployed():
+            async with service.deploy():
                 await test(made, service)
             assert await made.gone()
 
@@ -74,15 +74,15 @@ def test_it_grows_and_shrinks_and_a_host_that_left_may_come_back() -> None:
     async def test(made: Any, service: Scylladb) -> None:
         await service.grow(3)
         assert service.endpoint().facts["CONTACT_NAMES"] == "127.0.0.1,127.0.0.2,127.0.0.3"
-        assert (await service.meters())["live_nodes"] == 3
+        assert (await service.read_meters())["live_nodes"] == 3
         assert len({token for tokens in service.tokens.values() for token in tokens}) == 3 * 2
         await service.shrink(2)
         assert [server.address for server in service.servers] == ["127.0.0.1", "127.0.0.2"]
-        assert await service.settled()
+        assert await service.is_settled()
         await service.grow(3)
         assert logged_in(service, 2)
-        assert await service.meters() == {"live_nodes": 3, "load_bytes": 3000, "pending_compactions": 0}
-        with pytest.raises(HostError, match="cannot have 4 nodes, only 3"):
+        assert await service.read_meters() == {"live_nodes": 3, "load_bytes": 3000, "pending_compactions": 0}
+        with pytest.raises(HostError, match="cannot have 4 nodes, at most 3"):
             await service.grow(4)
         with pytest.raises(HostError, match="cannot have 1 nodes: its replication is 2"):
             await service.shrink(1)
@@ -93,14 +93,17 @@ def test_it_grows_and_shrinks_and_a_host_that_left_may_come_back() -> None:
 def test_a_dead_node_unsettles_it_and_keeps_others_from_leaving() -> None:
     async def test(made: Any, service: Scylladb) -> None:
         await service.kill(made.hosts[0].name)
-        assert [(node.state, node.load) for node in await service.nodes()] == [("down", None), ("up", 1000)]
-        assert not await service.settled()
+        assert [(node.state, node.load) for node in await service.list_nodes()] == [
+            ("down", None),
+            ("up", 1000),
+        ]
+        assert not await service.is_settled()
         with pytest.raises(HostError, match=r"decommission failed on local-1: .*a node is down.* \(500\)"):
             await service.shrink(1)
         await service.restart(made.hosts[0].name)
-        assert await service.settled()
+        assert await service.is_settled()
         await service.shrink(1)
-        assert await service.settled()
+        assert await service.is_settled()
 
     with_ring(2, test, replication=1)
 
@@ -157,7 +160,7 @@ def test_each_ring_has_a_name_of_its_own() -> None:
 
 
 def test_a_server_that_knows_the_default_password_is_refused() -> None:
-    with pytest.raises(HostError, match=r"ScyllaDB 2025\.1\.0-standin lets in whoever knows the default"):
+    with pytest.raises(HostError, match=r"ScyllaDB 2025\.1\.0-standin accepts the default password"):
         with_ring(1, unexpected, settings={"standin_is_old": True})
 
 

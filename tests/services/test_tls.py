@@ -53,7 +53,7 @@ def test_redis_hears_nobody_in_the_clear_and_still_asks_for_the_password(options
 @pytest.mark.parametrize("tls", [True, False])
 def test_the_bus_of_a_cluster_asks_for_a_certificate_of_its_own(tls):
     async def test(made: Any, service: Any, endpoint: Any) -> None:
-        for forged in (None, Authority().identity("127.0.0.77").pem):
+        for forged in (None, Authority().issue_identity("127.0.0.77").pem):
             words = (endpoint.address, service.ports.bus, b"RCmb", forged)
             heard = await asyncio.to_thread(stranger.heard_encrypted, *words)
             assert heard.startswith("refused")

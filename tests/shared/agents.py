@@ -78,8 +78,8 @@ class Agent:
         """`kind` is the shell of agent.sh (`busybox ash`), or the path of the probe; `popen` starts it."""
         self.nowhere = ("-", "/dev/null", "/dev/null") if kind in SHELLS else ("-", "-", "-")
         self.run = f"test-{secrets.token_hex(6)}"
-        self.token = Token.mine(self.run)
-        self.mark = str(ScratchMarker.fresh(self.run))
+        self.token = Token.of(self.run)
+        self.mark = str(ScratchMarker.generate(self.run))
         self.process = popen(
             words(kind, self.token, patience),
             stdin=subprocess.PIPE,
@@ -159,7 +159,7 @@ class Agent:
 
 def gone(pid: int) -> bool:
     found = read_process(pid)
-    return found is None or found.dead
+    return found is None or found.is_dead
 
 
 def frames(data: bytes) -> dict[str, bytes]:

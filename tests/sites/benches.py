@@ -57,9 +57,9 @@ class Bench:
 
     def new(self, **options: Any) -> BatchSite[Any]:
         """A site with these options."""
-        site = self._kind(self._kind.options(**options))
+        site = self._kind(self._kind.Options(**options))
         site.caller = self._call
-        site.patience, site.first_pause, site.last_pause = PATIENCE, 0.05, 0.3
+        site.retry_timeout, site.first_pause, site.last_pause = PATIENCE, 0.05, 0.3
         return site
 
     async def _call(self, argv: Sequence[str], **options: Any) -> Answer:
@@ -69,7 +69,9 @@ class Bench:
     def request(self, *argv: str, hosts: int = 1, seconds: float = 600, **facts: Any) -> JobRequest:
         """A job that runs a program of the test's."""
         site = self.new(time=Duration(seconds))
-        request = site.request("test job", [], hosts=hosts, output=self.output, working_directory=self.place)
+        request = site.make_request(
+            "test job", [], hosts=hosts, output=self.output, working_directory=self.place
+        )
         return dataclasses.replace(request, argv=argv, **facts)
 
     @property
@@ -85,7 +87,7 @@ class Bench:
 
     async def run(self, request: JobRequest) -> Job:
         """Submit a job and see it to its end."""
-        return await self.site.wait_until(await self.site.submit(request), lambda job: job.state.over)
+        return await self.site.wait_until(await self.site.submit(request), lambda job: job.state.is_over)
 
     @contextmanager
     def shadowed(self, program: str, how: str) -> Iterator[None]:

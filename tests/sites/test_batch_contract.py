@@ -87,7 +87,7 @@ async def test_the_job_that_runs_tells_its_hosts_and_its_limit(bench: Any) -> No
     job = await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
     assert len(job.hosts) == min(2, bench.hosts)
     assert job.limit == pytest.approx(1800, abs=60)
-    assert before <= job.started <= time.time()
+    assert before <= job.start_time <= time.time()
     assert job.hosts[0] in job.sentence
 
 
@@ -97,10 +97,10 @@ async def test_many_jobs_cost_one_call(bench: Any) -> None:
     ids = await bench.site.submit_all([request] * 5)
     assert len(set(ids)) == 5
     bench.calls.clear()
-    found = await bench.site.jobs(ids)
+    found = await bench.site.fetch_jobs(ids)
     assert len(bench.calls) == 1
     assert list(found) == list(ids)
-    assert all(not job.state.over for job in found.values())
+    assert all(not job.state.is_over for job in found.values())
 
 
 @awaited
@@ -133,7 +133,7 @@ async def test_cancel(bench: Any) -> None:
     queued = await bench.site.submit(bench.request("sleep", "300", hosts=4))
     for identity in (queued, running):
         await bench.site.cancel(identity)
-        ended = await bench.site.wait_until(identity, lambda job: job.state.over)
+        ended = await bench.site.wait_until(identity, lambda job: job.state.is_over)
         assert ended.state is JobState.CANCELLED
         await bench.site.cancel(identity)  # nothing happens
 
@@ -143,10 +143,10 @@ async def test_suspend_and_resume(bench: Any) -> None:
     identity = await bench.site.submit(bench.request("sleep", "300"))
     await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
     await bench.site.suspend(identity)
-    assert (await bench.site.job(identity)).state is JobState.SUSPENDED
+    assert (await bench.site.fetch_job(identity)).state is JobState.SUSPENDED
     await bench.site.suspend(identity)
     await bench.site.resume(identity)
-    assert (await bench.site.job(identity)).state is JobState.RUNNING
+    assert (await bench.site.fetch_job(identity)).state is JobState.RUNNING
 
 
 @awaited
@@ -154,39 +154,39 @@ async def test_a_queued_job_can_be_held(bench: Any) -> None:
     first = await bench.site.submit(bench.request("sleep", "2", hosts=4))
     second = await bench.site.submit(bench.request("true", hosts=4))
     await bench.site.suspend(second)
-    await bench.site.wait_until(first, lambda job: job.state.over)
-    held = await bench.site.job(second)
+    await bench.site.wait_until(first, lambda job: job.state.is_over)
+    held = await bench.site.fetch_job(second)
     assert held.state is JobState.QUEUED
     assert "held" in held.sentence
     await bench.site.resume(second)
-    assert (await bench.site.wait_until(second, lambda job: job.state.over)).state is JobState.DONE
+    assert (await bench.site.wait_until(second, lambda job: job.state.is_over)).state is JobState.DONE
 
 
 @awaited
 async def test_a_job_that_nobody_knows_is_lost(bench: Any) -> None:
     known = await bench.site.submit(bench.request("true"))
     unknown = "999999" + known[len(known.partition(".")[0]) :]
-    found = await bench.site.jobs([known, unknown])
+    found = await bench.site.fetch_jobs([known, unknown])
     assert found[unknown].state is JobState.LOST
     assert found[known].state is not JobState.LOST
-    assert "not known" in found[unknown].sentence
+    assert "unknown" in found[unknown].sentence
     for act in (bench.site.cancel, bench.site.suspend, bench.site.resume):
-        with pytest.raises(HostError, match="not known"):
+        with pytest.raises(HostError, match="unknown"):
             await act(unknown)
 
 
 @awaited
 async def test_what_the_scheduler_refuses_is_told_in_its_words(bench: Any) -> None:
-    with pytest.raises(HostError, match=f"{bench.title} refused the job: .*"):
+    with pytest.raises(HostError, match=f"{bench.title} rejected the job: .*"):
         await bench.site.submit(bench.request("true", partition="no-such-queue"))
-    with pytest.raises(HostError, match="refused"):
-        await bench.site.submit(bench.request("true", passed_through=("--no-such-option",)))
+    with pytest.raises(HostError, match="rejected"):
+        await bench.site.submit(bench.request("true", extra_options=("--no-such-option",)))
 
 
 @awaited
 async def test_one_refusal_takes_the_others_along(bench: Any) -> None:
     good = bench.request("sleep", "300", hosts=4)
-    with pytest.raises(HostError, match="refused"):
+    with pytest.raises(HostError, match="rejected"):
         await bench.site.submit_all([good, good, dataclasses.replace(good, partition="no-such-queue")])
     submitted = [words for words in bench.calls if words[0] == bench.submits]
     cancelled = [words for words in bench.calls if words[0] in ("scancel", "bkill", "qdel")]
@@ -196,7 +196,7 @@ async def test_one_refusal_takes_the_others_along(bench: Any) -> None:
 @awaited
 async def test_an_operators_word_in_the_options_reaches_the_scheduler(bench: Any) -> None:
     site = bench.new(queue=bench.queue, options=bench.options)
-    request = site.request("n", ["resume"], hosts=1, output=bench.output, working_directory=bench.place)
+    request = site.make_request("n", ["resume"], hosts=1, output=bench.output, working_directory=bench.place)
     await site.submit(dataclasses.replace(request, argv=("true",), seconds=60))
     assert any(word.endswith(bench.queue) for word in bench.calls[-1])
     assert bench.calls[-1][-len(bench.options) :] == bench.options
@@ -205,22 +205,22 @@ async def test_an_operators_word_in_the_options_reaches_the_scheduler(bench: Any
 @awaited
 async def test_a_scheduler_that_is_down(bench: Any) -> None:
     identity = await bench.site.submit(bench.request("sleep", "300"))
-    bench.site.patience = 0.5
+    bench.site.retry_timeout = 0.5
     with bench.down():
-        for trying in (bench.site.jobs([identity]), bench.site.submit(bench.request("true"))):
+        for trying in (bench.site.fetch_jobs([identity]), bench.site.submit(bench.request("true"))):
             with pytest.raises(HostError, match=f"{bench.title} cannot be reached") as caught:
                 await trying
-            assert "not harmed" in caught.value.hint
-    assert not (await bench.site.job(identity)).state.over
+            assert "not affected" in caught.value.hint
+    assert not (await bench.site.fetch_job(identity)).state.is_over
 
 
 @awaited
 async def test_a_scheduler_that_comes_back_is_not_noticed(bench: Any) -> None:
     identity = await bench.site.submit(bench.request("sleep", "300"))
     with bench.down():
-        asked = asyncio.create_task(bench.site.jobs([identity]))
+        asked = asyncio.create_task(bench.site.fetch_jobs([identity]))
         await asyncio.sleep(0.2)
-    assert not (await asked)[identity].state.over
+    assert not (await asked)[identity].state.is_over
 
 
 @pytest.mark.parametrize("how", ["garbage", "crash", "refuses"])
@@ -228,7 +228,7 @@ async def test_a_scheduler_that_comes_back_is_not_noticed(bench: Any) -> None:
 async def test_nonsense_is_not_taken_for_an_answer(bench: Any, how: str) -> None:
     identity = await bench.site.submit(bench.request("sleep", "300"))
     with bench.shadowed(bench.tells, how), pytest.raises(HostError) as caught:
-        await bench.site.jobs([identity])
+        await bench.site.fetch_jobs([identity])
     assert bench.title in str(caught.value)
     with bench.shadowed(bench.submits, how), pytest.raises(HostError):
         await bench.site.submit(bench.request("true"))
@@ -236,12 +236,12 @@ async def test_nonsense_is_not_taken_for_an_answer(bench: Any, how: str) -> None
 
 @awaited
 async def test_a_slow_scheduler_is_given_up(bench: Any) -> None:
-    bench.answer_within, bench.site.patience = 0.3, 0.5
+    bench.answer_within, bench.site.retry_timeout = 0.3, 0.5
     with bench.shadowed(bench.tells, "slow"), pytest.raises(HostError, match="did not answer in time"):
-        await bench.site.jobs(["1"])
+        await bench.site.fetch_jobs(["1"])
     with bench.shadowed(bench.submits, "slow"), pytest.raises(HostError, match="did not confirm") as caught:
         await bench.site.submit(bench.request("true"))
-    assert "may have queued" in caught.value.hint
+    assert "may have been queued" in caught.value.hint
     assert sum(words[0] == bench.submits for words in bench.calls) == 1  # it may be queued: not tried again
 
 
@@ -250,14 +250,14 @@ async def test_a_missing_scheduler(bench: Any, monkeypatch: pytest.MonkeyPatch, 
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(tmp_path))
         with pytest.raises(HostError, match=bench.tells) as caught:
-            await bench.site.jobs(["1"])
+            await bench.site.fetch_jobs(["1"])
     assert "installed" in caught.value.hint
 
 
 def test_outside_of_a_job(bench: Any) -> None:
-    assert bench.site.inside() is None
-    with pytest.raises(HostError, match=f"not in a job of {bench.title}"):
-        bench.site.allocation()
+    assert bench.site.current_job() is None
+    with pytest.raises(HostError, match=f"not in a {bench.title} job"):
+        bench.site.list_hosts()
 
 
 @awaited
@@ -266,15 +266,15 @@ async def test_inside_a_job_its_hosts_are_known(bench: Any) -> None:
     code = (
         f"from {type(bench.site).__module__} import {name} as Site\n"
         "import asyncio\n"
-        "site = Site(Site.options())\n"
-        "print('inside', site.inside(), *site.allocation(), site.size())\n"
-        "print('left', asyncio.run(site.seconds_left()), 'end')\n"
+        "site = Site(Site.Options())\n"
+        "print('inside', site.current_job(), *site.list_hosts(), site.size())\n"
+        "print('left', asyncio.run(site.fetch_seconds_left()), 'end')\n"
     )
     (bench.place / "inside.py").write_text(code)
     request = bench.request(sys.executable, str(bench.place / "inside.py"), hosts=2, seconds=1200)
     identity = await bench.site.submit(request)
     lines = (await bench.said("end")).splitlines()
-    job = await bench.site.wait_until(identity, lambda job: job.state.over)
+    job = await bench.site.wait_until(identity, lambda job: job.state.is_over)
     assert lines[0].split() == ["inside", identity, *job.hosts, str(min(2, bench.hosts))]
     assert float(lines[1].split()[1]) == pytest.approx(1200, abs=61)
 
@@ -290,10 +290,10 @@ def test_a_script_refuses_what_could_begin_a_line(bench: Any, text: str) -> None
 
 def test_shorthand(bench: Any) -> None:
     kind = type(bench.site)
-    assert kind.shorthand("4") == {"nodes": 4}
+    assert kind.parse_shorthand("4") == {"nodes": 4}
     for wrong in ("", "0", "-1", "four", "4x"):
         with pytest.raises(UsageError, match=f"{kind.__name__.lower()}:4"):
-            kind.shorthand(wrong)
+            kind.parse_shorthand(wrong)
 
 
 @awaited

@@ -50,7 +50,7 @@ def test_submit_line() -> None:
     """The pages of bsub's options in the command reference; `-wa` takes a signal without SIG."""
     request = JobRequest(
         "name", ("prog",), 4, 7201, Path("/o/out"), Path("/w"), "fast", "acc", "gold", "alice#0",
-        passed_through=("-app", "io"),
+        extra_options=("-app", "io"),
     )  # fmt: skip
     assert SITE.submit_argv(request) == (
         "bsub", "-J", "name", "-n", "4", "-R", "span[ptile=1]", "-W", "121", "-o", "/o/out", "-cwd", "/w",
@@ -69,13 +69,13 @@ def test_submit_line() -> None:
     ],
 )
 def test_submitted(text: str) -> None:
-    assert SITE.submitted(text) == "17"
+    assert SITE.parse_job_id(text) == "17"
 
 
 @pytest.mark.parametrize("text", ["", "Job not submitted\n", "short: No such queue. Job not submitted.\n"])
 def test_not_submitted(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.submitted(text)
+        SITE.parse_job_id(text)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_not_submitted(text: str) -> None:
 )
 def test_times(facts: dict[str, str], ran: float, limit: float | None) -> None:
     found = job(**facts)
-    assert (found.state, found.started, found.limit) == (JobState.RUNNING, NOW - ran, limit)
+    assert (found.state, found.start_time, found.limit) == (JobState.RUNNING, NOW - ran, limit)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_why_it_waits(text: str, sentence: str) -> None:
     found = job(STAT="PEND", PEND_REASON=text, EXEC_HOST="", RUN_TIME="0 second(s)", TIME_LEFT="")
     assert found.state is JobState.QUEUED
     assert sentence in found.sentence
-    assert (found.started, found.limit) == (None, None)
+    assert (found.start_time, found.limit) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ ENDS = [
     ({"STAT": "EXIT", "EXIT_REASON": "TERM_NEW: something of a later version"},
      JobState.FAILED, "something of a later version"),
     ({"STAT": "USUSP"}, JobState.SUSPENDED, ""),
-    ({"STAT": "SSUSP"}, JobState.SUSPENDED, "itself"),
+    ({"STAT": "SSUSP"}, JobState.SUSPENDED, "LSF suspended"),
     ({"STAT": "POST_DONE"}, JobState.DONE, ""),
-    ({"STAT": "POST_ERR"}, JobState.DONE, "after it failed"),
-    ({"STAT": "ZOMBI"}, JobState.FAILED, "does not answer"),
+    ({"STAT": "POST_ERR"}, JobState.DONE, "post-processing failed"),
+    ({"STAT": "ZOMBI"}, JobState.FAILED, "no longer answers"),
     ({"STAT": "WAIT", "EXEC_HOST": ""}, JobState.QUEUED, ""),
-    ({"STAT": "UNKWN"}, JobState.RUNNING, "lost touch"),
+    ({"STAT": "UNKWN"}, JobState.RUNNING, "lost contact"),
     ({"STAT": "PROV", "EXEC_HOST": ""}, JobState.QUEUED, "prepared"),
 ]  # fmt: skip
 
@@ -193,7 +193,7 @@ def test_what_stands_before_the_answer_is_no_part_of_it() -> None:
 )
 def test_none_found(text: str) -> None:
     assert SITE.parse_status(text, NOW) == {}
-    assert not text.strip() or SITE.unknown.search(text)
+    assert not text.strip() or SITE.unknown_job_pattern.search(text)
 
 
 def test_unknown_among_others() -> None:
@@ -215,8 +215,8 @@ def test_hosts_of_our_job() -> None:
     variables = {"LSB_JOBID": "17", "LSB_MCPU_HOSTS": "n1 1 n2 1", "LSB_DJOB_HOSTFILE": "/x"}
     assert SITE.own_job(variables) == "17"
     assert SITE.host_file(variables) == Path("/x")
-    assert SITE.allocated(variables, "n1\nn1\nn3\n") == ("n1", "n3")
-    assert SITE.allocated(variables, "") == ("n1", "n2")
+    assert SITE.parse_hosts(variables, "n1\nn1\nn3\n") == ("n1", "n3")
+    assert SITE.parse_hosts(variables, "") == ("n1", "n2")
 
 
 def test_settings_that_would_change_the_commands_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,9 +246,9 @@ def test_settings_of_a_cluster(bench: Any, monkeypatch: pytest.MonkeyPatch, sett
         assert running.hosts == ("h1", "h2")
         assert running.limit == pytest.approx(1800, abs=60)
         await bench.site.cancel(identity)
-        ended = await bench.site.wait_until(identity, lambda job: job.state.over)
+        ended = await bench.site.wait_until(identity, lambda job: job.state.is_over)
         assert ended.state is JobState.CANCELLED
-        found = await bench.site.jobs([identity, "999999"])
+        found = await bench.site.fetch_jobs([identity, "999999"])
         assert [job.state for job in found.values()] == [JobState.CANCELLED, JobState.LOST]
 
     asyncio.run(asyncio.wait_for(drive(), 60))

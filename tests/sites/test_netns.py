@@ -36,7 +36,7 @@ def site(**given: Any) -> Netns:
 
 def leased(made: Netns, tmp_path: Path, story: Callable[[tuple[Host, ...]], Awaitable[Any]]) -> Any:
     """Tell a story with the hosts; afterwards nothing of the run may be left."""
-    token = Token.mine(f"test-netns-{os.getpid()}")
+    token = Token.of(f"test-netns-{os.getpid()}")
 
     async def tell() -> Any:
         async with made.lease(token, tmp_path / "log", None) as hosts:
@@ -59,13 +59,13 @@ async def start(host: Host, tmp_path: Path, script: str) -> tuple[Process, Path]
 
 
 def test_a_number_is_the_number_of_hosts() -> None:
-    assert site(**Netns.shorthand("4")).size() == 4
+    assert site(**Netns.parse_shorthand("4")).size() == 4
 
 
 @pytest.mark.parametrize("argument", ["", "x", "-1", "4,5", "²"])
 def test_anything_else_is_refused(argument: str) -> None:
     with pytest.raises(UsageError, match="as in netns:4"):
-        Netns.shorthand(argument)
+        Netns.parse_shorthand(argument)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_host_that_is_cut_off_is_lost_and_ends_everything_by_itself(tmp_path: 
         assert await comes(lambda: said.read_text() != "")
         pid = int(said.read_text())
         await one.cut()  # type: ignore[attr-defined]
-        with pytest.raises(HostLost, match="host n1 is lost: it has been silent for 3 s"):
+        with pytest.raises(HostLost, match="host n1 is lost: it has not answered for 3 s"):
             await process.wait()
         assert await comes(lambda: not Path(f"/proc/{pid}").exists()), "its agent is to end it, unasked"
         assert await comes(lambda: not (tmp_path / "scratch").exists())

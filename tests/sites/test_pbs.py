@@ -50,7 +50,7 @@ def test_submit_line() -> None:
         "acc",
         "gold",
         "",
-        passed_through=("-p", "5"),
+        extra_options=("-p", "5"),
     )
     assert SITE.submit_argv(request) == (
         "qsub", "-C", "", "-N", "name", "-S", "/bin/sh", "-l", "select=4:ncpus=1",
@@ -69,13 +69,13 @@ def test_submit_line() -> None:
     ],
 )
 def test_submitted(text: str, identity: str) -> None:
-    assert SITE.submitted(text) == identity
+    assert SITE.parse_job_id(text) == identity
 
 
 @pytest.mark.parametrize("text", ["", "17\n", "qsub: Unknown queue\n", "17.pbs01 is queued\n"])
 def test_not_submitted(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.submitted(text)
+        SITE.parse_job_id(text)
 
 
 # The form of a job of 2022, with its long lines broken as prt_attr breaks them: at a comma, else in a word.
@@ -123,7 +123,7 @@ def test_long_lines_are_whole_again() -> None:
     assert found.state is JobState.RUNNING
     assert found.hosts == tuple(f"a-node-with-a-long-name-0{number}" for number in (1, 2, 3))
     assert found.limit == 360_000
-    assert found.started == datetime(2022, 7, 1, 14, 43, 7).timestamp()  # local time
+    assert found.start_time == datetime(2022, 7, 1, 14, 43, 7).timestamp()  # local time
 
 
 def test_several_jobs() -> None:
@@ -137,7 +137,7 @@ WAITS = {
     "Not Running: Not enough free nodes available": "free nodes",
     "Not Running: Insufficient amount of resource: ncpus (R: 4 A: 0 T: 16)": "free nodes",
     "Not Running: Job is requesting an exclusive node and node is in use": "free nodes",
-    "Not Running: Node is in an ineligible state: offline": "down or taken out",
+    "Not Running: Node is in an ineligible state: offline": "down or out of service",
     "Not Running: Job would conflict with reservation or top job": "higher priority",
     "Not Running: User has reached queue workq running job limit.": "limit of its user",
     "Can Never Run: Insufficient amount of resource: ncpus (R: 99 A: 16 T: 16)": "never start",
@@ -232,7 +232,7 @@ def test_none_found() -> None:
     ],
 )
 def test_unknown(text: str) -> None:
-    assert SITE.unknown.search(text)
+    assert SITE.unknown_job_pattern.search(text)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_unknown(text: str) -> None:
     ],
 )
 def test_unreachable(text: str) -> None:
-    assert SITE.unreachable.search(text)
+    assert SITE.unreachable_pattern.search(text)
 
 
 def test_finished_and_unknown_jobs_together(bench: Any) -> None:
@@ -255,12 +255,12 @@ def test_finished_and_unknown_jobs_together(bench: Any) -> None:
             await bench.site.submit(bench.request("sh", "-c", word)) for word in ("exit 0", "exit 3")
         ]
         for identity in (done, failed):
-            await bench.site.wait_until(identity, lambda job: job.state.over)
+            await bench.site.wait_until(identity, lambda job: job.state.is_over)
         running = await bench.site.submit(bench.request("sleep", "30"))
-        found = await bench.site.jobs([done, running, "999.pbs01", failed])
+        found = await bench.site.fetch_jobs([done, running, "999.pbs01", failed])
         states = [job.state for job in found.values()]
         assert states[0] is JobState.DONE
-        assert not states[1].over
+        assert not states[1].is_over
         assert states[2:] == [JobState.LOST, JobState.FAILED]
 
     asyncio.run(asyncio.wait_for(drive(), 60))
@@ -277,7 +277,7 @@ def test_a_server_without_history(bench: Any, monkeypatch: pytest.MonkeyPatch) -
         over = await bench.run(bench.request("true"))
         assert over.state is JobState.LOST
         await bench.site.cancel(running)
-        assert (await bench.site.wait_until(running, lambda job: job.state.over)).state is JobState.LOST
+        assert (await bench.site.wait_until(running, lambda job: job.state.is_over)).state is JobState.LOST
 
     asyncio.run(asyncio.wait_for(drive(), 60))
 

@@ -32,7 +32,7 @@ benches = loaded(Path(__file__).with_name("benches.py"))
 def test_submit_line() -> None:
     request = JobRequest(
         "name", ("prog",), 4, 7201, Path("/o/100%.txt"), Path("/w"), "fast", "acc", "high", "resv",
-        passed_through=("--constraint=ib",),
+        extra_options=("--constraint=ib",),
     )  # fmt: skip
     assert SITE.submit_argv(request) == (
         "sbatch", "--parsable", "--job-name=name", "--nodes=4", "--ntasks-per-node=1", "--time=121",
@@ -44,13 +44,13 @@ def test_submit_line() -> None:
 
 @pytest.mark.parametrize(("said", "identity"), [("17\n", "17"), ("17;cluster\n", "17")])
 def test_submitted(said: str, identity: str) -> None:
-    assert SITE.submitted(said) == identity
+    assert SITE.parse_job_id(said) == identity
 
 
 @pytest.mark.parametrize("said", ["", "Submitted batch job 17\n", "17 18", "seventeen"])
 def test_what_is_no_job_id(said: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.submitted(said)
+        SITE.parse_job_id(said)
 
 
 def test_recorded_squeue() -> None:
@@ -72,7 +72,7 @@ def test_recorded_squeue() -> None:
         ("Priority", "waits behind jobs of higher priority"),
         (
             "PartitionTimeLimit",
-            "asks for more time than the partition allows; it will never start: lower `time`",
+            "requests more time than the partition allows; it will never start: lower `time`",
         ),
         ("QOSMaxJobsPerUserLimit", "is at a limit of its quality of service (QOSMaxJobsPerUserLimit)"),
         ("AssocGrpCpuLimit", "is at a limit of its account or user (AssocGrpCpuLimit)"),
@@ -89,7 +89,7 @@ def test_reasons(reason: str, sentence: str) -> None:
 @pytest.mark.parametrize("word", ["NODE_FAIL", "TIMEOUT", "OUT_OF_MEMORY", "PREEMPTED"])
 def test_ends_that_are_not_the_jobs_own(word: str) -> None:
     job = SITE.parse_status(f"1|{word}|n1|2026-11-20T20:00:00|10:00|None\n", 0.0)["1"]
-    assert job.state.over
+    assert job.state.is_over
     assert job.state is not JobState.DONE
     assert {"NODE_FAIL": "a node failed", "TIMEOUT": "limit of 10:00"}.get(word, "") in job.sentence
 
@@ -108,18 +108,18 @@ def test_a_job_that_ends_because_of_a_node_names_it(monkeypatch: pytest.MonkeyPa
         return Answer(tuple(argv), 0 if argv[0] in said else 1, said.get(argv[0], ""), "")
 
     site.caller = answer  # type: ignore[assignment]
-    assert asyncio.run(site.failure()) == "", "not in a job"
+    assert asyncio.run(site.describe_failure()) == "", "not in a Slurm job"
     assert not asked
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
-    assert asyncio.run(site.failure()) == "Slurm ends job 7: a node failed (n3)"
+    assert asyncio.run(site.describe_failure()) == "Slurm ends job 7: a node failed (n3)"
     assert "--nodes=n1,n2,n3,n4" in asked[-1], "n3 is none of the job's any more"
     said["squeue"] = "7|NODE_FAIL|n[1-4]|2026-11-20T20:00:00|10:00|NodeDown\n"
-    assert asyncio.run(site.job("7")).sentence == "job 7 has failed: a node failed (n3)"
+    assert asyncio.run(site.fetch_job("7")).sentence == "job 7 has failed: a node failed (n3)"
     del said["sinfo"]
-    assert asyncio.run(site.job("7")).sentence == "job 7 has failed: a node failed"
+    assert asyncio.run(site.fetch_job("7")).sentence == "job 7 has failed: a node failed"
     said["squeue"] = "7|COMPLETING|n[1-4]|2026-11-20T20:00:00|10:00|None\n"
-    assert asyncio.run(site.failure()) == "", "somebody cancelled it"
+    assert asyncio.run(site.describe_failure()) == "", "somebody cancelled it"
 
 
 @pytest.mark.parametrize("text", [
@@ -139,7 +139,7 @@ def test_history() -> None:
 
 
 def test_allocation() -> None:
-    assert SITE.allocated({"SLURM_JOB_NODELIST": "n[1-2,4],m7"}, "") == ("n1", "n2", "n4", "m7")
+    assert SITE.parse_hosts({"SLURM_JOB_NODELIST": "n[1-2,4],m7"}, "") == ("n1", "n2", "n4", "m7")
 
 
 def test_variables_of_another_job_do_not_leak(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ from steelyard.sites._batch_options import BatchOptions
 from steelyard.sites.slurm import Slurm
 
 async def main():
-    site, token, log = Slurm(BatchOptions()), Token.mine("inside"), Path(sys.argv[1])
+    site, token, log = Slurm(BatchOptions()), Token.of("inside"), Path(sys.argv[1])
     try:
         async with site.lease(token, log, 5): pass
     except HostError as error:
@@ -191,11 +191,11 @@ def test_the_hosts_of_a_real_job_in_its_order(bench: Any) -> None:
     async def inside() -> str:
         identity = await bench.site.submit(bench.request(*argv, hosts=4))
         said = await bench.said("end\n")
-        assert (await bench.site.wait_until(identity, lambda job: job.state.over)).state is JobState.DONE
+        assert (await bench.site.wait_until(identity, lambda job: job.state.is_over)).state is JobState.DONE
         return str(said)
 
     lines = asyncio.run(asyncio.wait_for(inside(), 60)).splitlines()
-    assert "5 hosts were asked for, but job" in lines[0]
+    assert "5 hosts were requested, but Slurm job" in lines[0]
     assert "has 4: n1, n2, n3, n4" in lines[0]
     hosts = [line.split() for line in lines if line.startswith("host ")]
     assert [words[1] for words in hosts] == ["n1", "n2", "n3", "n4"]
@@ -214,7 +214,7 @@ def test_the_signal_before_the_limit_reaches_what_the_script_became(bench: Any) 
 
     async def warned() -> None:
         site = bench.new(options=("--signal=B:USR1@65535",))
-        request_now = site.request("n", [], hosts=1, output=bench.output, working_directory=bench.place)
+        request_now = site.make_request("n", [], hosts=1, output=bench.output, working_directory=bench.place)
         await site.submit(dataclasses.replace(request_now, argv=request.argv))
         await bench.said("warned")
 

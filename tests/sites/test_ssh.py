@@ -25,7 +25,7 @@ def options(**given: Any) -> SshOptions:
 
 
 def of(argument: str) -> SshOptions:
-    return options(**Ssh.shorthand(argument))
+    return options(**Ssh.parse_shorthand(argument))
 
 
 # What people write
@@ -47,7 +47,7 @@ def test_hosts_on_the_command_line() -> None:
 @pytest.mark.parametrize("argument", ["", "a,,b", "a b", "-oProxyCommand=x", "a:99999"])
 def test_what_is_no_host_is_refused_with_an_example(argument: str) -> None:
     with pytest.raises(UsageError, match="for example ssh:alice@node1,node2:2222"):
-        Ssh.shorthand(argument)
+        Ssh.parse_shorthand(argument)
 
 
 def test_one_machine_with_several_ports_has_several_names() -> None:
@@ -58,7 +58,7 @@ def test_one_machine_with_several_ports_has_several_names() -> None:
     "given", [{"hosts": ["a", "a"]}, {"hosts": [{"host": "a", "name": "n"}, {"host": "b", "name": "n"}]}]
 )
 def test_two_hosts_of_one_name_are_refused(given: Mapping[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="each host needs a name of its own; add `name`"):
+    with pytest.raises(ValidationError, match="each host needs a distinct name; add `name`"):
         options(**given)
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_inventory(tmp_path: Path, text: str) -> None:
 
 def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.yaml cannot be read: No such file"):
-        Ssh.shorthand(f"{tmp_path}/none.yaml")
+        Ssh.parse_shorthand(f"{tmp_path}/none.yaml")
 
 
 # Real hosts
@@ -186,7 +186,7 @@ def site(servers: list[Any], **more: Any) -> Ssh:
 
 
 def test_hosts_are_leased_in_order_and_nothing_of_ours_is_left(tmp_path: Path) -> None:
-    token = Token.mine("test-site-ssh")
+    token = Token.of("test-site-ssh")
 
     async def tell(chosen: Ssh) -> list[str]:
         async with chosen.lease(token, tmp_path / "log", 2) as hosts:
@@ -212,18 +212,18 @@ def test_hosts_are_leased_in_order_and_nothing_of_ours_is_left(tmp_path: Path) -
 
 def test_what_a_host_is_told_to_be_it_is(tmp_path: Path) -> None:
     async def tell(chosen: Ssh) -> Any:
-        async with chosen.lease(Token.mine("test-site-ssh"), tmp_path / "log", None) as (host,):
+        async with chosen.lease(Token.of("test-site-ssh"), tmp_path / "log", None) as (host,):
             return host.cores, host.address, host.scratch_base()
 
     with sshd.Sshd(tmp_path / "s") as server:
         made = site([server], scratch="/data")
-        host = made.chosen.hosts[0].model_copy(update={"cores": 1, "address": "10.9.8.7"})
-        made = Ssh(made.chosen.model_copy(update={"hosts": (host,)}))
+        host = made.options.hosts[0].model_copy(update={"cores": 1, "address": "10.9.8.7"})
+        made = Ssh(made.options.model_copy(update={"hosts": (host,)}))
         assert asyncio.run(tell(made)) == (1, "10.9.8.7", PurePosixPath("/data"))
 
 
 def test_every_host_that_cannot_be_had_is_named_and_the_others_are_left(tmp_path: Path) -> None:
-    token = Token.mine("test-site-ssh")
+    token = Token.of("test-site-ssh")
 
     async def tell(chosen: Ssh) -> None:
         async with chosen.lease(token, tmp_path / "log", None):
@@ -239,7 +239,7 @@ def test_every_host_that_cannot_be_had_is_named_and_the_others_are_left(tmp_path
     message = caught.value.message
     assert message.startswith("2 of 3 hosts could not be reached:")
     assert f"host m2: 127.0.0.1 port {servers[1].port} refuses the connection" in message
-    assert f"host m3: 127.0.0.1 port {servers[2].port} does not let" in message
+    assert f"host m3: 127.0.0.1 port {servers[2].port} rejected" in message
     assert "m1" not in message
     assert "ssh-copy-id" in caught.value.hint
     assert not find_bearers(lambda found: found == token)

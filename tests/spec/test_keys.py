@@ -7,14 +7,14 @@ import pytest
 from steelyard.cli.app import run
 from steelyard.errors import UnknownName
 from steelyard.model.experiment import Experiment
-from steelyard.plugins import own_names
+from steelyard.plugins import builtin_names
 from steelyard.spec.change import dump
 from steelyard.spec.keys import examples, explain_key
 from steelyard.spec.load import load_source
 from steelyard.spec.source import read
 
 TOP = list(Experiment.model_json_schema()["properties"])
-ENTRIES = [name for kind in ("workloads", "services", "events") for name in sorted(own_names(kind))]
+ENTRIES = [name for kind in ("workloads", "services", "events") for name in sorted(builtin_names(kind))]
 
 
 def below(path, depth=3):
@@ -57,7 +57,7 @@ def test_catalogue_entries_are_explained_with_their_options(name):
 def test_what_it_takes_and_its_default_are_told():
     assert explain_key("order").takes == "blocked | random | as-written"
     assert (explain_key("order").default, explain_key("disturbed").default) == ("blocked", "replace")
-    assert explain_key("repeat").default == "those of the keys inside"
+    assert explain_key("repeat").default == "see the keys inside"
     assert explain_key("repeat.until.within").default is None
     assert "such as 5s" in explain_key("timeout").takes
 

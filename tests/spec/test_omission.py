@@ -33,7 +33,8 @@ def ycsb(**more: Any) -> dict[str, Any]:
 
 def test_a_closed_loop_that_an_event_stops_is_told_what_it_will_not_see():
     assert warned(ycsb(), PAUSE, RESTART, PAUSE) == [
-        "requests of ycsb wait for each other, so few of them see the outage of `pause` and `restart` "
+        "ycsb waits for each answer before its next request, so few requests see the outage of `pause` and "
+        "`restart` "
         "(coordinated omission); give `rate`"
     ]
     assert not warned(ycsb(rate="100/s"), PAUSE), "requests are due, whatever the server does"
@@ -61,10 +62,10 @@ def test_only_the_phase_in_which_it_happens_counts_and_only_when_it_is_measured(
     [
         ({"use": "pgbench"}, "give `rate`"),
         ({"use": "pgbench", "rate": 9}, None),
-        ({"use": "redis_benchmark"}, "take ycsb with a `rate`"),
-        ({"use": "memaslap"}, "take ycsb with a `rate`"),
-        ({"use": "netbench"}, "take sockperf with `mode: under-load`"),
-        ({"use": "sockperf", "rate": 9}, "take `mode: under-load`"),
+        ({"use": "redis_benchmark"}, "use ycsb with a `rate`"),
+        ({"use": "memaslap"}, "use ycsb with a `rate`"),
+        ({"use": "netbench"}, "use sockperf with `mode: under-load`"),
+        ({"use": "sockperf", "rate": 9}, "use `mode: under-load`"),
         ({"use": "sockperf", "mode": "under-load"}, None),
         ({"use": "sockperf", "mode": "throughput"}, None),
         ({"use": "iperf3"}, None),

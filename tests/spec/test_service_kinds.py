@@ -53,7 +53,7 @@ def test_a_script_of_one_kind_is_the_shells():
         ("services", "kv", "program", "script"),
         "'self.prot': 'self' has no 'prot'; did you mean 'port'?",
     ) in found
-    assert (("services", "kv"), "'kv' names itself; write ${self.port}") in found
+    assert (("services", "kv"), "'kv' refers to itself; write ${self.port}") in found
 
 
 def test_cells_of_one_kind_and_option_share_a_deployment():
@@ -84,4 +84,4 @@ def test_a_service_is_not_called_as_what_stands_for_itself():
         }
         (fault,) = check_tree(tree)[1]
         assert (fault.path, fault.at_key) == (("services", name), True)
-        assert f"'{name}' means something else" in fault.message
+        assert f"'{name}' has another meaning" in fault.message

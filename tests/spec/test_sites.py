@@ -23,7 +23,7 @@ def home(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def hosts(text: str) -> int:
     site = resolve(text).site
     assert isinstance(site, Local)
-    return site.chosen.hosts
+    return site.options.hosts
 
 
 def test_a_plug_in_by_its_name_and_with_its_shorthand(home: Path) -> None:
@@ -59,15 +59,15 @@ def test_the_projects_file_may_not_redefine_a_site_of_ours(home: Path) -> None:
     with pytest.raises(SpecError) as caught:
         resolve("bench")
     assert [str(problem).partition("; ")[0] for problem in caught.value.problems] == [
-        "sites.yaml:2:1  site 'slurm' is Steelyard's own",
-        "sites.yaml:3:1  site 'local' is Steelyard's own",
+        "sites.yaml:2:1  site 'slurm' is built in",
+        "sites.yaml:3:1  site 'local' is built in",
     ]
 
 
 def test_a_file_here_that_others_may_write_to_is_not_used(home: Path) -> None:
     Path("sites.yaml").write_text("bench: {use: local}\n")
     Path("sites.yaml").chmod(0o666)
-    with pytest.raises(UsageError, match=r"the file of sites sites.yaml .* others may write") as told:
+    with pytest.raises(UsageError, match=r"the sites file sites.yaml .* others may write") as told:
         resolve("bench")
     assert "steelyard trust" in told.value.hint
     assert hosts("local") == 1, "which needs no file"
@@ -117,6 +117,6 @@ def test_a_file_that_is_none_is_told(home: Path, text: str) -> None:
 
 def test_namespaces_may_be_given_a_link(home: Path) -> None:
     site = resolve("netns:2:100MB/s").site
-    assert (site.chosen.hosts, site.chosen.rate) == (2, 100e6)
+    assert (site.options.hosts, site.options.rate) == (2, 100e6)
     with pytest.raises(SpecError, match="rate"):
         resolve("netns:2:fast")

@@ -18,7 +18,7 @@ def test_figures_of_a_clear_change() -> None:
     assert comparison.p_value == pytest.approx(2 / 924)
     assert comparison.ratio_interval is not None
     assert comparison.ratio_interval.low < 0.9 < comparison.ratio_interval.high < 1
-    assert comparison.interval_agrees
+    assert comparison.has_agreeing_interval
 
 
 @pytest.mark.parametrize("odd", [0, -5])
@@ -27,14 +27,18 @@ def test_without_positive_values_the_difference_speaks(odd: float) -> None:
     assert (comparison.ratio, comparison.ratio_interval) == (None, None)
     assert comparison.ratio_reason == f"no ratio: a value is {odd}, and ratios need values above zero"
     assert comparison.difference == 21
-    assert comparison.interval_agrees
+    assert comparison.has_agreeing_interval
 
 
 def test_too_few_still_give_the_ratio_but_no_interval() -> None:
     comparison = compare(OLD[:5], NEW, better="higher")
     assert comparison.ratio == 0.9
     assert (comparison.ratio_interval, comparison.difference_interval) == (None, None)
-    assert (comparison.p_value, comparison.enough, comparison.interval_agrees) == (None, False, False)
+    assert (comparison.p_value, comparison.is_testable, comparison.has_agreeing_interval) == (
+        None,
+        False,
+        False,
+    )
 
 
 @given(samples, samples)

@@ -45,7 +45,7 @@ def test_without_failures_the_interval_is_that_of_a_requirement(values: list[flo
     found, known = judged(*values), summarise(values)
     assert (found.value, found.interval) == (known.median, known.interval)
     assert known.interval is not None
-    assert found.met == CONDITION.holds_between(known.interval.low, known.interval.high)
+    assert found.met == CONDITION.is_met_between(known.interval.low, known.interval.high)
 
 
 @pytest.mark.parametrize(
@@ -105,31 +105,31 @@ def rule(least: int, most: int, **more: Any) -> SearchRule:
 
 def test_an_undecided_level_is_measured_up_to_at_most_and_then_not_met() -> None:
     mixed = [0.01, 0.03] * 10
-    assert rule(6, 10).met(results(*mixed[:6])) is None
-    assert rule(6, 10).met(results(*mixed[:9])) is None
-    assert rule(6, 10).met(results(*mixed[:10])) is False
+    assert rule(6, 10).is_met(results(*mixed[:6])) is None
+    assert rule(6, 10).is_met(results(*mixed[:9])) is None
+    assert rule(6, 10).is_met(results(*mixed[:10])) is False
 
 
 def test_a_decided_level_is_left_at_once() -> None:
-    assert rule(6, 10).met(results(*[0.01] * 5)) is None, "not before at_least"
-    assert rule(6, 10).met(results(*[0.01] * 6)) is True
-    assert rule(6, 10).met(results(*[0.03] * 6)) is False
+    assert rule(6, 10).is_met(results(*[0.01] * 5)) is None, "not before at_least"
+    assert rule(6, 10).is_met(results(*[0.01] * 6)) is True
+    assert rule(6, 10).is_met(results(*[0.03] * 6)) is False
 
 
 def test_until_is_asked_of_levels_that_hold() -> None:
     until = {"metric": "latency", "within": "1%"}
     wide = [0.005, 0.010] * 10
-    assert rule(6, 10, until=until).met(results(*wide[:9])) is None
-    assert rule(6, 10, until=until).met(results(*wide[:10])) is True
-    assert rule(6, 10, until=until).met(results(*[0.01] * 7)) is None
-    assert rule(6, 10, until=until).met(results(*[0.01] * 8)) is True
-    assert rule(6, 10, until=until).met(results(*[0.03, 0.09] * 3)) is False
+    assert rule(6, 10, until=until).is_met(results(*wide[:9])) is None
+    assert rule(6, 10, until=until).is_met(results(*wide[:10])) is True
+    assert rule(6, 10, until=until).is_met(results(*[0.01] * 7)) is None
+    assert rule(6, 10, until=until).is_met(results(*[0.01] * 8)) is True
+    assert rule(6, 10, until=until).is_met(results(*[0.03, 0.09] * 3)) is False
 
 
 @pytest.mark.parametrize("what", ["disturbed", "host-failed"])
 def test_what_does_not_count_is_made_again(what: str) -> None:
-    assert rule(6, 6).met(results(*[0.01] * 5, what)) is None
-    assert rule(6, 6).met(results(*[0.01] * 5, what, 0.01)) is True
-    assert rule(6, 6).counted(results(*[0.01] * 5, what)) == 5
-    assert rule(6, 6).met(results(*[what] * 11)) is None
-    assert rule(6, 6).met(results(*[what] * 12)) is False, "not for ever"
+    assert rule(6, 6).is_met(results(*[0.01] * 5, what)) is None
+    assert rule(6, 6).is_met(results(*[0.01] * 5, what, 0.01)) is True
+    assert rule(6, 6).count_repetitions(results(*[0.01] * 5, what)) == 5
+    assert rule(6, 6).is_met(results(*[what] * 11)) is None
+    assert rule(6, 6).is_met(results(*[what] * 12)) is False, "not for ever"

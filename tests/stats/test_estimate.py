@@ -28,11 +28,11 @@ def test_too_few_values_have_a_reason_instead_of_an_interval():
 
 
 def test_a_falling_function_turns_the_interval_round():
-    found = Estimate(0.6, Interval(0.5, 0.7, 0.95, "bootstrap")).mapped(lambda share: 1 - share)
+    found = Estimate(0.6, Interval(0.5, 0.7, 0.95, "bootstrap")).transform(lambda share: 1 - share)
     assert found.value == pytest.approx(0.4)
     assert (found.interval.low, found.interval.high) == (pytest.approx(0.3), pytest.approx(0.5))
     assert found.interval.method == "bootstrap"
-    assert Estimate(0.6, None, "why").mapped(lambda share: -share) == Estimate(-0.6, None, "why")
+    assert Estimate(0.6, None, "why").transform(lambda share: -share) == Estimate(-0.6, None, "why")
 
 
 @given(a=POSITIVE, b=POSITIVE)

@@ -34,7 +34,7 @@ def test_merged_percentiles_are_not_averaged_percentiles() -> None:
     """99 fast observations on one host and 99 slow ones among 100 on another: the median is slow or fast, not
     in between."""
     fast, slow = Histogram.of({1.0: 99}), Histogram.of({1.0: 1, 9.0: 101})
-    assert Histogram.merged([fast, slow]).quantile(0.5) == 9.0
+    assert Histogram.from_histograms([fast, slow]).quantile(0.5) == 9.0
 
 
 def test_equal_keys_add_up_and_empty_bins_vanish() -> None:
@@ -55,7 +55,7 @@ def test_bad_counts_are_named(count: object) -> None:
 
 @pytest.mark.parametrize("key", ["", "five", "nan", "inf", "1e999", None, "x" * 10**5])
 def test_bad_keys_are_named_briefly(key: str) -> None:
-    with pytest.raises(ValueError, match=r"histogram bin .* (is no number|is not finite)") as caught:
+    with pytest.raises(ValueError, match=r"histogram bin .* (is not a number|is not finite)") as caught:
         Histogram.of({key: 1})
     assert len(str(caught.value)) < 100
 
@@ -70,7 +70,7 @@ def test_a_strangers_mapping_gives_a_histogram_or_one_error(mapping: dict[str, i
 
 
 def test_an_empty_one_has_a_count_but_no_figures() -> None:
-    empty = Histogram.merged([])
+    empty = Histogram.from_histograms([])
     assert empty.count == 0
     with pytest.raises(ValueError, match="empty"):
         empty.quantile(0.5)
@@ -86,10 +86,10 @@ def test_a_quantile_is_a_ratio(q: float) -> None:
 
 @given(histograms, histograms, histograms)
 def test_merging_is_a_sum(a: Histogram, b: Histogram, c: Histogram) -> None:
-    together = Histogram.merged([a, b, c])
-    assert Histogram.merged([Histogram.merged([a, b]), c]) == together
-    assert Histogram.merged([c, b, a]) == together
-    assert Histogram.merged([together, Histogram()]) == together
+    together = Histogram.from_histograms([a, b, c])
+    assert Histogram.from_histograms([Histogram.from_histograms([a, b]), c]) == together
+    assert Histogram.from_histograms([c, b, a]) == together
+    assert Histogram.from_histograms([together, Histogram()]) == together
     assert together.count == a.count + b.count + c.count
 
 

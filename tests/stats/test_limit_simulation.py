@@ -45,7 +45,7 @@ def searched(world: World, repeat: Repeat, rng: random.Random) -> Found:
     def met(level: float) -> bool:
         nonlocal trials, surely
         results: list[Result] = []
-        while (found := rule.met(results)) is None:
+        while (found := rule.is_met(results)) is None:
             trial = Trial(Cell({"rate": level}), len(results) + 1)
             results.append(Result(trial, "ok", 1.0, {"latency": world.latency(level, rng)}))
         trials += len(results)

@@ -53,7 +53,7 @@ def test_without_a_spread_nothing_is_an_outlier(policy: Policy) -> None:
 
 
 def test_unknown_policy_is_named() -> None:
-    with pytest.raises(ValueError, match="'sigma'; there are none, tukey, mad, extremes"):
+    with pytest.raises(ValueError, match="'sigma'; policies are none, tukey, mad, extremes"):
         screen(CALM, "sigma")  # type: ignore[arg-type]
 
 

@@ -25,7 +25,7 @@ def test_interval_and_p_value_are_students_of_the_pairs():
     assert found.ratio_interval.high == pytest.approx(math.exp(ends.high))
     assert found.ratio == pytest.approx(math.prod(b / a for a, b in zip(A, B, strict=True)) ** (1 / 6))
     assert found.median_b / found.median_a == pytest.approx(found.ratio)
-    assert (found.n_a, found.n_b, found.paired, found.enough) == (6, 6, True, True)
+    assert (found.n_a, found.n_b, found.paired, found.is_testable) == (6, 6, True, True)
 
 
 def test_six_pairs_can_judge_many_comparisons_at_once():

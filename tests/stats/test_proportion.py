@@ -26,7 +26,7 @@ def test_known_intervals(hits, of, low, high):
 
 @pytest.mark.parametrize(("hits", "of"), [(1, 0), (-1, 5), (6, 5)])
 def test_what_is_no_share_is_refused(hits, of):
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         clopper_pearson(hits, of)
 
 

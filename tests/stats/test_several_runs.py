@@ -48,7 +48,7 @@ def test_one_run_has_the_spread_of_the_several_it_is_set_against():
 
 def test_two_runs_alone_say_nothing_of_how_runs_differ():
     found = compare_several_runs([[1.0] * 9], [[2.0] * 9], better="lower")
-    assert (found.p_value, found.ratio_interval, found.enough) == (None, None, False)
+    assert (found.p_value, found.ratio_interval, found.is_testable) == (None, None, False)
     assert smallest_change_of_runs([[1.0]], [[2.0]], better="lower", alpha=0.05) is None
 
 

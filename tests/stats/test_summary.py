@@ -48,7 +48,7 @@ def test_what_was_dropped_is_counted_and_the_interval_says_so() -> None:
 
 def test_extremes_needs_nine_and_then_claims_what_nine_can() -> None:
     eight = summarise(range(8), outliers="extremes")
-    assert eight.interval_reason == "no 95 % interval, n=6 of 8 (without highest and lowest it needs 9)"
+    assert eight.interval_reason == "no 95 % interval, n=6 of 8 (excluding highest and lowest, it needs 9)"
     assert summarise(range(9), outliers="extremes").interval == summarise(range(9)).interval
 
 

@@ -27,18 +27,18 @@ def test_the_direction_decides_the_word(better: Better, expected: Verdict) -> No
 
 def test_the_note_gives_the_size() -> None:
     [judged] = judge_comparisons([compare(OLD, NEW, better="higher")])
-    assert judged.note == "the change lies between -12 % and -8.1 % (95 % interval)"
+    assert judged.note == "the change is between -12 % and -8.1 % (95 % interval)"
     [judged] = judge_comparisons([compare([0.0] * 6, [2.0] * 6, better="lower")])
     assert (judged.verdict, judged.note) == (
         Verdict.WORSE,
-        "the change lies between +2 and +2 (95 % interval)",
+        "the change is between +2 and +2 (95 % interval)",
     )
 
 
 def test_no_difference_says_what_may_still_hide() -> None:
     [judged] = judge_comparisons([compare(OLD, MIXED, better="higher")])
     assert judged.verdict == "no detectable difference"
-    assert judged.note.startswith("the change lies between -")
+    assert judged.note.startswith("the change is between -")
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 6), (6, 3), (1, 1)])

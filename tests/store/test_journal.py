@@ -125,7 +125,7 @@ def test_damage_in_the_middle_is_told_and_destroys_nothing(damage: bytes, tmp_pa
     first, *rest = path.read_bytes().splitlines(keepends=True)
     spoilt = first + damage + b"".join(rest)
     path.write_bytes(spoilt)
-    told = f"damaged at byte {len(first)}: lines that can be read come after it"
+    told = f"damaged at byte {len(first)}: readable lines follow it"
     with pytest.raises(StoreError, match=told):
         list(read_journal(path))
     with pytest.raises(StoreError, match=told):
@@ -167,9 +167,7 @@ def test_a_line_without_end_is_damage_and_fills_no_memory(last: bool, tmp_path: 
     if not last:
         path.write_bytes(path.read_bytes() + b"\n" + whole)
     tracemalloc.start()
-    with pytest.raises(
-        StoreError, match=f"damaged at byte {len(whole)}: the line there is longer than 8 MiB"
-    ):
+    with pytest.raises(StoreError, match=f"damaged at byte {len(whole)}: the line is longer than 8 MiB"):
         list(read_journal(path))
     assert tracemalloc.get_traced_memory()[1] < 4 * LONGEST_LINE
     tracemalloc.stop()
@@ -188,13 +186,13 @@ def test_of_a_line_that_is_too_long_texts_are_cut_and_say_so(tmp_path: Path) -> 
     assert (first["level"], first["number"]) == ("x" * 32_000, 1.5)
     for text in (first["text"], first["inner"][0]["deep"]):
         assert text.startswith("ü" * 60_000)
-        assert text.endswith("more letters were cut here)")
+        assert text.endswith("more characters were cut here)")
     assert max(map(len, made.path.read_bytes().splitlines())) < LONGEST_LINE
 
 
 def test_what_cannot_be_cut_is_refused_and_the_journal_goes_on(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    with pytest.raises(StoreError, match=r"cannot take a line 'line' of \d+ of at most 8 MiB"):
+    with pytest.raises(StoreError, match=r"line 'line' is too long: \d+ of at most 8 MiB"):
         made.write("line", numbers=list(range(2_000_000)))
     made.write("line", text="next")
     made.close()
@@ -222,9 +220,9 @@ def test_what_is_no_file_is_told(tmp_path: Path) -> None:
 
 def test_the_reserve_takes_up_room_and_is_given_back(tmp_path: Path) -> None:
     made = journal(tmp_path)
-    assert not made.reserved
+    assert not made.has_reserve
     assert made.keep_reserve()
-    assert made.reserved
+    assert made.has_reserve
     assert (tmp_path / "reserve").stat().st_blocks * 512 >= RESERVE
     made.close()
     assert [path.name for path in tmp_path.iterdir()] == ["journal.ndjson"]
@@ -260,7 +258,7 @@ def test_the_reserve_is_for_the_last_words(
     FullDisk(left, tmp_path / "reserve", monkeypatch)
     for _ in range(5):
         made.write("line", text="x" * 50)
-    assert not made.reserved
+    assert not made.has_reserve
     assert sequence(made.path) == [1, 2, 3, 4, 5]
     with pytest.raises(StoreFull, match="no space left"):
         write_for_ever(made)

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Store:
 def made(store: Store, *names: str) -> list[RunFolder]:
     for name in names:
         (store.runs / name).mkdir(parents=True)
-    return store.all()
+    return store.list_runs()
 
 
 def test_an_id_tells_when_and_what(store: Store) -> None:
@@ -37,14 +37,14 @@ def test_an_id_tells_when_and_what(store: Store) -> None:
 def test_a_long_title_makes_no_long_name(store: Store) -> None:
     folder = store.create("x" * 63)
     assert len(folder.id) < 60
-    assert store.all() == [folder]
+    assert store.list_runs() == [folder]
 
 
 def test_ids_are_unique_however_many_begin_at_once(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(store.create, ["same"] * 400))
     assert len({folder.id for folder in folders}) == 400
-    assert len(store.all()) == 400
+    assert len(store.list_runs()) == 400
 
 
 def test_runs_of_one_second_are_in_the_order_in_which_they_began(store: Store) -> None:
@@ -55,16 +55,16 @@ def test_runs_of_one_second_are_in_the_order_in_which_they_began(store: Store) -
         folder.experiment.touch()
         os.utime(folder.experiment, (1e9 + age, 1e9 + age))
     wanted = ["20251231-235959-z-0000", *names, "20260101-000001-a-0000"]
-    assert [run.id for run in store.all()] == wanted
+    assert [run.id for run in store.list_runs()] == wanted
 
 
 def test_what_is_no_run_is_not_listed(store: Store) -> None:
     made(store, "20260101-000000-a-0000", "notes", ".hidden", "20260101-000000-a", "20260101-000000-a-000g")
-    assert [run.id for run in store.all()] == ["20260101-000000-a-0000"]
+    assert [run.id for run in store.list_runs()] == ["20260101-000000-a-0000"]
 
 
 def test_a_store_that_is_not_there_is_empty(store: Store) -> None:
-    assert store.all() == []
+    assert store.list_runs() == []
     with pytest.raises(UnknownName, match="no runs in"):
         store.find("last")
 
@@ -89,7 +89,7 @@ def test_a_run_is_found_by_name_part_path_and_age(store: Store) -> None:
 
 def test_an_ambiguous_part_lists_what_it_may_be(store: Store) -> None:
     made(store, "20260102-000000-ska1-a0a0", "20260102-111111-ska2-b0b0", "20260103-111111-ska2-b0b0")
-    with pytest.raises(UnknownName, match="it may be any of: 20260102-000000-ska1-a0a0, 20260102-111111"):
+    with pytest.raises(UnknownName, match="it matches: 20260102-000000-ska1-a0a0, 20260102-111111"):
         store.find("20260102")
     with pytest.raises(UnknownName, match="did you mean '20260103-111111-ska2-b0b0'"):
         store.find("20260103-111111-ska2-b0bo")
@@ -101,7 +101,7 @@ def test_any_name_is_found_or_unknown(name: str, store: Store) -> None:
     if not store.runs.exists():
         made(store, "20260102-000000-ska1-a0a0", "20260102-111111-ska2-b0b0")
     with suppress(UnknownName):
-        assert store.find(name) in store.all()
+        assert store.find(name) in store.list_runs()
 
 
 @pytest.mark.parametrize("form", ["file", "dangling link"])
@@ -111,20 +111,20 @@ def test_what_is_no_directory_is_told_at_once(form: str, tmp_path: Path) -> None
         place.touch()
     else:
         place.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match="cannot make a run in the store"):
+    with pytest.raises(StoreError, match="cannot create a run in the store"):
         Store(place).create("x")
 
 
 def test_a_store_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "runs").touch()
     with pytest.raises(StoreError, match=r"cannot read the store .*: Not a directory"):
-        Store(tmp_path).all()
+        Store(tmp_path).list_runs()
 
 
 def test_every_file_of_a_run_lies_in_its_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     named = [folder.experiment, folder.design, folder.environment, folder.journal, folder.control]
-    named += [folder.reserve, folder.derived, folder.minder_log, folder.trial(7)]
+    named += [folder.reserve, folder.derived_folder, folder.minder_log, folder.trial(7)]
     named += [folder.phase(7, "host-0", "run"), folder.telemetry(7, "local", "parquet")]
     assert len(set(named)) == len(named)
     assert all(folder.path in path.parents for path in named)

@@ -60,7 +60,7 @@ def test_a_trial_is_what_the_journal_says(folder: RunFolder) -> None:
     assert trial.result.trial.key == ("n=1", 2)
     assert (trial.result.status, trial.result.seconds, trial.result.metrics) == ("ok", 1.5, {"wall": 0.5})
     assert trial.marks == (Mark("disturbed", "somebody"),)
-    assert not trial.result.poolable
+    assert not trial.result.is_poolable
     assert trial.started == pytest.approx(found.journal[1]["wall"] - 1.5)
     assert [result.trial.key for result in found.results] == [("n=1", 2)]
 
@@ -91,12 +91,14 @@ def test_warnings_are_told_once(folder: RunFolder) -> None:
 def test_documents_are_read_for_detail(folder: RunFolder) -> None:
     metric = Metric("wall", "s", "lower", "elapsed time")
     with RunWriter(folder) as writer:
-        writer.text(folder.experiment, "experiment: test")
+        writer.write_text(folder.experiment, "experiment: test")
         content = {"metrics": [dataclasses.asdict(metric)], "cells": [{"n": 1}, {"n": "1"}]}
-        writer.document(folder.design, content)
-        writer.directory(folder.trial(1))
-        writer.document(folder.trial(1) / "trial.json", {"trial": 1})
-        writer.document(folder.trial(1) / "metrics.json", {"histograms": {"latency": {"0.001": 5, "0.1": 2}}})
+        writer.write_document(folder.design, content)
+        writer.make_directory(folder.trial(1))
+        writer.write_document(folder.trial(1) / "trial.json", {"trial": 1})
+        writer.write_document(
+            folder.trial(1) / "metrics.json", {"histograms": {"latency": {"0.001": 5, "0.1": 2}}}
+        )
     found = RunRecord(folder)
     assert found.experiment_text == "experiment: test\n"
     assert found.metrics == {"wall": metric}
@@ -110,7 +112,7 @@ def test_documents_are_read_for_detail(folder: RunFolder) -> None:
 
 
 def test_a_folder_without_a_journal_is_no_run(folder: RunFolder) -> None:
-    with pytest.raises(StoreError, match="holds no journal, so it is not a run"):
+    with pytest.raises(StoreError, match="has no journal, so it is not a run"):
         RunRecord(folder)
     assert glance(folder).state == "died"
 
@@ -328,5 +330,5 @@ def test_disturbed_trials_count_as_whoever_looks_says(tmp_path):
             writer.journal.write("trial-ended", **line, marks=[mark])
         for disturbed in ("include", "exclude", None):
             (trial,) = RunRecord(folder, disturbed=disturbed).trials
-            assert trial.result.poolable is (disturbed in counting), (mark, disturbed)
+            assert trial.result.is_poolable is (disturbed in counting), (mark, disturbed)
             assert [one.reason for one in trial.marks] == [mark["reason"]], "a mark stays"

@@ -25,7 +25,7 @@ def test_one_writer_at_a_time(folder: RunFolder) -> None:
     assert not is_live(folder)
     with RunWriter(folder):
         assert is_live(folder)
-        with pytest.raises(RunBusy, match=f"run {folder.id} is being driven by another process"):
+        with pytest.raises(RunBusy, match=f"run {folder.id} is in use by another process"):
             RunWriter(folder)
         assert is_live(folder), "the attempt did not take the lock away"
     assert not is_live(folder)
@@ -120,15 +120,15 @@ def test_looking_does_not_keep_a_writer_out(folder: RunFolder) -> None:
 
 def test_a_document_is_whole_and_says_its_schema(folder: RunFolder) -> None:
     with RunWriter(folder) as writer:
-        writer.document(folder.design, {"cells": [{"n": 1}]}, sync=True)
-        writer.text(folder.experiment, "experiment: ü")
+        writer.write_document(folder.design, {"cells": [{"n": 1}]}, sync=True)
+        writer.write_text(folder.experiment, "experiment: ü")
     assert json.loads(folder.design.read_text()) == {"schema": SCHEMA, "cells": [{"n": 1}]}
     assert folder.experiment.read_text(encoding="utf-8") == "experiment: ü\n"
 
 
 def test_a_document_is_there_as_a_whole_or_as_before(folder: RunFolder) -> None:
     with RunWriter(folder) as writer:
-        writer.text(folder.design, "old")
+        writer.write_text(folder.design, "old")
         seen = set()
         over = threading.Event()
 
@@ -140,7 +140,7 @@ def test_a_document_is_there_as_a_whole_or_as_before(folder: RunFolder) -> None:
         looker.start()
         long = ["x" * 500_000, "y" * 500_000]
         for turn in range(40):
-            writer.text(folder.design, long[turn % 2])
+            writer.write_text(folder.design, long[turn % 2])
         over.set()
         looker.join()
     assert seen <= {"old\n", *(text + "\n" for text in long)}
@@ -151,9 +151,9 @@ def test_what_cannot_be_written_is_told(folder: RunFolder) -> None:
     with RunWriter(folder) as writer:
         (folder.path / "trials").touch()
         for attempt in (
-            lambda: writer.phase_folder(1, "host-0", "run"),
-            lambda: writer.directory(folder.trial(1)),
-            lambda: writer.document(folder.trial(1) / "trial.json", {}),
+            lambda: writer.make_phase_folder(1, "host-0", "run"),
+            lambda: writer.make_directory(folder.trial(1)),
+            lambda: writer.write_document(folder.trial(1) / "trial.json", {}),
         ):
             with pytest.raises(StoreError, match=r"cannot write .*trials.*: Not a directory"):
                 attempt()
@@ -161,7 +161,7 @@ def test_what_cannot_be_written_is_told(folder: RunFolder) -> None:
 
 def test_a_trial_that_filled_the_store_keeps_its_last_words(folder: RunFolder, tmp_path: Path) -> None:
     with RunWriter(folder) as writer:
-        phase = writer.phase_folder(3, "host-0", "run")
+        phase = writer.make_phase_folder(3, "host-0", "run")
         (phase / "stdout").write_text("x" * 1_000_000 + "the end")
         (phase / "stderr").write_text("small")
         outside = tmp_path / "outside"

@@ -26,11 +26,11 @@ PLACE = Place(PurePosixPath("/s"), PurePosixPath("/r"), 2, 2**30, seed=7, to=RIN
 
 
 def made(**options) -> CqlCopy:
-    return CqlCopy(CqlCopy.options.model_validate({"rows": 1000} | options))
+    return CqlCopy(CqlCopy.Options.model_validate({"rows": 1000} | options))
 
 
 def of_file(**options) -> CqlCopy:
-    return CqlCopy(CqlCopy.options.model_validate({"file": "/data/genes.csv"} | options))
+    return CqlCopy(CqlCopy.Options.model_validate({"file": "/data/genes.csv"} | options))
 
 
 def commands(workload: CqlCopy, place: Place = PLACE) -> dict[str, Command]:
@@ -53,15 +53,15 @@ def statements(command: Command) -> str:
         ({"rows": None, "file": "data.csv"}, "file"),
         ({"rows": None, "file": "/data/a,b.csv"}, "file"),
         ({"rows": None, "file": "/data/a'b.csv"}, "file"),
-        ({"rows": None, "file": "/a.csv", "columns": {"a;b": "int"}}, "no name of a column"),
-        ({"rows": None, "file": "/a.csv", "columns": {"a": "int); DROP"}}, "no type of CQL"),
-        ({"rows": None, "file": "/a.csv", "columns": {"a": "int"}, "key": ["b"]}, "b is none of the columns"),
+        ({"rows": None, "file": "/a.csv", "columns": {"a;b": "int"}}, "not a column name"),
+        ({"rows": None, "file": "/a.csv", "columns": {"a": "int); DROP"}}, "not a CQL type"),
+        ({"rows": None, "file": "/a.csv", "columns": {"a": "int"}, "key": ["b"]}, "b is not a column of"),
         ({"keyspace": 'c"; DROP'}, "keyspace"),
         ({"table": "a.b"}, "table"),
         ({"ingest_rate": 0}, "rows per second"),
         ({"ingest_rate": "quick"}, "ingest_rate"),
         ({"consistency": "MOST"}, "consistency"),
-        ({"credentials": "/home/me/credentials"}, "a service brings its own"),
+        ({"credentials": "/home/me/credentials"}, "a service provides its own"),
     ],
 )
 def test_what_cannot_be_is_refused(options, says):

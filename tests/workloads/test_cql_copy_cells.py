@@ -88,7 +88,7 @@ def test_a_load_that_went_well_on_a_second_try_is_one(program):
         (("count",), {"CQLSH": "/nowhere/cqlsh"}, "CQLSH names /nowhere/cqlsh"),
         (("count",), {"LOCAL": "1"}, "no node of 10.0.0.1,10.0.0.2 answers on port 9999"),
         (("count",), {"CODE": "2", "COMPLAINT": "no such table"}, "no such table"),
-        (("count",), {"EXPORTED": "3"}, "tells of 3 rows in cells.data, and wrote 2"),
+        (("count",), {"EXPORTED": "3"}, "reports 3 rows in cells.data, but wrote 2"),
         (
             ("load", "9"),
             {"IMPORTED": "8", "COMPLAINT": "given up"},
@@ -109,7 +109,7 @@ def test_without_cqlsh_it_says_how_to_get_it(program, tmp_path):
         pytest.skip("cqlsh is installed by the system")
     done = program("count", CQLSH=None, PATH="/usr/bin:/bin")
     assert done.returncode == 1
-    assert "`steelyard install cqlsh` brings it" in done.stderr
+    assert "run `steelyard install cqlsh`" in done.stderr
 
 
 def test_cqlsh_is_found_where_steelyard_installs_it(program, tmp_path):

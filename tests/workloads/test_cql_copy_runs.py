@@ -41,7 +41,7 @@ def installed(*kinds: type) -> None:
 
 
 def made(**options) -> CqlCopy:
-    return CqlCopy(CqlCopy.options.model_validate(options))
+    return CqlCopy(CqlCopy.Options.model_validate(options))
 
 
 class Client:

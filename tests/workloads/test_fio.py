@@ -104,7 +104,7 @@ def test_each_mistake_is_told_at_its_own_line(tmp_path):
         ("4:16", "bs: '4x' is not a number as fio writes it, for example 4k, 1m or 4k-64k"),
         ("6:9", "unknown key 'rww'; did you mean 'rw'?"),
         ("7:10", "'b c' cannot name a job; use letters, digits, '_', '.' and '-' (and not 'global')"),
-        ("8:15", "size: fio counts '4KiB' in thousands; write '4K' for 1024s"),
+        ("8:15", "size: fio counts '4KiB' in units of 1000; write '4K' for units of 1024"),
     ]
 
 

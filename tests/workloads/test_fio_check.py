@@ -59,7 +59,7 @@ def mistakes(options: dict[str, Any]) -> list[Any]:
     ],
 )
 def test_options_that_pass(key, value):
-    assert JobOptions.model_validate({key: value}).given() == {key: value}
+    assert JobOptions.model_validate({key: value}).explicit_options() == {key: value}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_options_that_pass(key, value):
         ("bs", "4x", "'4x' is not a number as fio writes it"),
         ("bs", "", "'' is not a number"),
         ("size", "big", "'big' is not a number"),
-        ("bs", "4KiB", "counts '4KiB' in thousands; write '4K' for 1024s"),
+        ("bs", "4KiB", "counts '4KiB' in units of 1000; write '4K' for units of 1024"),
         ("bsrange", "4kib-8kib", "write '4k-8k'"),
         ("runtime", "5 parsec", "'5 parsec' is not a time"),
         ("direct", "maybe", "'maybe' is neither true nor false"),
@@ -80,18 +80,18 @@ def test_options_that_pass(key, value):
         ("filename", "ok:..", "not a plain file name"),
         ("filename", "-", "not a plain file name"),
         ("filename_format", "/tmp/$jobnum", "not a plain file name"),
-        ("ioengine", "net", "'net' is not an engine for files"),
-        ("ioengine", "external:/tmp/evil.so", "not an engine for files"),
+        ("ioengine", "net", "'net' is not a file engine"),
+        ("ioengine", "external:/tmp/evil.so", "not a file engine"),
         ("ioengine", "libaoi", "did you mean 'libaio'?"),
         ("mem", "mmaphuge:/dev/hugepages/x", "names a file outside"),
-        ("buffer_pattern", "'/etc/passwd'", "names a file to be read"),
+        ("buffer_pattern", "'/etc/passwd'", "refers to a file; give"),
         ("description", "one\nexec_prerun=rm", "one line without control characters"),
         ("description", "a\0b", "one line without control characters"),
         ("exec_prerun", "true", "it runs a program"),
         ("exec_postrun", "true", "it runs a program"),
-        ("directory", "/", "write it beside `job:`"),
-        ("opendir", "/etc", "leaves the trial's scratch"),
-        ("write_bw_log", "x", "beside the record"),
+        ("directory", "/", "set it next to `job:`"),
+        ("opendir", "/etc", "reaches outside the trial's scratch"),
+        ("write_bw_log", "x", "outside the record"),
         ("read_iolog", "x", "reads a trace"),
         ("ioscheduler", "none", "changes the host"),
         ("group_reporting", True, "merged after the depth"),
@@ -114,7 +114,7 @@ def test_every_mistake_is_told_once_where_it_is():
 
 
 def test_an_option_with_a_hyphen_keeps_its_name():
-    assert JobOptions.model_validate({"hugepage-size": "2m"}).given() == {"hugepage-size": "2m"}
+    assert JobOptions.model_validate({"hugepage-size": "2m"}).explicit_options() == {"hugepage-size": "2m"}
 
 
 @pytest.mark.parametrize("name", ["job", "read-4k", "a.b_c", "9"])

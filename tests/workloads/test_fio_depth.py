@@ -59,11 +59,11 @@ def test_recorded_runs_that_sustained_their_depth(name):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("libaio-buffered", "libaio without direct I/O submits one I/O after the other, 16 were asked for"),
-        ("psync-depth", "engine psync keeps one I/O outstanding, 16 were asked for"),
-        ("tmpfs-direct", "16 I/Os were to be outstanding, on average"),
-        ("few-ios", "only 4 I/Os were done, 32 were to be outstanding"),
-        ("rounded-depth", "I/Os were outstanding on average, 12 were asked for"),
+        ("libaio-buffered", "libaio without direct I/O submits one I/O at a time, not the 16 requested"),
+        ("psync-depth", "engine psync keeps one I/O outstanding, not the 16 requested"),
+        ("tmpfs-direct", "16 outstanding I/Os were requested, actual: on average"),
+        ("few-ios", "only 4 I/Os were done, but a depth of 32 was requested"),
+        ("rounded-depth", "I/Os were outstanding on average, not the 12 requested"),
     ],
 )
 def test_recorded_runs_that_did_not(name, reason):
@@ -76,7 +76,7 @@ def test_fio_reports_a_full_queue_where_nothing_was_outstanding():
     depth = measure(found)
     assert found.levels[8] + found.levels[16] > 0.5
     assert depth.achieved < 0.6 * depth.asked
-    assert depth.submitting > 0.9
+    assert depth.submission_share > 0.9
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_filling_and_draining_alone_is_judged_by_the_submission():
     fine = job(depth=256, ios=256, outstanding=128, submitting=0.3)
     full = job(depth=256, ios=256, outstanding=128, submitting=0.75)
     assert find_fallback([fine]) == ""
-    assert "about 64 at most were; submitting took 75 % of the time" in find_fallback([full])
+    assert "about 64 at most; submitting took 75 % of the time" in find_fallback([full])
 
 
 @pytest.mark.parametrize("unfair", [{"seconds": 0.01}, {"end_fsync": "1"}])

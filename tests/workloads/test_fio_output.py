@@ -47,7 +47,7 @@ def test_a_job_is_read_in_base_units():
     assert flow.bytes == raw["write"]["io_bytes"] == 8 * 2**20
     assert flow.ios == 128
     assert flow.seconds == pytest.approx(raw["write"]["runtime"] / 1000)
-    assert flow.waited == pytest.approx(raw["write"]["lat_ns"]["mean"] * 128 / 1e9)
+    assert flow.total_latency == pytest.approx(raw["write"]["lat_ns"]["mean"] * 128 / 1e9)
     assert job.user == pytest.approx(raw["usr_cpu"] / 100 * raw["job_runtime"] / 1000)
     assert sum(flow.bins.values()) == 128
     assert min(flow.bins) == pytest.approx(raw["write"]["clat_ns"]["min"] / 1e9, rel=1 / 64)
@@ -101,7 +101,7 @@ def test_truncated_output_is_refused_with_the_place(name, share):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("jobs",), [], "lists no job"),
+        (("jobs",), [], "contains no job"),
         (("jobs",), {}, "is not a list"),
         (("jobs", 0, "write"), None, "write: None is not a mapping"),
         (("jobs", 0, "write", "runtime"), "soon", "'soon' is not a number"),

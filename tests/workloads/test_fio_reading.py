@@ -82,7 +82,7 @@ def test_the_cpu_share_is_that_of_all_processes():
 
 
 def test_only_the_named_job_counts():
-    reading = FioFigures(("read",), only=frozenset({"read"})).reading(parse(recorded("ska8-read")))
+    reading = FioFigures(("read",), job_names=frozenset({"read"})).reading(parse(recorded("ska8-read")))
     assert len(jobs("ska8-read")) == 3
     assert reading.facts["ios"] == 256
     assert sum(reading.histograms["read_latency"].values()) == 256

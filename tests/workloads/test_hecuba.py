@@ -16,7 +16,7 @@ CELLS = Path(__file__).parents[2] / "examples" / "hbp" / "hecuba_cells.py"
 
 
 def test_its_python_is_the_one_with_hecuba():
-    workload = Hecuba(Hecuba.options.model_validate({"run": ["python3", "cells.py", "10"]}))
+    workload = Hecuba(Hecuba.Options.model_validate({"run": ["python3", "cells.py", "10"]}))
     ring = Endpoint("10.0.0.1", 9042, {"protocol": "cql", "CONTACT_NAMES": "10.0.0.1", "NODE_PORT": "9042"})
     command = workload.command(Place(PurePosixPath("/s"), PurePosixPath("/raw"), 2, 2**30, 1, to=ring))
     assert command.argv[3] == "hecuba", "whose environment is first on PATH"

@@ -77,7 +77,7 @@ def test_without_a_server_it_is_a_failure_that_says_what_to_do():
     [
         ({"duration": "500ms"}, "whole number of seconds"),
         ({"protocol": "udp", "message": "8B"}, "16 to 65507"),
-        ({"protocol": "udp", "no_delay": True}, "are of tcp"),
+        ({"protocol": "udp", "no_delay": True}, "apply only to tcp"),
         ({"server": "a b"}, "not a host name"),
         ({"congestion": "cubic; reboot"}, "match pattern"),
     ],

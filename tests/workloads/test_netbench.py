@@ -93,7 +93,7 @@ def test_a_trace_of_other_sizes_or_that_breaks_off_is_a_failure(tmp_path: Path) 
     ):
         done = folded(trace, tmp_path, request=sizes[0], response=sizes[1])
         assert done.returncode == 1
-        assert "not of whole requests and answers" in done.stderr
+        assert "incomplete requests or answers" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_sizes_that_the_service_was_not_told_are_refused_before_both_sides_wait(
     asked = command(told, tmp_path, response="200B")
     done = subprocess.run(asked.argv, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "netbench's response has 200 bytes, and its service was told 64" in done.stderr
+    assert "netbench's response is 200 bytes, but its service has 64" in done.stderr
 
 
 def test_the_client_is_told_what_to_do() -> None:

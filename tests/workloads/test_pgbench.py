@@ -61,7 +61,7 @@ def test_with_a_rate_the_latency_counts_from_when_a_transaction_was_due_and_come
     ]
     paced = made(rate=50).metrics()
     assert [metric.name for metric in select_primary(paced)][:3] == ["latency_p50", "latency_p99", "tps"]
-    assert "from when the rate wanted it to start" in paced[0].about
+    assert "from its scheduled start" in paced[0].about
     assert {metric.name for metric in paced} == {metric.name for metric in made().metrics()}
 
 
@@ -106,9 +106,9 @@ def test_without_a_server_it_is_a_failure_that_says_what_to_do():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"threads": 3, "clients": 2}, "3 are more than 2"),
+        ({"threads": 3, "clients": 2}, "3 exceeds clients, 2"),
         ({"duration": "500ms"}, "whole number of seconds"),
-        ({"spread": True}, "needs `mode: select-only`"),
+        ({"spread": True}, "use `mode: select-only`"),
         ({"database": "a b"}, "match pattern"),
     ],
 )

@@ -109,7 +109,7 @@ def test_without_a_server_it_is_a_failure_that_says_what_to_do():
     ("options", "said"),
     [
         ({"tests": []}, "at least one test"),
-        ({"tests": ["set", "set"]}, "each once"),
+        ({"tests": ["set", "set"]}, "each only once"),
         ({"tests": ["flushall"]}, "Input should be"),
         ({"data_size": "2GiB"}, "less than or equal"),
         ({"server": "a b"}, "not a host name"),

@@ -22,7 +22,7 @@ _UP = {"direction": "up", "access": "random"}
 
 def made(name: str, **options: Any) -> Workload[Any]:
     kind = find("workloads", name, Workload)
-    return kind(kind.options.model_validate(options))
+    return kind(kind.Options.model_validate(options))
 
 
 def refused(name: str, **options: Any) -> str:
@@ -91,7 +91,7 @@ def test_the_smallest_draw_must_hold_enough():
     assert "1 file(s) of 4MiB hold 1 blocks" in said
     assert "raise min_file_size to 8MiB" in said
     assert "--filesize=8388608-1073741824" in phases("ska1", min_file_size="8MiB", outstanding=2)["run"]
-    assert "min_file_size: 2GiB is more than max_file_size: 1GiB" in refused("ska1", min_file_size="2GiB")
+    assert "min_file_size: 2GiB is greater than max_file_size: 1GiB" in refused("ska1", min_file_size="2GiB")
 
 
 def test_every_file_has_the_same_size_unless_a_range_is_given():
@@ -106,7 +106,7 @@ def test_every_file_has_the_same_size_unless_a_range_is_given():
         ("ska1", {"engine": "net"}, "Input should be 'libaio'"),
         ("ska1", {"block": "1000B", "outstanding": 1}, "not a multiple of 512"),
         ("ska1", {"block": "0B", "outstanding": 1}, "hold 0 blocks"),
-        ("ska1", {"engine": "io_uring", "outstanding": 12}, "io_uring turns 12 into 16; take a power of two"),
+        ("ska1", {"engine": "io_uring", "outstanding": 12}, "io_uring rounds 12 to 16; use a power of two"),
         ("ska1", {"duration": "1ms"}, "not between 10ms and 30d"),
         ("ska1", {"duration": "0s"}, "not between 10ms and 30d"),
         ("ska2", {"warm": True}, "add direct: false"),
@@ -117,8 +117,8 @@ def test_every_file_has_the_same_size_unless_a_range_is_given():
         ("ska5", {"max_file_size": "256MiB"}, "1 file(s) of 256MiB hold 64 blocks of 4MiB"),
         ("ska6", {"size": "512MiB"}, "raise size to 1GiB"),
         ("ska6", {"size": "1025MiB"}, "not a whole number of blocks"),
-        ("ska8", {"file_size": "64KiB"}, "makes 0 reads of 4KiB at stride 17, 1 are needed"),
-        ("ska8", {"file_size": "256KiB", "prefetch": "ahead"}, "at stride 17, 8 are needed"),
+        ("ska8", {"file_size": "64KiB"}, "makes 0 reads of 4KiB at stride 17, but 1 are needed"),
+        ("ska8", {"file_size": "256KiB", "prefetch": "ahead"}, "at stride 17, but 8 are needed"),
         ("ska8", {"block": "0B"}, "makes 0 reads"),
         ("ska9", {"outstanding": 64}, "3 file(s) of 20MiB hold 15 blocks"),
     ],

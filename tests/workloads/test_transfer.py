@@ -124,7 +124,7 @@ def test_a_file_that_arrived_short_is_found_out(direction, tmp_path):
     assert stage.run(workload, "run").returncode == 0
     done = stage.run(workload, "verify")
     assert done.returncode == 1
-    said = "file-3 has 6 bytes there, not 4096" if direction == "upload" else "4 of 5 files arrived in full"
+    said = "file-3 has 6 bytes there, not 4096" if direction == "upload" else "4 of 5 files were complete"
     assert said in done.stderr
 
 
@@ -190,11 +190,11 @@ def test_without_a_server_every_stage_says_what_to_do():
     ("options", "said"),
     [
         ({"protocol": "scp", "streams": 2}, "raise concurrency"),
-        ({"server": "far"}, "say which one the server speaks"),
-        ({"path": "/a;b"}, "a path has letters"),
+        ({"server": "far"}, "give the protocol of the server"),
+        ({"path": "/a;b"}, "a path may have letters"),
         ({"path": "/a/../b"}, "no '..'"),
         ({"server": "-oProxyCommand=x", "protocol": "scp"}, "not a host name"),
-        ({"file_size": "0B"}, "moves nothing"),
+        ({"file_size": "0B"}, "must be above 0"),
     ],
 )
 def test_what_cannot_be_is_refused(options, said):

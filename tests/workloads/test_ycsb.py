@@ -29,7 +29,7 @@ RING = Endpoint(
 def made(**options) -> Ycsb:
     content = {"do": "both", "records": 1000, "operations": 100, **options}
     return Ycsb(
-        Ycsb.options.model_validate({key: value for key, value in content.items() if value is not None})
+        Ycsb.Options.model_validate({key: value for key, value in content.items() if value is not None})
     )
 
 
@@ -55,13 +55,13 @@ def properties(command: Command) -> dict[str, str]:
         ({"duration": "5s"}, "either operations or duration"),
         ({"operations": None, "duration": "1.5s"}, "whole number of seconds"),
         ({"operations": None, "duration": "5s", "omit": "5s"}, "leaves nothing"),
-        ({"do": "load"}, "no operations"),
+        ({"do": "load"}, "remove operations"),
         ({"mix": "g"}, "mix"),
         ({"mix": {"read": 0}}, "needs an operation"),
         ({"mix": {"reed": 1}}, "reed"),
         ({"server": "10.0.0.1"}, "protocol"),
         ({"server": "10.0.0.1; rm", "protocol": "redis"}, "list of servers"),
-        ({"protocol": "memcached", "mix": "e"}, "no scans"),
+        ({"protocol": "memcached", "mix": "e"}, "does not support scans"),
         ({"rate": "0.5/s"}, "at least one"),
         ({"rate": "5 MiB/s"}, "2000/s"),
         ({"interval": "0s"}, "whole number of seconds"),
@@ -167,7 +167,7 @@ def test_servers_of_ones_own_have_usual_ports():
     [
         (None, "a", "no server"),
         (Endpoint("10.0.0.1", 1, {"protocol": "xrootd"}), "a", "no binding for 'xrootd'"),
-        (Endpoint("10.0.0.1", 1, {"protocol": "memcached"}), "e", "no scans"),
+        (Endpoint("10.0.0.1", 1, {"protocol": "memcached"}), "e", "does not support scans"),
     ],
 )
 def test_what_cannot_run_says_why_and_fails(to, mix, says):

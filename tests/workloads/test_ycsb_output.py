@@ -19,7 +19,7 @@ PLAIN, LOAD, MIXED, TIMED, CACHE = range(5)
 
 
 def workload(index: int, **options) -> Ycsb:
-    return Ycsb(Ycsb.options.model_validate({**Ycsb.examples[index], **options}))
+    return Ycsb(Ycsb.Options.model_validate({**Ycsb.examples[index], **options}))
 
 
 def recorded(index: int) -> Output:
@@ -70,7 +70,7 @@ def test_the_first_seconds_are_left_out():
     samples = workload(TIMED).series("run", output)
     done = sum(one.values["throughput"] * one.length for one in samples)
     assert reading.values["throughput"] == pytest.approx(done / sum(one.length for one in samples), rel=0.2)
-    with pytest.raises(ParseFailure, match="to be left out"):
+    with pytest.raises(ParseFailure, match="to be omitted"):
         workload(TIMED, duration="60s", omit="50s").parse("run", output)
 
 
@@ -133,8 +133,8 @@ def test_a_log_without_one_of_its_intervals_is_noticed(tmp_path):
     [
         ("stdout", r"^\[OVERALL\].*\n", "", "summary"),
         ("stdout", r"^\[UPDATE\].*\n", "", "measured"),
-        ("stdout", r"(\[READ\], Operations), \d+", r"\1, many", "no number"),
-        ("stdout", r"(Throughput\(ops/sec\)), \S+", r"\1, NaN", "no possible one"),
+        ("stdout", r"(\[READ\], Operations), \d+", r"\1, many", "not a number"),
+        ("stdout", r"(Throughput\(ops/sec\)), \S+", r"\1, NaN", "an impossible one"),
         ("stderr", r"^YCSB Client.*\n", "", "greeting"),
         ("stderr", r"^\d{4}-.*\n", "", "status lines"),
         ("stderr", r"(sec): \d+ operations", r"\1: 1999 operations", "did 1999 operations"),

@@ -50,7 +50,7 @@ def open_place() -> Iterator[Path]:
 
 def made(**options) -> Ycsb:
     content = {"do": "both", "records": RECORDS, "operations": 2000, "threads": 4, "fields": 3, **options}
-    return Ycsb(Ycsb.options.model_validate(content))
+    return Ycsb(Ycsb.Options.model_validate(content))
 
 
 class Clients:

@@ -28,12 +28,12 @@ class ParameterAxis:
     unit: str
 
     @property
-    def varies(self) -> bool:
+    def is_varying(self) -> bool:
         """Whether it has more than one level."""
         return len(self.levels) > 1
 
     @property
-    def log(self) -> bool:
+    def is_logarithmic(self) -> bool:
         """Whether its numbers are better read on a logarithmic scale: they span more than 1.5 decades."""
         if not self.places or self.places[0] <= 0:
             return False

@@ -18,12 +18,12 @@ class CellMetric:
     """One metric in one cell, from the poolable trials that have it, in the order of measurement.
 
     `trials` are their numbers and `values` their figures in the metric's unit. `summary` is None when there
-    is nothing to summarise, and then `reason` says why; `marked` is then the median of the marked trials,
-    where there are any: worth a look, but no result. `short` are how many observations each trial had that
-    has no figure, because a quantile needs more. The trials that have one are then the quick ones: their
-    summary is `of_quick`, which can miss a requirement and is no figure. `with_disturbed` is the metric with
-    the disturbed trials counted in, where there are any. `bound` says that figures of some trials are only
-    known not to be exceeded.
+    is nothing to summarise, and then `reason` says why; `marked_median` is then the median of the marked
+    trials, where there are any: worth a look, but no result. `short_sample_counts` are how many observations
+    each trial had that has no figure, because a quantile needs more. The trials that have one are then the
+    quick ones: their summary is `quick_summary`, which can miss a requirement and is no figure.
+    `with_disturbed` is the metric with the disturbed trials counted in, where there are any. `is_upper_bound`
+    says that figures of some trials are only known not to be exceeded.
     """
 
     metric: Metric
@@ -31,19 +31,19 @@ class CellMetric:
     values: tuple[float, ...]
     summary: Summary | None
     reason: str
-    marked: float | None = None
-    short: tuple[int, ...] = ()
-    of_quick: Summary | None = None
+    marked_median: float | None = None
+    short_sample_counts: tuple[int, ...] = ()
+    quick_summary: Summary | None = None
     with_disturbed: AllTrials | None = None
-    bound: bool = False
+    is_upper_bound: bool = False
 
     @property
     def sign(self) -> str:
         """What stands before its figures: `≤ ` where they are bounds."""
-        return "≤ " if self.bound else ""
+        return "≤ " if self.is_upper_bound else ""
 
     @property
-    def fallen_back_on(self) -> AllTrials | None:
+    def substitute(self) -> AllTrials | None:
         """All trials, where none counts, or too few for an interval that all of them have."""
         everything = self.with_disturbed
         if everything and (
@@ -53,17 +53,19 @@ class CellMetric:
         return None
 
     @property
-    def shown(self) -> Summary | None:
+    def shown_summary(self) -> Summary | None:
         """The summary to show: of all trials where too few count."""
-        return self.fallen_back_on.summary if self.fallen_back_on else self.summary
+        return self.substitute.summary if self.substitute else self.summary
 
     @property
-    def under(self) -> str:
-        """What disturbed the trials of `shown`: `under steal, median 12 %`; empty where only such count."""
-        return self.fallen_back_on.under if self.fallen_back_on else ""
+    def disturbance(self) -> str:
+        """What disturbed the trials of `shown_summary`: `under steal, median 12 %`; empty where only such
+        count.
+        """
+        return self.substitute.disturbance if self.substitute else ""
 
     @property
-    def dropped(self) -> tuple[int, ...]:
+    def outlier_trials(self) -> tuple[int, ...]:
         """The numbers of the trials that the outlier policy set aside."""
         if self.summary is None or not self.summary.dropped:
             return ()
@@ -86,7 +88,7 @@ def cell_metric(
         else _describe_unpooled(metric, trials, _explain_missing(trials))
     )
     bound = any(metric.name in trial.bounds for trial in trials)
-    return replace(figures, with_disturbed=summarise_all(metric, trials, policy), bound=bound)
+    return replace(figures, with_disturbed=summarise_all(metric, trials, policy), is_upper_bound=bound)
 
 
 def _summarise_pooled(metric: Metric, pooled: list[TrialRecord], policy: Policy) -> CellMetric:
@@ -96,15 +98,17 @@ def _summarise_pooled(metric: Metric, pooled: list[TrialRecord], policy: Policy)
     short = tuple(trial.short[metric.name] for trial in pooled if metric.name in trial.short)
     reason = explain_too_few(metric, short) if short else ""
     if not values:
-        reason = reason or f"no trial has a value of {metric.name}"
-        return CellMetric(metric, (), (), None, reason, short=short)
+        reason = reason or f"no trial has a value for {metric.name}"
+        return CellMetric(metric, (), (), None, reason, short_sample_counts=short)
     try:
         summary = summarise(values, outliers=policy)
     except (ValueError, TypeError) as error:
         # One absurd figure must not cost the whole report.
         return CellMetric(metric, (), (), None, f"{metric.name}: {error}")
     if short:
-        return CellMetric(metric, numbers, values, None, reason, short=short, of_quick=summary)
+        return CellMetric(
+            metric, numbers, values, None, reason, short_sample_counts=short, quick_summary=summary
+        )
     return CellMetric(metric, numbers, values, summary, "")
 
 

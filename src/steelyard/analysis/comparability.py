@@ -80,10 +80,8 @@ def check_alike(runs: Sequence[RunRecord], found: Iterable[Difference], *, acros
     places = [difference for difference in found if difference.place]
     if places and not across:
         told = "\n  ".join(map(str, places))
-        hint = "--across compares them all the same, and says in the verdict what differs"
-        raise UsageError(
-            f"these runs were not measured on the same machine and programs:\n  {told}", hint=hint
-        )
+        hint = "--across compares them anyway and lists the differences with the verdict"
+        raise UsageError(f"these runs differ in machine or programs:\n  {told}", hint=hint)
 
 
 def _list_workloads(run: RunRecord) -> tuple[str, ...]:

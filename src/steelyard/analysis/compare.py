@@ -34,14 +34,14 @@ class ComparedCell:
     """One metric of one cell on both sides. `judged` holds the figures, the verdict and a sentence.
 
     `detectable` is the least change for the worse that would have been found where none was (0.05 is 5 %).
-    `under` says what disturbed the trials of a side of which all count, as too few others do.
+    `disturbance` says what disturbed the trials of a side of which all count, as too few others do.
     """
 
     cell: Cell
     metric: Metric
     judged: JudgedComparison
     detectable: float | None = None
-    under: str = ""
+    disturbance: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -66,9 +66,9 @@ class MissingValue:
 class RunComparison:
     """How the runs of b stand to those of a, the baseline.
 
-    `compared` is ordered by metric, then by cell, and so is `valueless`, what could not be. `failing` are the
-    cells of both in which trials of b failed. `gaps` are cells that some runs lack, `left_out` the metrics
-    that all have and that were not compared. `differences` tell what else is not the same.
+    `compared` is ordered by metric, then by cell, and so is `missing_values`, what could not be. `failing`
+    are the cells of both in which trials of b failed. `gaps` are cells that some runs lack, `left_out` the
+    metrics that all have and that were not compared. `differences` tell what else is not the same.
 
     Where levels of a `parameter` are compared within one run, a is the baseline's and b are the others.
     """
@@ -76,7 +76,7 @@ class RunComparison:
     a: tuple[str, ...]
     b: tuple[str, ...]
     compared: tuple[ComparedCell, ...]
-    valueless: tuple[MissingValue, ...]
+    missing_values: tuple[MissingValue, ...]
     failing: tuple[CellSummary, ...]
     gaps: tuple[Gap, ...]
     left_out: tuple[str, ...]
@@ -84,25 +84,25 @@ class RunComparison:
     parameter: str = ""
 
     @property
-    def across(self) -> tuple[Difference, ...]:
+    def machine_differences(self) -> tuple[Difference, ...]:
         """What differs of the machines and their programs, and may be why figures do."""
         return tuple(one for one in self.differences if one.place)
 
     @property
-    def of_several(self) -> bool:
+    def has_several_runs(self) -> bool:
         """Whether it takes in how runs differ from each other."""
         return not self.parameter and len(self.a) + len(self.b) > 2
 
-    def only(self, which: Which) -> tuple[Cell, ...]:
+    def list_unmatched_cells(self, which: Which) -> tuple[Cell, ...]:
         """The cells that no run of the other side has."""
         return tuple(gap.cell for gap in self.gaps if gap.whole and gap.which != which)
 
-    def worst(self) -> Verdict | None:
+    def worst_verdict(self) -> Verdict | None:
         """The worst verdict: worse, different, too few trials, no difference, better. None without any."""
         verdict_set = {one.verdict for one in self.compared}
         return next((verdict for verdict in _FROM_BAD_TO_GOOD if verdict in verdict_set), None)
 
-    def having(self, verdict: Verdict) -> list[ComparedCell]:
+    def select_by_verdict(self, verdict: Verdict) -> list[ComparedCell]:
         """The comparisons with this verdict."""
         return [one for one in self.compared if one.verdict is verdict]
 
@@ -169,7 +169,7 @@ def _limit_metrics(metrics: list[Metric], pairs: list[Pair], asked: int) -> list
     Several runs a side set no such bound, but each further metric makes all others harder to tell, so there
     it is those `asked` for, or else a few.
     """
-    if any(pair.of_several for pair in pairs):
+    if any(pair.has_several_runs for pair in pairs):
         return metrics[: asked or FEWEST_LEADING]
     sizes = [(pair.a[0].n, pair.b[0].n) for pair in pairs]
     smallest_p = [2 / math.comb(n + m, n) for n, m in sizes if min(n, m) >= SMALLEST_SAMPLE]
@@ -200,11 +200,11 @@ def _explain_missing(metric: Metric, pair: Pair, which: Which) -> str:
 
 def _judge_cells(measured: Sequence[Samples]) -> Iterator[ComparedCell]:
     comparisons = [one.compare() for one in measured]
-    tests = sum(comparison.enough for comparison in comparisons)
+    tests = sum(comparison.is_testable for comparison in comparisons)
     for one, judged in zip(measured, _settle_verdicts(measured, comparisons), strict=True):
         hidden = judged.verdict is Verdict.NO_DIFFERENCE
         detectable = one.smallest_change(judged.comparison, ALPHA / tests) if hidden else None
-        yield ComparedCell(one.cell, one.metric, judged, detectable, one.under)
+        yield ComparedCell(one.cell, one.metric, judged, detectable, one.disturbance)
 
 
 def _settle_verdicts(

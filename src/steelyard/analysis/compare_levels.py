@@ -79,7 +79,7 @@ def compare_levels(
         if len(one.others) == 1
     ]
     if not pairs:
-        raise UsageError(f"no cell with {of_base} is like one with another level of '{parameter}'")
+        raise UsageError(f"no cell with {of_base} matches a cell with another level of '{parameter}'")
     known = common_metrics([summary])
     wanted = select_metrics(known.values(), metrics) or _select_important(record, known)
     return replace(
@@ -90,7 +90,7 @@ def compare_levels(
             Gap(one.cell, "a", (of_base,), whole=True) for one in counterparts if len(one.others) != 1
         ),
         left_out=tuple(name for name in known if known[name] not in wanted),
-        differences=tuple(_find_in_step(cells, parameter, pairs)),
+        differences=tuple(_find_dependent_parameters(cells, parameter, pairs)),
         parameter=parameter,
     )
 
@@ -110,14 +110,16 @@ def _find_baseline(cells: Sequence[Cell], parameter: str, baseline: str | None) 
         raise UnknownName("parameter", parameter, names, hint=hint)
     known = {level.strip("'"): level for level in levels} | {level: level for level in levels}
     if len(set(levels)) < 2:
-        raise UsageError(f"'{parameter}' has one level in this run, {levels[0]}; a comparison needs two")
+        raise UsageError(f"'{parameter}' has only one level in this run, {levels[0]}; a comparison needs two")
     if baseline is not None and baseline not in known:
         hint = f"'{parameter}' has: {', '.join(dict.fromkeys(levels))}"
         raise UnknownName(f"level of '{parameter}'", baseline, known, hint=hint)
     return known[levels[0] if baseline is None else baseline]
 
 
-def _find_in_step(cells: Sequence[Cell], parameter: str, pairs: Sequence[Pair]) -> Iterator[Difference]:
+def _find_dependent_parameters(
+    cells: Sequence[Cell], parameter: str, pairs: Sequence[Pair]
+) -> Iterator[Difference]:
     """The parameters that differ with the levels, as they do under `zip`."""
     for name in dependent_parameters(cells, [parameter]):
         before = dict.fromkeys(_text(cell.cell, name) for pair in pairs for cell in pair.a)

@@ -79,15 +79,13 @@ def _list_mismatches(record: RunRecord, other: PublishedResult) -> list[str]:
     uses = [str(entry.get("use", "")) for entry in record.design.get("workload") or ()]
     if not uses or other.workload in uses:
         return []
-    return [
-        f"the work itself: theirs corresponds to the workload '{other.workload}', ours is {', '.join(uses)}"
-    ]
+    return [f"the workload: theirs corresponds to '{other.workload}', ours is {', '.join(uses)}"]
 
 
 def _compare_losses(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
     over = copies_setter(summary)
     if over is None:
-        raise UsageError("no parameter of the run sets how many copies there are")
+        raise UsageError("no parameter of the run sets the number of copies")
     known = hosts(record)
     machines = {cell.cell.key: machine_of(cell, known) or "" for cell in summary.cells}
     study = scaling(record, summary, over=over, by="copies", question="loss")
@@ -108,7 +106,7 @@ def _compare_order(record: RunRecord, summary: RunSummary, shape: Shape) -> Iter
     common = [machine for machine in totals if machine in shape.values]
     if len(common) < SMALLEST:
         raise UsageError(
-            f"{len(common)} of our machines carry a name of theirs, and an order needs at least {SMALLEST}"
+            f"{len(common)} of our machines match theirs by name; an order needs at least {SMALLEST}"
         )
     correlation = spearman(
         [shape.values[machine] for machine in common], [totals[machine] for machine in common]
@@ -179,7 +177,7 @@ def _check_parameter(summary: RunSummary, shape: Shape) -> str:
 def _compare_efficiencies(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
     over = hosts_setter(summary) if shape.about == "hosts" else _check_parameter(summary, shape)
     if over is None:
-        raise UsageError("no parameter of the run sets how many hosts there are")
+        raise UsageError("no parameter of the run sets the number of hosts")
     study: Scaling = scaling(
         record, summary, over=over, by=basis(summary, over), question="speedup", metric=shape.metric
     )
@@ -204,11 +202,11 @@ def _compare_headroom(record: RunRecord, summary: RunSummary, shape: Shape) -> I
         if cells:
             best = max(cells, key=lambda one: one.median)
             figure = Estimate(best.median, best.interval, best.interval_reason)
-            ours = figure.mapped(functools.partial(_divide, bound))
+            ours = figure.transform(functools.partial(_divide, bound))
             made = True
-            yield _compare_range(shape, f"best {name} / what is required of it", ours, shape.low, shape.high)
+            yield _compare_range(shape, f"best {name} / its requirement", ours, shape.low, shape.high)
     if not made:
-        raise UsageError("the run requires no least value of anything that it measured")
+        raise UsageError("the run requires no minimum of any metric that it measured")
 
 
 def _divide(bound: float, value: float) -> float:

@@ -80,7 +80,7 @@ def price_table(record: RunRecord) -> PriceTable | None:
     if not known:
         return None
     prices = {host.machine: host.price for host in known if host.price}
-    return PriceTable(known[0].currency, prices, "as the site gave them when the run began")
+    return PriceTable(known[0].currency, prices, "as given by the site when the run began")
 
 
 def is_priceable(metric: Metric) -> bool:
@@ -93,11 +93,11 @@ def costs(record: RunRecord, summary: RunSummary, *, metric: str | None = None) 
     prices = price_table(record)
     if prices is None:
         raise UsageError(
-            "no prices are known", hint="give the experiment `prices: {currency: …, per_hour: {TYPE: …}}`"
+            "no prices are known", hint="add to the experiment `prices: {currency: …, per_hour: {TYPE: …}}`"
         )
     target = choose_metric(summary, metric, is_priceable)
     if target is None or not is_priceable(target):
-        raise UsageError(f"'{metric or 'no metric'}' cannot be priced: that takes a rate or a score")
+        raise UsageError(f"'{metric or 'no metric'}' cannot be priced: only a rate or a score can")
     known = hosts(record)
     costed = [_cost(cell, target, prices, known) for cell in summary.cells]
     return CostTable(

@@ -15,5 +15,5 @@ def guard_record(run: str) -> Iterator[None]:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         what = f"{type(error).__name__}: {error}"[:200]
-        hint = "if nobody edited it, this is a fault of Steelyard: please report it with this message"
-        raise StoreError(f"the record of run {run} cannot be understood ({what})", hint=hint) from error
+        hint = "if the record was not edited, this is a bug in Steelyard: please report it with this message"
+        raise StoreError(f"the record of run {run} is invalid ({what})", hint=hint) from error

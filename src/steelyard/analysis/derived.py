@@ -69,7 +69,7 @@ def derive(record: RunRecord, summary: RunSummary) -> DerivedResults:
                 continue
             findings += made[:MOST_EACH]
             if len(made) > MOST_EACH:
-                notes.append(f"{title}: all but the first {MOST_EACH} of {len(made)} tables")
+                notes.append(f"{title}: only the first {MOST_EACH} of {len(made)} tables are shown")
         return DerivedResults(tuple(findings), tuple(notes))
 
 
@@ -109,7 +109,7 @@ def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
 
     over = asked.get("over") or copies_setter(summary)
     if over is None:
-        raise UsageError("no parameter of the run sets how many copies there are")
+        raise UsageError("no parameter of the run sets the number of copies")
     metric = asked.get("metric")
     return (scaling(record, summary, over=over, by="copies", question="loss", metric=metric),)
 
@@ -119,7 +119,7 @@ def _speedup(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
 
     over = asked.get("over") or hosts_setter(summary) or copies_setter(summary)
     if over is None:
-        raise UsageError("no parameter of the run sets how many hosts or copies there are")
+        raise UsageError("no parameter of the run sets the number of hosts or copies")
     by, metric = basis(summary, over), asked.get("metric")
     return (scaling(record, summary, over=over, by=by, question="speedup", metric=metric),)
 

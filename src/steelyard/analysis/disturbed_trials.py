@@ -45,7 +45,7 @@ class AllTrials:
     causes: tuple[Cause, ...]
 
     @property
-    def under(self) -> str:
+    def disturbance(self) -> str:
         """What disturbed them, the most frequent first: `under steal, median 12 %`."""
         return "under " + " and ".join(map(str, self.causes))
 
@@ -55,10 +55,10 @@ def summarise_all(metric: Metric, trials: Sequence[TrialRecord], policy: Policy)
 
     None, too, where some have too few observations: the others alone would be the quick ones.
     """
-    ended = [trial for trial in trials if trial.result.poolable or trial.result.disturbed]
+    ended = [trial for trial in trials if trial.result.is_poolable or trial.result.is_disturbed]
     having = [trial for trial in ended if metric.name in trial.result.metrics]
     lacking = any(metric.name in trial.short for trial in ended)
-    if lacking or all(trial.result.poolable for trial in having):
+    if lacking or all(trial.result.is_poolable for trial in having):
         return None
     values = tuple(trial.result.metrics[metric.name] for trial in having)
     try:

@@ -31,13 +31,13 @@ class Drift:
             wider = (
                 "too narrow" if size is None else f"too narrow: they should be {1 + size:.1f} times as wide"
             )
-            return f"trials that follow each other are alike, which makes intervals {wider}"
+            return f"successive trials are correlated, which makes intervals {wider}"
         moved = (
             "drift"
             if size is None
             else f"{'rose' if size > 0 else 'fell'} by {show(abs(size), '%', digits=2)}"
         )
-        return f"the figures {moved} over the run, which makes intervals too narrow"
+        return f"the figures {moved} during the run, which makes intervals too narrow"
 
 
 def detect_drifts(summary: RunSummary, metrics: Sequence[Metric]) -> tuple[Drift, ...]:

@@ -18,8 +18,8 @@ class LoggedEvent:
     """An event: what it was, its first and last moment on the controller's clocks (s), and how it was timed.
 
     `began` and `ended` are monotonic, `wall` is the first moment in seconds since 1970. `ended` is None for
-    one of which the record knows no end. `after` is how long its phase had been going on. An `outage` ends
-    when what was out is there again, be it by an event of its own: a kill and its restart are one.
+    one of which the record knows no end. `phase_elapsed` is how long its phase had been going on. An `outage`
+    ends when what was out is there again, be it by an event of its own: a kill and its restart are one.
     """
 
     label: str
@@ -27,11 +27,11 @@ class LoggedEvent:
     ended: float | None
     wall: float
     timing: str
-    after: float = 0.0
+    phase_elapsed: float = 0.0
     outage: bool = False
 
     @property
-    def course(self) -> str:
+    def outcome(self) -> str:
         """What came of it: `back after 2.05 s`, `took 31.20 s`."""
         if self.ended is None:
             return "not back in this trial" if self.outage else "not complete"
@@ -48,7 +48,9 @@ class TimeOrigin:
     @classmethod
     def of(cls, events: Sequence[LoggedEvent]) -> TimeOrigin | None:
         """The beginning of the phase by which events are timed; None without any."""
-        return next((cls(one.wall - one.after, one.began - one.after) for one in events), None)
+        return next(
+            (cls(one.wall - one.phase_elapsed, one.began - one.phase_elapsed) for one in events), None
+        )
 
 
 def list_events(record: RunRecord) -> dict[int, list[LoggedEvent]]:
@@ -68,7 +70,7 @@ def _build_events(events: Sequence[Sequence[dict[str, Any]]]) -> list[LoggedEven
     for first, *rest in events:
         if first["kind"] != "event-began":
             continue
-        name, where = str(first.get("event", "")), _where(first)
+        name, where = str(first.get("event", "")), _describe_target(first)
         ended = float(rest[-1]["mono"]) if rest else None
         if (name, where) in out:
             index = out.pop((name, where))
@@ -85,7 +87,7 @@ def _build_events(events: Sequence[Sequence[dict[str, Any]]]) -> list[LoggedEven
 def _build_event(line: dict[str, Any], ended: float | None) -> LoggedEvent:
     began, name = line.get("began"), str(line.get("event", ""))
     return LoggedEvent(
-        " ".join(filter(None, (name, _where(line)))),
+        " ".join(filter(None, (name, _describe_target(line)))),
         float(line["mono"]),
         ended,
         float(line["wall"]),
@@ -95,7 +97,7 @@ def _build_event(line: dict[str, Any], ended: float | None) -> LoggedEvent:
     )
 
 
-def _where(line: dict[str, Any]) -> str:
+def _describe_target(line: dict[str, Any]) -> str:
     told = _options(line)
     words = [str(told[key]) for key in ("service", "on") if key in told]
     return " ".join(words + [f"{key} {told[key]}" for key in ("node", "to") if key in told])
@@ -111,5 +113,5 @@ def _timing(line: dict[str, Any]) -> str:
     if not isinstance(began, int | float):
         return ""
     if not isinstance(asked, int | float):
-        return f"when its condition held, {began:.2f} s after the phase began"
-    return f"asked for at {asked:.2f} s, began at {began:.2f} s of the phase"
+        return f"when its condition became true, {began:.2f} s after the phase began"
+    return f"due at {asked:.2f} s, began at {began:.2f} s of the phase"

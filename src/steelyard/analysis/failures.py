@@ -58,14 +58,14 @@ def failure_rates(summary: RunSummary) -> tuple[FailureTable, ...]:
 
 
 def _failures(cell: CellSummary, name: str) -> Failures | None:
-    trials = [trial for trial in cell.trials if trial.result.poolable and name in trial.result.metrics]
+    trials = [trial for trial in cell.trials if trial.result.is_poolable and name in trial.result.metrics]
     if not trials:
         return None
     counts = [_count_failed(trial, name) for trial in trials]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
         mean = sum(trial.result.metrics[name] for trial in trials) / len(trials)
-        share = Estimate(mean, None, "no interval: the record does not say how many attempts there were")
+        share = Estimate(mean, None, "no interval: the number of attempts is not recorded")
         return Failures(cell.cell, len(trials), None, None, share, cell.failures)
     failed, attempts = sum(known), sum(map(_count_attempts, trials))
     interval = clopper_pearson(failed, attempts)

@@ -20,7 +20,7 @@ def trial_rows(summary: RunSummary, metric: str) -> list[Row]:
     """
     rows = []
     for cell in summary.cells:
-        dropped = set(cell.metrics[metric].dropped)
+        dropped = set(cell.metrics[metric].outlier_trials)
         rows += [
             {
                 "cell": cell.cell.key,
@@ -45,7 +45,7 @@ def cell_rows(summary: RunSummary, metric: str) -> list[Row]:
     """
     rows = []
     for cell in summary.cells:
-        one = cell.metrics[metric].shown
+        one = cell.metrics[metric].shown_summary
         if one is None:
             continue
         rows.append(
@@ -57,14 +57,14 @@ def cell_rows(summary: RunSummary, metric: str) -> list[Row]:
                 "low": one.interval.low if one.interval else None,
                 "high": one.interval.high if one.interval else None,
                 "note": one.interval_reason,
-                "under": cell.metrics[metric].under,
+                "under": cell.metrics[metric].disturbance,
             }
         )
     return rows
 
 
 def _state(trial: TrialRecord, dropped: set[int]) -> str:
-    if trial.marks and not trial.result.poolable:
+    if trial.marks and not trial.result.is_poolable:
         return trial.marks[0].kind
     return "set aside" if trial.number in dropped else "counted"
 

@@ -65,7 +65,7 @@ class GatedComparison:
         return find_objections(self.comparison, self.gate.allowed, margin=self.gate.margin)
 
     @property
-    def passes(self) -> bool:
+    def is_passing(self) -> bool:
         """Whether nothing speaks against it; where nothing could be compared, nothing speaks for it."""
         return self.gate is None or bool(self.comparison.compared and not self.objections)
 
@@ -114,7 +114,7 @@ def _classify(one: ComparedCell, margin: float | None) -> ObjectionKind | None:
 
 def _explain(one: ComparedCell, kind: ObjectionKind, margin: float | None) -> str:
     if kind is ObjectionKind.WORSE or margin is None or one.verdict is Verdict.UNDECIDED:
-        return "; ".join(filter(None, (one.judged.note, one.under)))
+        return "; ".join(filter(None, (one.judged.note, one.disturbance)))
     note = one.judged.note or one.judged.comparison.ratio_reason
     return f"the change may exceed the margin of {format_percent(margin)}: {note}"
 
@@ -132,7 +132,7 @@ def is_within_margin(found: Comparison, margin: float) -> bool:
 
 
 def _list_gaps(comparison: RunComparison) -> Iterator[Objection]:
-    of_levels = f"no cell with {' '.join(comparison.a)} is like it" if comparison.parameter else ""
+    of_levels = f"no matching cell with {' '.join(comparison.a)}" if comparison.parameter else ""
     yield from (
         Objection(ObjectionKind.MISSING, gap.cell, of_levels or _describe_gap(gap)) for gap in comparison.gaps
     )
@@ -140,15 +140,15 @@ def _list_gaps(comparison: RunComparison) -> Iterator[Objection]:
         Objection(ObjectionKind.FAILED, cell.cell, _describe_failures(cell)) for cell in comparison.failing
     )
     crashed = {cell.cell.key for cell in comparison.failing if cell.failures == len(cell.trials)}
-    for one in comparison.valueless:
+    for one in comparison.missing_values:
         if one.which == "a" or one.cell.key not in crashed:  # why it has none is said already
             yield Objection(ObjectionKind.MISSING, one.cell, str(one))
 
 
 def _describe_gap(gap: Gap) -> str:
     if gap.whole:
-        return f"only {'b' if gap.which == 'a' else 'a'} has it"
-    return f"{' and '.join(gap.runs)} of {gap.which} {'has' if len(gap.runs) == 1 else 'have'} it not"
+        return f"only in {'b' if gap.which == 'a' else 'a'}"
+    return f"not in {' and '.join(gap.runs)} of {gap.which}"
 
 
 def _describe_failures(cell: CellSummary) -> str:

@@ -46,38 +46,37 @@ class KneeStudy:
         """What the data say of a curve, with the evidence."""
         begin = f"{self.metric.name}{f' ({curve.label})' if curve.label else ''}: "
         if curve.knee is None:
-            return f"{begin}no knee of {self.parameter} can be named: {curve.reason}"
-        first, last = (self._named(curve, at) for at in (curve.knee.first, curve.knee.last))
+            return f"{begin}no knee of {self.parameter} can be determined: {curve.reason}"
+        first, last = (self._level_name(curve, at) for at in (curve.knee.first, curve.knee.last))
         match curve.knee.kind:
             case "none":
-                return f"{begin}gains go on up to {last}, the last level tried{self._before(curve)}"
+                return f"{begin}gains continue up to {last}, the last level tried{self._earlier_gain(curve)}"
             case "found":
-                return f"{begin}no gain beyond {last}{self._beyond(curve)}{self._before(curve)}"
+                return f"{begin}no gain beyond {last}{self._later_gain(curve)}{self._earlier_gain(curve)}"
         where = f"from {first} to {last}" + ("" if curve.knee.beyond else ", or beyond")
-        evidence = self._beyond(curve) + self._before(curve)
-        return f"{begin}undecided: the knee lies {where}{evidence}; more repetitions would tell"
+        evidence = self._later_gain(curve) + self._earlier_gain(curve)
+        return f"{begin}undecided: the knee is {where}{evidence}; more repetitions would decide"
 
-    def _named(self, curve: KneeCurve, at: int) -> str:
+    def _level_name(self, curve: KneeCurve, at: int) -> str:
         return f"{self.parameter}={curve.levels[at].text}"
 
-    def _beyond(self, curve: KneeCurve) -> str:
+    def _later_gain(self, curve: KneeCurve) -> str:
         gain = curve.knee.beyond if curve.knee else None
         if gain is None or gain.change.interval is None:
             return ""
         most = f"{100 * gain.change.interval.high:+.1f} %"
         return (
             f"; no later level is more than {100 * self.tolerance:g} % better"
-            f" (at most {most}, {self._named(curve, gain.over)})"
+            f" (at most {most}, {self._level_name(curve, gain.over)})"
         )
 
-    def _before(self, curve: KneeCurve) -> str:
+    def _earlier_gain(self, curve: KneeCurve) -> str:
         gain = curve.knee.before if curve.knee else None
         if gain is None or gain.change.interval is None:
             return ""
         least = f"{100 * gain.change.interval.low:+.1f} %"
-        return (
-            f"; {self._named(curve, gain.of)} is beaten by at least {least} ({self._named(curve, gain.over)})"
-        )
+        beaten, winner = self._level_name(curve, gain.of), self._level_name(curve, gain.over)
+        return f"; {beaten} is beaten by at least {least} ({winner})"
 
 
 def knee_study(
@@ -86,10 +85,10 @@ def knee_study(
     """Look for the knee of a parameter. Raises UnknownName, and UsageError when it cannot have one."""
     target = choose_metric(summary, metric, lambda one: one.better != "none")
     if target is None or target.better == "none":
-        raise UsageError(f"no direction of '{metric or 'any metric'}' is better, so it can have no knee")
+        raise UsageError(f"'{metric or 'any metric'}' has no better direction, so it cannot have a knee")
     axis = parameter_axis(summary, parameter)
     if axis.places is None:
-        raise UsageError(f"the levels of '{parameter}' are no numbers, so it can have no knee")
+        raise UsageError(f"the levels of '{parameter}' are not numbers, so it cannot have a knee")
     curves = tuple(_curve(one, target, tolerance) for one in require_series(summary, parameter))
     return KneeStudy(parameter, target, tolerance, curves)
 
@@ -105,13 +104,13 @@ def _curve(one: Series, metric: Metric, tolerance: float) -> KneeCurve:
     if len(samples) < 2:
         return KneeCurve(one.label, levels, None, "fewer than two levels have figures")
     if min(map(min, samples)) <= 0:
-        return KneeCurve(one.label, levels, None, "a figure is not above zero, and gains are ratios")
+        return KneeCurve(one.label, levels, None, "a figure is not above zero, but gains are ratios")
     if metric.better == "none":
-        return KneeCurve(one.label, levels, None, "no direction is better")
+        return KneeCurve(one.label, levels, None, "the metric has no better direction")
     result = knee(samples, better=metric.better, tolerance=tolerance)
     return KneeCurve(one.label, levels, result, "" if result else _explain_too_few(one, levels, samples))
 
 
 def _explain_too_few(one: Series, levels: tuple[Level, ...], samples: list[tuple[float, ...]]) -> str:
     n, level = min(zip(map(len, samples), levels, strict=True), key=lambda pair: pair[0])
-    return f"{one.axis.name}={level.text} has n={n}, and at least 6 are needed"
+    return f"{one.axis.name}={level.text} has n={n}, but at least 6 are needed"

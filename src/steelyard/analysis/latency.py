@@ -39,7 +39,7 @@ def merge_histograms(record: RunRecord, cell: CellSummary) -> CellHistograms:
     counters: dict[str, Counter[float]] = {}
     damaged = []
     for trial in cell.trials:
-        if not trial.result.poolable:
+        if not trial.result.is_poolable:
             continue
         try:
             histograms = record.histograms(trial.number)

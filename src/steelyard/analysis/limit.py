@@ -93,7 +93,7 @@ class LimitStudy:
         up = self.goal == "maximize"
         match limit.kind:
             case "all":
-                return f"{'>=' if up else '<='} {_text(limit.holds)}, a bound of the search, where it holds"
+                return f"{'>=' if up else '<='} {_text(limit.holds)}, a bound of the search; it holds there"
             case "none":
                 return f"none: at {_text(limit.fails)} it {_describe_failing(limit.fails)}"
             case "unfinished":
@@ -106,13 +106,13 @@ class LimitStudy:
         holds, fails, surely = map(_text, (limit.holds, limit.fails, limit.surely))
         open_ = f"; {fails} is undecided, which counts as not met" if _is_undecided(limit.fails) else ""
         if limit.surely is None:
-            return f"{holds} holds{open_}; no level was surely beyond the limit"
+            return f"{holds} holds{open_}; no level was significantly beyond the limit"
         return f"between {holds}, which holds, and {surely}, which does not{open_}"
 
 
 def limit_study(record: RunRecord, summary: RunSummary) -> LimitStudy:
     """What a run with `find` has found. It must have one. Raises KeyError for a damaged record."""
-    sought = SearchGoal.read(record.design["find"])
+    sought = SearchGoal.from_record(record.design["find"])
     rule = SearchRule(sought.requirement, Repeat.model_validate(record.design["repeat"]))
     cells = {cell.cell.key: cell for cell in summary.cells}
     all_searches = searches(sought, [cell.cell for cell in summary.cells])
@@ -134,10 +134,10 @@ def limit_study(record: RunRecord, summary: RunSummary) -> LimitStudy:
 def _limit(search: Search, rule: SearchRule, cells: dict[str, CellSummary], varying: Sequence[str]) -> Limit:
     def is_met(at: Cell) -> bool | None:
         cell = cells.get(at.key)
-        return rule.met(_results(cell)) if cell else None
+        return rule.is_met(_results(cell)) if cell else None
 
     def move_to_low(cell: Cell) -> Cell:
-        return Search(search.parameter, search.bounds, cell).at(search.bounds.low)
+        return Search(search.parameter, search.bounds, cell).cell_at(search.bounds.low)
 
     walk = search.walk(is_met)
     own = [cell for cell in cells.values() if move_to_low(cell.cell).key == search.first.key]
@@ -155,7 +155,7 @@ def _limit(search: Search, rule: SearchRule, cells: dict[str, CellSummary], vary
 
 
 def _kind(bounds: SearchBounds, walk: Walk) -> Kind:
-    if walk.current is not None or not walk.settled:
+    if walk.current is not None or not walk.finished_levels:
         return "unfinished"
     if walk.below is not None and walk.above is not None:
         return "bracket"
@@ -208,8 +208,8 @@ def _find_oddities(levels: Sequence[ProbedLevel], *, up: bool) -> tuple[str, ...
         before = [other for other in ordered[:at] if other.verdict is RequirementVerdict.NOT_MET]
         if one.verdict is RequirementVerdict.MET and before:
             oddities.append(
-                f"not monotonic: it holds at {one.text} although it does not at {before[-1].text}; either the"
-                " condition has no single limit, or the system changed in between"
+                f"not monotonic: it holds at {one.text} but not at {before[-1].text}; either the condition"
+                " has no single limit, or the system changed in between"
             )
     return tuple(oddities)
 
@@ -229,4 +229,4 @@ def _is_undecided(level: ProbedLevel | None) -> bool:
 
 
 def _describe_failing(level: ProbedLevel | None) -> str:
-    return "is undecided, which counts as not met" if _is_undecided(level) else "does not"
+    return "is undecided, which counts as not met" if _is_undecided(level) else "does not hold"

@@ -77,7 +77,7 @@ def count_cores(cell: CellSummary, known: Mapping[str, HostFacts]) -> int | None
 
 
 def _select_pooled(cell: CellSummary) -> list[Result]:
-    return [trial.result for trial in cell.trials if trial.result.poolable]
+    return [trial.result for trial in cell.trials if trial.result.is_poolable]
 
 
 def _find_common(results: list[Result], fact: Any) -> Any:

@@ -23,7 +23,7 @@ class Overhead:
     unknown: tuple[str, ...]
     untold: int
 
-    def of_a_core(self, seconds: float) -> float:
+    def core_share(self, seconds: float) -> float:
         """The share of one core that so much CPU time is."""
         return seconds / self.wall if self.wall > 0 else 0.0
 

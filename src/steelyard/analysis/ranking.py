@@ -58,12 +58,12 @@ def rankings(
     """
     target = choose_metric(summary, metric, lambda one: one.better != "none")
     if target is None or target.better == "none":
-        raise UsageError(f"'{metric or 'no metric'}' cannot be ranked: neither direction is better")
+        raise UsageError(f"'{metric or 'no metric'}' cannot be ranked: it has no better direction")
     known = hosts(record)
     parameter = of if of is not None and of != "machine" else machine_setter(summary, known)
     if parameter is None:
         raise UsageError(
-            "no parameter of the run sets its machine alone, so machines cannot be ranked",
+            "no single parameter of the run sets the machine, so machines cannot be ranked",
             hint='let one choose the host: `on: "host[${machine}]"`, or rank another: {ranking: {of: NAME}}',
         )
     by_machine = parameter in find_setters(summary, lambda cell: machine_of(cell, known))
@@ -110,6 +110,6 @@ def _names(one: Series, cells: list[CellSummary], known: Mapping[str, HostFacts]
 def _explain_too_few(sizes: list[int]) -> str:
     pairs = len(sizes) * (len(sizes) - 1) // 2
     return (
-        f"n={min(sizes)} cannot tell any of {len(sizes)} apart in {pairs} comparisons:"
-        " repeat more often or rank fewer levels"
+        f"n={min(sizes)} cannot distinguish any of {len(sizes)} in {pairs} comparisons:"
+        " use more repetitions or rank fewer levels"
     )

@@ -34,7 +34,7 @@ def judge_ratio(asked: JudgedRequirement, record: RunRecord, summary: RunSummary
     try:
         counterparts = list(against_counterparts(every, asked.where, asked.against))
     except ExpressionError as error:
-        message = f"run {summary.run}: the cells of a recorded requirement cannot be told: {error}"
+        message = f"run {summary.run}: cannot determine the cells of a recorded requirement: {error}"
         raise StoreError(message) from error
     rulings = tuple(_ruling(asked.requirement, one, cells, is_blocked(record)) for one in counterparts)
     return replace(asked, metric=asked.metric and replace(asked.metric, unit="%"), rulings=rulings)
@@ -45,7 +45,7 @@ def _ruling(
 ) -> Ruling:
     missing = Ruling(one.cell, RequirementVerdict.MISSING, None, None, "")
     if len(one.others) != 1:
-        return replace(missing, note=f"`against` picks {len(one.others)} cells for it, and must pick one")
+        return replace(missing, note=f"`against` matches {len(one.others)} cells for it, but must match one")
     cell, other = cells[one.cell.key], cells[one.others[0].key]
     if requirement.metric not in cell.metrics:
         return replace(missing, note=f"there is no metric {requirement.metric}")
@@ -58,7 +58,7 @@ def _ruling(
     ruling = _decide(requirement, missing, samples)
     if samples.everything:
         sides = [each for each in (measured, other.metrics[requirement.metric]) if each.with_disturbed]
-        under = " and ".join(each.with_disturbed.under for each in sides if each.with_disturbed)
+        under = " and ".join(each.with_disturbed.disturbance for each in sides if each.with_disturbed)
         ruling = reconcile(ruling, _decide(requirement, missing, samples.everything), under)
     return apply_sample_limits(apply_sample_limits(ruling, measured), other.metrics[requirement.metric])
 
@@ -66,21 +66,23 @@ def _ruling(
 def _decide(requirement: Requirement, empty: Ruling, samples: Samples) -> Ruling:
     """By the interval. Failures are in none: more than on the other side leave it open at best."""
     comparison = samples.compare()
-    decided = replace(empty, value=comparison.ratio, interval=comparison.ratio_interval, under=samples.under)
+    decided = replace(
+        empty, value=comparison.ratio, interval=comparison.ratio_interval, disturbance=samples.disturbance
+    )
     if comparison.median_b is None:
         return replace(decided, verdict=RequirementVerdict.NOT_MET, note="all its trials failed")
     interval = comparison.ratio_interval
     if interval is None:
         reason = comparison.ratio_reason or f"{describe_sizes(comparison)}; at least 6 each are needed"
         return replace(decided, verdict=RequirementVerdict.UNDECIDED, note=reason)
-    holds = requirement.holds_between(interval.low, interval.high)
+    holds = requirement.is_met_between(interval.low, interval.high)
     how = f"{comparison.n_a} pairs" if comparison.paired else f"{describe_sizes(comparison)}, not in pairs"
     if holds and comparison.failed_b > comparison.failed_a:
         return replace(
-            decided, verdict=RequirementVerdict.UNDECIDED, note=f"{how}; failures are in no interval"
+            decided, verdict=RequirementVerdict.UNDECIDED, note=f"{how}; no interval includes failures"
         )
     if holds is None:
         return replace(
-            decided, verdict=RequirementVerdict.UNDECIDED, note=f"{how}; the interval holds the bound"
+            decided, verdict=RequirementVerdict.UNDECIDED, note=f"{how}; the interval contains the bound"
         )
     return replace(decided, verdict=RequirementVerdict.MET if holds else RequirementVerdict.NOT_MET, note=how)

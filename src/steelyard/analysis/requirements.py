@@ -36,9 +36,9 @@ class RequirementVerdict(StrEnum):
 class Ruling:
     """A requirement in one cell. `value` and `interval` are what it was decided by, in the metric's unit.
 
-    `note` is a sentence: why it is undecided or missing, or what else a reader should know. `under` says what
-    disturbed the trials where all decided, as too few counted; `depends` that it is open because disturbed
-    trials would turn it.
+    `note` is a sentence: why it is undecided or missing, or what else a reader should know. `disturbance`
+    says what disturbed the trials where all decided, as too few counted; `is_disturbance_sensitive` that it
+    is open because disturbed trials would turn it.
     """
 
     cell: Cell
@@ -46,8 +46,8 @@ class Ruling:
     value: float | None
     interval: Interval | None
     note: str
-    under: str = ""
-    depends: bool = False
+    disturbance: str = ""
+    is_disturbance_sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class JudgedRequirement:
         where = f" where {self.where}" if self.where else ""
         return self.requirement.text + where + (f" against {self.against}" if self.against else "")
 
-    def having(self, *verdicts: RequirementVerdict) -> list[Ruling]:
+    def select_rulings(self, *verdicts: RequirementVerdict) -> list[Ruling]:
         """The rulings with one of these verdicts."""
         return [ruling for ruling in self.rulings if ruling.verdict in verdicts]
 
@@ -86,16 +86,18 @@ class JudgedRequirement:
         )
         return next((verdict for verdict in order if verdict in verdicts), RequirementVerdict.MISSING)
 
-    def failed(self, undecided: Literal["fail", "pass"] = "fail") -> bool:
+    def is_failed(self, undecided: Literal["fail", "pass"] = "fail") -> bool:
         """Whether it counts as not met. Undecided and missing do, unless they are told to pass."""
         if undecided == "pass":
             return self.verdict is RequirementVerdict.NOT_MET
         return self.verdict is not RequirementVerdict.MET
 
 
-def any_failed(judged: Iterable[JudgedRequirement], undecided: Literal["fail", "pass"] = "fail") -> bool:
+def has_failed_requirements(
+    judged: Iterable[JudgedRequirement], undecided: Literal["fail", "pass"] = "fail"
+) -> bool:
     """Whether any requirement counts as not met, which is exit code 1."""
-    return any(one.failed(undecided) for one in judged)
+    return any(one.is_failed(undecided) for one in judged)
 
 
 def judge(record: RunRecord, summary: RunSummary) -> tuple[JudgedRequirement, ...]:
@@ -126,7 +128,7 @@ def _judge_requirement(entry: Mapping[str, Any], record: RunRecord, summary: Run
         requirement = Requirement.parse(str(entry["text"]))
         condition = Expression.parse(where) if where else None
     except (UsageError, ExpressionError) as error:
-        raise StoreError(f"run {summary.run}: a recorded requirement cannot be read: {error}") from error
+        raise StoreError(f"run {summary.run}: cannot read a recorded requirement: {error}") from error
     metric = record.metrics.get(requirement.metric)
     over = requirement.over_repetitions or (metric.over_repetitions if metric else "median")
     if against := str(entry.get("against") or ""):
@@ -146,7 +148,7 @@ def _ruling(
             return None
     except ExpressionError as error:
         return Ruling(
-            cell.cell, RequirementVerdict.UNDECIDED, None, None, f"`where` cannot be decided: {error.message}"
+            cell.cell, RequirementVerdict.UNDECIDED, None, None, f"cannot evaluate `where`: {error.message}"
         )
     measured = cell.metrics.get(requirement.metric)
     if measured is None:
@@ -156,32 +158,36 @@ def _ruling(
     ruling = apply_sample_limits(
         _decide(replace(requirement, over_repetitions=over), cell, measured), measured
     )
-    return _apply_bounds(ruling, requirement) if measured.bound else ruling
+    return _apply_bounds(ruling, requirement) if measured.is_upper_bound else ruling
 
 
 def _decide(requirement: Requirement, cell: CellSummary, measured: CellMetric) -> Ruling:
     """By the trials that count and, where these are too few, by all; open where the two disagree."""
-    counted = [trial.result for trial in cell.trials if trial.result.poolable or is_failure(trial.result)]
-    own = measured.summary or measured.of_quick
+    counted = [trial.result for trial in cell.trials if trial.result.is_poolable or is_failure(trial.result)]
+    own = measured.summary or measured.quick_summary
     ruling, few = _judge_results(requirement, cell, counted, measured.values, own, measured.reason)
     if (everything := measured.with_disturbed) is None:
         return ruling
-    disturbed = [replace(trial.result, marks=()) for trial in cell.trials if trial.result.disturbed]
+    disturbed = [replace(trial.result, marks=()) for trial in cell.trials if trial.result.is_disturbed]
     other, _ = _judge_results(
         requirement, cell, counted + disturbed, everything.values, everything.summary, ""
     )
     if few:
-        note = f"all {everything.summary.n_total} trials decide, {everything.under}"
-        return replace(other, note="; ".join(filter(None, (note, other.note))), under=everything.under)
-    return reconcile(ruling, other, everything.under)
+        note = f"decided by all {everything.summary.n_total} trials, {everything.disturbance}"
+        return replace(
+            other, note="; ".join(filter(None, (note, other.note))), disturbance=everything.disturbance
+        )
+    return reconcile(ruling, other, everything.disturbance)
 
 
 def apply_sample_limits(ruling: Ruling, measured: CellMetric) -> Ruling:
     """A quantile that some trials have too few samples for cannot be met by those that have enough."""
-    if not measured.short or ruling.value is None:
+    if not measured.short_sample_counts or ruling.value is None:
         return ruling
     verdict = RequirementVerdict.UNDECIDED if ruling.verdict is RequirementVerdict.MET else ruling.verdict
-    note = "; ".join(filter(None, (explain_too_few(measured.metric, measured.short), ruling.note)))
+    note = "; ".join(
+        filter(None, (explain_too_few(measured.metric, measured.short_sample_counts), ruling.note))
+    )
     return replace(ruling, verdict=verdict, note=note)
 
 
@@ -195,7 +201,7 @@ def _apply_bounds(ruling: Ruling, requirement: Requirement) -> Ruling:
     }
     if ruling.value is None or ruling.verdict is proven.get(requirement.operator):
         return ruling
-    note = f"{requirement.metric} is only known to be at most so much"
+    note = f"only an upper bound of {requirement.metric} is known"
     return replace(
         ruling, verdict=RequirementVerdict.UNDECIDED, note="; ".join(filter(None, (note, ruling.note)))
     )
@@ -206,7 +212,7 @@ def reconcile(ruling: Ruling, other: Ruling, under: str) -> Ruling:
     if {ruling.verdict, other.verdict} != {RequirementVerdict.MET, RequirementVerdict.NOT_MET}:
         return ruling
     note = f"depends on disturbed trials: {ruling.verdict} without them, {other.verdict} with them, {under}"
-    return replace(ruling, verdict=RequirementVerdict.UNDECIDED, note=note, depends=True)
+    return replace(ruling, verdict=RequirementVerdict.UNDECIDED, note=note, is_disturbance_sensitive=True)
 
 
 def _judge_results(
@@ -272,12 +278,12 @@ def _verdict(
     requirement: Requirement, over: OverRepetitions, value: float, interval: Interval | None
 ) -> tuple[RequirementVerdict, str]:
     if over in ("min", "max") or requirement.operator in ("==", "!="):
-        return (RequirementVerdict.MET if requirement.holds(value) else RequirementVerdict.NOT_MET), ""
+        return (RequirementVerdict.MET if requirement.is_met(value) else RequirementVerdict.NOT_MET), ""
     if interval is None:
         return RequirementVerdict.UNDECIDED, "one trial has no interval"
-    holds = requirement.holds_between(interval.low, interval.high)
+    holds = requirement.is_met_between(interval.low, interval.high)
     if holds is None:
-        return RequirementVerdict.UNDECIDED, "the interval holds the bound"
+        return RequirementVerdict.UNDECIDED, "the interval contains the bound"
     return (RequirementVerdict.MET if holds else RequirementVerdict.NOT_MET), ""
 
 

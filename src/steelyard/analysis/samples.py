@@ -34,9 +34,9 @@ class Samples:
     a: list[tuple[float, ...]]
     b: list[tuple[float, ...]]
     failed: tuple[int, int]
-    of_several: bool
+    has_several_runs: bool
     paired: bool = False
-    under: str = ""
+    disturbance: str = ""
     everything: Samples | None = None
 
     @classmethod
@@ -45,17 +45,21 @@ class Samples:
         a, b = ([cell.metrics[metric.name] for cell in side] for side in (pair.a, pair.b))
         before, after = (sum(map(_count_failures, side)) for side in (pair.a, pair.b))
         failed = (before, after) if failures and metric.better != "none" else (0, 0)
-        under = [f"a {one.under}" for one in a if one.under] + [f"b {one.under}" for one in b if one.under]
-        empty = cls(pair.cell, metric, [], [], failed, pair.of_several, under="; ".join(under))
-        samples = empty._having(
+        under = [f"a {one.disturbance}" for one in a if one.disturbance] + [
+            f"b {one.disturbance}" for one in b if one.disturbance
+        ]
+        empty = cls(pair.cell, metric, [], [], failed, pair.has_several_runs, disturbance="; ".join(under))
+        samples = empty._replace_values(
             pair, [_select_counted(one) for one in a], [_select_counted(one) for one in b]
         )
-        if not any(one.with_disturbed and not one.fallen_back_on for one in (*a, *b)):
+        if not any(one.with_disturbed and not one.substitute for one in (*a, *b)):
             return samples
-        everything = empty._having(pair, [_select_all(one) for one in a], [_select_all(one) for one in b])
+        everything = empty._replace_values(
+            pair, [_select_all(one) for one in a], [_select_all(one) for one in b]
+        )
         return replace(samples, everything=everything)
 
-    def _having(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
+    def _replace_values(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:
         """With the values of these, of each run that has any."""
         values = ([one.values for one in side if one.summary] for side in (a, b))
         beside = pair.in_blocks and not any(self.failed) and are_interleaved(a[0].trials, b[0].trials)
@@ -65,14 +69,14 @@ class Samples:
     @property
     def empty_side(self) -> Which | None:
         """The side of which nothing can be compared: without values, or failures in their place."""
-        can_fail = not self.of_several
+        can_fail = not self.has_several_runs
         if not self.a and not (can_fail and self.failed[0] and self.b):
             return "a"
         return "b" if not self.b and not (can_fail and self.failed[1]) else None
 
     def compare(self) -> Comparison:
         """A test of runs where there are several, of trials else."""
-        if self.of_several:
+        if self.has_several_runs:
             return compare_several_runs(self.a, self.b, better=self.metric.better, failed=self.failed)
         a, b = (side[0] if side else () for side in (self.a, self.b))
         if self.paired:
@@ -81,7 +85,7 @@ class Samples:
 
     def smallest_change(self, found: Comparison, alpha: float) -> float | None:
         """The least change for the worse that these values would have shown at `alpha`; None if unknown."""
-        if self.of_several:
+        if self.has_several_runs:
             return smallest_change_of_runs(self.a, self.b, better=self.metric.better, alpha=alpha)
         if self.paired:
             return smallest_change_of_pairs(self.a[0], self.b[0], better=self.metric.better, alpha=alpha)
@@ -103,7 +107,7 @@ def are_interleaved(a: Sequence[int], b: Sequence[int]) -> bool:
 
 def _select_counted(one: CellMetric) -> Counted:
     """The trials that count; all where too few do, as tables show it."""
-    return one.fallen_back_on or one
+    return one.substitute or one
 
 
 def _select_all(one: CellMetric) -> Counted:

@@ -41,7 +41,7 @@ class ScalingPoint:
     @property
     def loss(self) -> Estimate | None:
         """The efficiency loss: 1 - (rate per copy here / rate per copy of the first point)."""
-        return self.efficiency.mapped(lambda share: 1 - share) if self.efficiency else None
+        return self.efficiency.transform(lambda share: 1 - share) if self.efficiency else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def scaling(
     curves = [_curve(one, target, by) for one in require_series(summary, over)]
     usable = tuple(curve for curve in curves if len({point.amount for point in curve.points}) > 1)
     if not usable:
-        raise UsageError(f"no two measured cells that differ in '{over}' alone differ in their {_NOUN[by]}")
+        raise UsageError(f"no two measured cells differ in '{over}' alone and also in their {_NOUN[by]}")
     return Scaling(question, over, target, by, _name_unit(record, summary, over, by), usable)
 
 
@@ -107,10 +107,10 @@ def is_scalable(metric: Metric, by: By) -> bool:
 
 
 def _explain_unfit(metric: str | None, by: By) -> str:
-    rule = "a rate or score of which higher is better" + ("" if by == "copies" else ", or a time")
+    rule = "a rate or score for which higher is better" + ("" if by == "copies" else ", or a time")
     if metric is None:
-        return f"the run has no metric that could be shared out: that takes {rule}"
-    return f"the metric '{metric}' cannot be shared out over {_NOUN[by]}; that takes {rule}"
+        return f"no metric of the run can be used for scaling: it must be {rule}"
+    return f"the metric '{metric}' cannot be used for scaling over {_NOUN[by]}: it must be {rule}"
 
 
 def _name_unit(record: RunRecord, summary: RunSummary, over: str, by: By) -> str:
@@ -150,7 +150,7 @@ def _point(one: Series, cell: CellSummary, first: CellSummary | None, metric: Me
         total=summarise(total),
         each=summarise(parts),
         speedup=speedup,
-        efficiency=speedup.mapped(lambda times: times * base / amount) if speedup else None,
+        efficiency=speedup.transform(lambda times: times * base / amount) if speedup else None,
     )
 
 

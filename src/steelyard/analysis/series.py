@@ -43,7 +43,7 @@ def parameter_axis(summary: RunSummary, parameter: str) -> ParameterAxis:
 def series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     """All series over a parameter with at least two measured cells. Raises UnknownName."""
     axis = parameter_axis(summary, parameter)
-    others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
+    others = [one.name for one in axes(summary).values() if one.is_varying and one.name != parameter]
     cells_by_others: dict[Hashable, list[CellSummary]] = {}
     for cell in summary.cells:
         if cell.n and parameter in cell.cell.parameters:
@@ -66,10 +66,10 @@ def require_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
         include = f"; `steelyard show {summary.run} --disturbed include` counts disturbed ones"
         way = include if summary.has_disturbed else ""
         raise UsageError(f"fewer than two levels of '{parameter}' have trials that count{way}")
-    others = [one.name for one in axes(summary).values() if one.varies and one.name != parameter]
+    others = [one.name for one in axes(summary).values() if one.is_varying and one.name != parameter]
     raise UsageError(
-        f"no two measured cells differ in '{parameter}' alone: with it changes {', '.join(others)}",
-        hint="parameters that go in step by `zip` cannot be told apart; vary one of them by itself",
+        f"no two measured cells differ in '{parameter}' alone: {', '.join(others)} changes with it",
+        hint="effects of parameters combined by `zip` cannot be separated; vary one of them by itself",
     )
 
 
@@ -78,7 +78,7 @@ def find_setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -
 
     What is not known, None, differs from nothing.
     """
-    names = [axis.name for axis in axes(summary).values() if axis.varies]
+    names = [axis.name for axis in axes(summary).values() if axis.is_varying]
     return [
         name
         for name in names

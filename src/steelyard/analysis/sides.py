@@ -29,7 +29,7 @@ class Pair:
     in_blocks: bool = False
 
     @property
-    def of_several(self) -> bool:
+    def has_several_runs(self) -> bool:
         """Whether more than one run on a side has it."""
         return len(self.a) + len(self.b) > 2
 
@@ -79,8 +79,8 @@ def check_agreement(runs: Sequence[RunSummary], metrics: Sequence[Metric]) -> No
     """
     told = [line for metric in metrics for line in _disagreements(runs, metric)]
     if told:
-        hint = "name the metrics to compare with --metric, or measure both sides with the same declaration"
-        raise UsageError("these metrics do not mean the same in all runs:\n  " + "\n  ".join(told), hint=hint)
+        hint = "name the metrics to compare with --metric, or measure both sides with one definition"
+        raise UsageError("these metrics have differing definitions:\n  " + "\n  ".join(told), hint=hint)
 
 
 def _disagreements(runs: Sequence[RunSummary], metric: Metric) -> Iterator[str]:

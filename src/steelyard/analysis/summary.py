@@ -65,9 +65,9 @@ class RunSummary:
     """A run's cells in the order of the design, unmeasured ones included.
 
     `metrics` are the scalars, the most important first. The first of them are `primary`, worth a column, and
-    the first of these `leading`, worth a sentence. `chosen` says that a reader picked them. `sequential`
-    is a sentence when a stop rule decided the number of repetitions, and empty otherwise. `overhead` is None
-    where it was not recorded.
+    the first of these `leading`, worth a sentence. `has_selected_metrics` says that a reader picked them.
+    `sequential` is a sentence when a stop rule decided the number of repetitions, and empty otherwise.
+    `overhead` is None where it was not recorded.
     """
 
     run: str
@@ -79,29 +79,31 @@ class RunSummary:
     sequential: str
     overhead: Overhead | None = None
     leading: tuple[Metric, ...] = ()
-    chosen: bool = False
+    has_selected_metrics: bool = False
 
-    def only(self, patterns: Sequence[str]) -> RunSummary:
+    def filter_metrics(self, patterns: Sequence[str]) -> RunSummary:
         """The same with the metrics of these names alone, if there are any. Raises UnknownName."""
         if not patterns:
             return self
         metrics = tuple(select_metrics(self.metrics, patterns))
-        return replace(self, metrics=metrics, primary=metrics, leading=metrics, chosen=True)
+        return replace(self, metrics=metrics, primary=metrics, leading=metrics, has_selected_metrics=True)
 
-    def unmentioned(self, mentioned: Collection[Metric]) -> list[str]:
+    def list_other_metrics(self, mentioned: Collection[Metric]) -> list[str]:
         """The names of all other metrics that have a figure in some cell."""
-        names = dict.fromkeys(name for cell in self.cells for name, one in cell.metrics.items() if one.shown)
+        names = dict.fromkeys(
+            name for cell in self.cells for name, one in cell.metrics.items() if one.shown_summary
+        )
         return [name for name in names if name not in {metric.name for metric in mentioned}]
 
     @property
-    def counts_nothing(self) -> bool:
+    def has_no_pooled_trials(self) -> bool:
         """Trials finished, and none of them is pooled."""
         return bool(self.trials) and not any(cell.n for cell in self.cells)
 
     @property
     def has_disturbed(self) -> bool:
         """Whether some trials ended well and were disturbed, so that they may be counted in."""
-        return any(trial.result.disturbed for cell in self.cells for trial in cell.trials)
+        return any(trial.result.is_disturbed for cell in self.cells for trial in cell.trials)
 
     @property
     def trials(self) -> int:
@@ -148,7 +150,7 @@ def _summarise(record: RunRecord, outliers: Policy | None) -> RunSummary:
 def _summarise_cell(
     cell: Cell, trials: list[TrialRecord], metrics: tuple[Metric, ...], policy: Policy
 ) -> CellSummary:
-    pooled = [trial for trial in trials if trial.result.poolable]
+    pooled = [trial for trial in trials if trial.result.is_poolable]
     return CellSummary(
         cell=cell,
         n=len(pooled),
@@ -171,7 +173,7 @@ def _summarise_cell(
 def _mark_stopped(cell: CellSummary, design: Mapping[str, Any]) -> CellSummary:
     """Trials that were made again are none of those that the rule bounds."""
     repeat, again = design.get("repeat") or {}, design.get("disturbed") == "replace"
-    bounded = sum(not (again and trial.result.disturbed) for trial in cell.trials)
+    bounded = sum(not (again and trial.result.is_disturbed) for trial in cell.trials)
     one = cell.metrics.get((repeat.get("until") or {}).get("metric", ""))
     if one is None or not has_stopped_early(repeat, bounded, one.values):
         return cell
@@ -196,4 +198,4 @@ def _describe_stop_rule(repeat: Mapping[str, object]) -> str:
         return ""
     least, most = repeat.get("at_least"), repeat.get("at_most")
     goal = f"{until.get('metric')} known within {until.get('within')}"
-    return f"stopped at precision: sequential ({goal}; {least} to {most} repetitions)"
+    return f"stopped at the required precision (sequential: {goal}; {least} to {most} repetitions)"

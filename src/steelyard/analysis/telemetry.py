@@ -29,7 +29,7 @@ class HostSamples:
     began: float = 0.0
     wall: float = 0.0
 
-    def counted_from(self, zero: float) -> HostSamples:
+    def shift_origin(self, zero: float) -> HostSamples:
         """The same with seconds since another moment of the monotonic clock."""
         later = zero - self.began
         seconds = [moment - later for moment in self.seconds]
@@ -61,7 +61,7 @@ def median_trial(cell: CellSummary, metrics: Iterable[Metric]) -> TrialRecord | 
             ranked = sorted(zip(one.values, one.trials, strict=True), key=lambda pair: abs(pair[0] - middle))
             return by_number[ranked[0][1]]
     well = [trial for trial in cell.trials if trial.result.status == "ok"]
-    return next((trial for trial in well if trial.result.poolable), well[0] if well else None)
+    return next((trial for trial in well if trial.result.is_poolable), well[0] if well else None)
 
 
 def load_samples(record: RunRecord, number: int, names: Sequence[str]) -> list[HostSamples]:

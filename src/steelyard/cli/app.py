@@ -11,19 +11,19 @@ import click
 
 from steelyard import __version__
 from steelyard.cli.terminal import echo
-from steelyard.errors import SteelyardError, did_you_mean
+from steelyard.errors import SteelyardError, suggest_name
 
 COMMANDS = {
     "run": "Run an experiment file, or a bare command: run -- ./prog --n '{1,2,4}'",
-    "plan": "Show what a file would run, and what the machine lacks",
+    "plan": "Show what a file would run, and what this machine is missing",
     "init": "Write a commented experiment file for your command",
-    "resume": "Go on with a run that was interrupted",
+    "resume": "Resume an interrupted run",
     "extend": "Add levels or repetitions to a finished run",
-    "status": "Say how a run stands, and its job",
-    "cancel": "End a run, or the job that it is in",
-    "suspend": "Suspend the job of a run",
-    "continue": "Let the job of a run go on",
-    "cluster": "Run a database as a job: start, use, snapshot, recover it",
+    "status": "Show the progress of a run, and the state of its job",
+    "cancel": "Cancel a run, or the batch job that runs it",
+    "suspend": "Suspend the batch job of a run",
+    "continue": "Continue the suspended job of a run",
+    "cluster": "Run a database as a job: start, use, snapshot and recover it",
     "list": "List the runs in the store",
     "show": "Show the results of a run",
     "compare": "Compare two runs, cell by cell",
@@ -31,10 +31,10 @@ COMMANDS = {
     "export": "Export a run as CSV, Parquet, JSON or JUnit",
     "rm": "Remove runs from the store",
     "trust": "Trust a directory that other accounts may write to",
-    "clean": "End and remove whatever dead runs left behind",
-    "catalog": "List workloads, sites and what they cover",
-    "doctor": "Report what makes this machine unreliable for measuring",
-    "install": "Install what workloads need",
+    "clean": "Clean up what dead runs left behind",
+    "catalog": "List workloads, services, events and the requirements they cover",
+    "doctor": "Check this machine's fitness for benchmarking",
+    "install": "Install the tools that workloads need",
     "schema": "Print the JSON Schema of experiment files",
     "completion": "Print the tab completion script for your shell",
 }
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         """As click does, with "did you mean"."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            hint = did_you_mean(name, COMMANDS) or "; `steelyard --help` lists all"
+            hint = suggest_name(name, COMMANDS) or "; `steelyard --help` lists all commands"
             if name.endswith((".yaml", ".yml")):
                 hint = f"; did you mean `steelyard run {name}`?"
             raise click.UsageError(f"no such command '{name}'{hint}", ctx)
@@ -85,7 +85,7 @@ def group() -> None:
     steelyard run mine.yaml                 run it
     steelyard report last                   read the result
 
-    Exit codes: 0 fine, 1 a requirement was not met, 2 the file or the command is wrong,
+    Exit codes: 0 success, 1 a requirement was not met, 2 an error in the file or the command line,
     3 the run could not be carried out or none of its trials counts, 130 interrupted.
     """
 

@@ -54,7 +54,7 @@ def _parse_levels(choice: re.Match[str]) -> list[Any]:
     levels = choice[1].split(",")
     doubled = [level for level in levels if levels.count(level) > 1]
     if doubled:
-        raise UsageError(f"{choice[0]}: '{doubled[0]}' stands in it twice")
+        raise UsageError(f"{choice[0]}: '{doubled[0]}' is listed twice")
     return [parse_level(level) for level in levels]
 
 

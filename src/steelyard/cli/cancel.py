@@ -12,12 +12,12 @@ from steelyard.cli.terminal import echo
 @run_argument()
 @store_option
 def command(run: str, store: str | None) -> int:
-    """End RUN: cancel its job, or stop its controller on this machine in good order.
+    """Cancel RUN: cancel its batch job, or shut down its controller on this machine cleanly.
 
     \b
     steelyard cancel last
 
-    What had finished is kept, and `steelyard resume` goes on with it.
+    Finished trials are kept, and `steelyard resume` continues the run.
     """
     from steelyard.controller.steer import steer
 

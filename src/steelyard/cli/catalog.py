@@ -12,17 +12,17 @@ from steelyard.cli.terminal import echo
 
 HEADINGS = {
     "workload": "",
-    "service": "services, which workloads talk to",
-    "event": "events, for the timeline",
+    "service": "services that workloads use",
+    "event": "events for the timeline",
 }
 
 
 @click.command()
 @click.argument("name", required=False, type=EntryName())
-@click.option("--covers", metavar="ID", help="Only what covers a requirement such as SKA1")
+@click.option("--covers", metavar="ID", help="List only what covers this requirement, such as SKA1")
 @json_option
 def command(name: str | None, covers: str | None, as_json: bool) -> int:
-    """List the workloads, services and events, or show everything about those called NAME.
+    """List workloads, services and events, or describe those called NAME.
 
     \b
     steelyard catalog
@@ -61,7 +61,7 @@ def _list_entries(name: str | None) -> list[dict[str, Any]]:
     )
     if name and not (workloads or services or events):
         everything = {each for kind in ("workloads", "services", "events") for each in names(kind)}
-        raise UnknownName("entry", name, sorted(everything), hint="`steelyard catalog` lists all of them")
+        raise UnknownName("entry", name, sorted(everything), hint="`steelyard catalog` lists all entries")
     return [
         *map(_describe_workload, workloads),
         *map(_describe_service, services),
@@ -82,12 +82,12 @@ def _describe_event(name: str) -> dict[str, Any]:
     kind = event_class(name)
     needs = [] if kind.capability is None else [f"a service that is {kind.capability.__name__.lower()}"]
     return _describe_plugin(
-        "event", name, kind, [*needs, *(f"a site that can {can}" for can in kind.site_must)]
+        "event", name, kind, [*needs, *(f"a site that can {can}" for can in kind.site_capabilities)]
     )
 
 
 def _describe_plugin(of: str, name: str, kind: type[Any], needs: list[str]) -> dict[str, Any]:
-    schema = kind.options.model_json_schema()
+    schema = kind.Options.model_json_schema()
     return {
         "kind": of,
         "name": name,
@@ -106,9 +106,9 @@ def _describe_workload(name: str) -> dict[str, Any]:
     from steelyard.spec.bind import workload_class
 
     kind = workload_class(name)
-    sample = kind(kind.options.model_validate(kind.examples[0])) if kind.examples else None
+    sample = kind(kind.Options.model_validate(kind.examples[0])) if kind.examples else None
     metrics = sample.metrics() if sample else ()
-    schema = kind.options.model_json_schema()
+    schema = kind.Options.model_json_schema()
     return {
         "kind": "workload",
         "name": name,

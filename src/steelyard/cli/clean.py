@@ -11,9 +11,9 @@ from steelyard.cli.terminal import echo
 @click.command()
 @store_option
 def command(store: str | None) -> int:
-    """End the processes and rented machines, remove the scratch directories that dead runs left behind.
+    """Clean up the processes, rented machines and scratch directories that dead runs left behind.
 
-    Safe at any time: runs that live are not touched, and records are kept.
+    This is safe at any time: live runs are not touched, and all records are kept.
     """
     from steelyard.controller.clean import clean
     from steelyard.spec.stores import choose_store
@@ -21,9 +21,9 @@ def command(store: str | None) -> int:
     report = clean(choose_store(store))
     for path in report.removed:
         echo(f"removed {path}")
-    for text in report.rented:
-        echo(f"ended the rented machine {text}")
-    for text in report.kept:
+    for text in report.machines:
+        echo(f"terminated rented machine {text}")
+    for text in report.failures:
         echo(f"kept {text}", err=True)
-    echo(f"{report.ended} processes ended, {len(report.removed)} scratch directories removed")
-    return 3 if report.kept else 0
+    echo(f"{report.process_count} processes terminated, {len(report.removed)} scratch directories removed")
+    return 3 if report.failures else 0

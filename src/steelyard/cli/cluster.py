@@ -7,14 +7,14 @@ import importlib
 import click
 
 ACTIONS = {
-    "run": "Start a database as a job, and an application beside it",
-    "recover": "The same, with the data of a snapshot",
-    "status": "Say what clusters do, and how each node is",
-    "stop": "End one after its application, with the snapshot that is planned",
-    "kill": "End one now",
-    "attach": "Run an application against one that lives, from another job or host",
+    "run": "Start a database as a job, with an application alongside",
+    "recover": "Start a database from a snapshot, with an application alongside",
+    "status": "Show what clusters are doing, and the state of each node",
+    "stop": "Stop a cluster after its application, with its planned snapshot",
+    "kill": "Stop a cluster immediately",
+    "attach": "Run an application against a live cluster, from another job or host",
     "snapshot": "Take a snapshot now",
-    "snapshots": "List snapshots, remove some",
+    "snapshots": "List or remove snapshots",
 }
 
 
@@ -41,7 +41,7 @@ class Actions(click.Group):
 
 @click.group(cls=Actions)
 def command() -> None:
-    """A database that lives inside a job: launch it, use it, keep its data.
+    """Run a database inside a job: launch it, use it, keep its data.
 
     \b
     steelyard cluster run -nT 4 --appl "python load.py" --snapshot --finish
@@ -50,7 +50,7 @@ def command() -> None:
     steelyard cluster status
     steelyard cluster stop
 
-    The application finds the database by CONTACT_NAMES and NODE_PORT, by STEELYARD_SERVICE_ADDRESS, _PORT,
-    _USER and _PASSWORD, and by a cqlshrc (`cqlsh --cqlshrc "$CQLSHRC"`). Its exit code is the command's; 125
-    means that Steelyard failed, 127 that there is no such program.
+    The application finds the database through CONTACT_NAMES and NODE_PORT, STEELYARD_SERVICE_ADDRESS, _PORT,
+    _USER and _PASSWORD, and a cqlshrc (`cqlsh --cqlshrc "$CQLSHRC"`). The command returns the application's
+    exit code; 125 means that Steelyard failed, 127 that the program was not found.
     """

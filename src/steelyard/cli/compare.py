@@ -44,30 +44,30 @@ class _CompareOptions(NamedTuple):
 @run_argument("before")
 @run_argument("after", required=False)
 @click.option("--by", metavar="PARAMETER", help="Compare the levels of a parameter within one run")
-@click.option("--baseline", metavar="LEVEL", help="With --by: compare with this level, not the first")
-@metric_option("Compare this metric; repeatable, and may be a pattern such as 'latency_*'")
+@click.option("--baseline", metavar="LEVEL", help="With --by: the level to compare with [default: the first]")
+@metric_option("Compare only this metric; repeatable; a pattern such as 'latency_*' is allowed")
 @click.option(
-    "--across", is_flag=True, help="Compare runs of different machines, sites or tool versions, too"
+    "--across", is_flag=True, help="Also compare runs from different machines, sites or tool versions"
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["worse"]),
-    help="Exit with 1 when any cell is worse, or gives no answer; for CI",
+    help="Exit with 1 if any cell is worse or gives no answer; for CI",
 )
 @click.option(
     "--margin",
     metavar="SHARE",
-    help="With --fail-on, pass only cells whose change is shown to be no worse than this, such as 5%",
+    help="With --fail-on, pass only cells shown to be no worse than this, such as 5%",
 )
 @click.option(
     "--allow",
     type=click.Choice(["failed", "missing", "few"]),
     multiple=True,
-    help="With --fail-on, let pass cells of which trials failed, that are missing, or have too few trials",
+    help="With --fail-on, also pass cells that have failed trials, are missing, or have too few trials",
 )
-@click.option("--with", "other", metavar="published:ID", help="Set one run beside a published result instead")
-@click.option("--as", "form", type=click.Choice(list(_ENDINGS)), help="Write a file in this form, too")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="With --as, where to")
+@click.option("--with", "other", metavar="published:ID", help="Compare one run with a published result")
+@click.option("--as", "form", type=click.Choice(list(_ENDINGS)), help="Also write a file in this format")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="With --as, the file")
 @disturbed_option
 @store_option
 @json_option
@@ -98,23 +98,24 @@ def command(
     steelyard compare last --by build --fail-on worse --margin 5% --as junit -o ab.xml
     steelyard compare last --with published:fermilab-2015/table-1
 
-    Each cell gets the ratio with its interval and a test, corrected for the number of comparisons: better,
-    worse, no detectable difference, or too few trials. A trial that failed counts as worse than any figure.
+    Each cell gets a ratio with its interval, and a verdict from a test corrected for the number of
+    comparisons: better, worse, no detectable difference, or too few trials. A failed trial counts as worse
+    than any figure.
 
-    With --by, cells are compared that differ in that parameter alone, pair by pair where they were measured
-    block by block. A run whose file says `compare:` needs no --by, and brings its own gate.
+    --by compares cells that differ in that parameter alone, in pairs where they were measured block by
+    block. A run whose experiment file has `compare:` needs no --by and uses the gate given there.
 
-    Several runs on a side, parted by commas, take in how runs differ from each other. With one run a side
-    nobody knows whether the next run would say the same; measure both programs in one run, as levels of a
-    parameter, or run each several times.
+    Several runs per side, separated by commas, account for the variation between runs. One run per side
+    cannot show whether the next run would give the same answer: measure both programs in one run, as levels
+    of a parameter, or run each several times.
 
-    With --fail-on a cell passes that was compared and is not worse. One in which a trial of AFTER failed,
-    that some run lacks or did not measure, or with too few trials for an answer does not, unless --allow
-    says so. With --margin a cell passes only if the whole interval of its change stays within the margin.
+    With --fail-on, a cell passes if it was compared and is not worse. It fails if a trial of AFTER failed,
+    if a run lacks it or did not measure it, or if it has too few trials for an answer, unless --allow
+    accepts that. With --margin, the whole interval of a cell's change must also lie within the margin.
 
-    Runs of another workload are refused, and those of another machine or tool version unless --across is
-    given. A published result was measured elsewhere with other programs, so with --with only shapes are
-    compared: efficiency losses, orders of machines, knees.
+    Runs of different workloads are refused, and so are runs from different machines or tool versions unless
+    --across is given. A published result was measured elsewhere with other programs, so --with compares
+    shapes only: efficiency losses, orders of machines, knees.
 
     --as writes a file (HTML, Markdown, JUnit or JSON), by default into the run's folder, and prints its path.
     """
@@ -125,9 +126,9 @@ def command(
         return _compare_published(store, before, other, as_json=as_json)
     for given, name in ((allow, "--allow"), (margin, "--margin")):
         if given and not fail_on:
-            raise UsageError(f"{name} says what --fail-on lets pass; give --fail-on worse, too")
+            raise UsageError(f"{name} needs a gate to apply to; also give --fail-on worse")
     if output and not form:
-        raise UsageError("-o says where to write; add --as html, markdown, junit or json")
+        raise UsageError("-o needs a format; add --as html, markdown, junit or json")
     asked = Gate(allow, None if margin is None else _parse_share(margin)) if fail_on else None
     choices = _CompareOptions(metrics, across, by, baseline, disturbed, asked)
     comparison = (
@@ -141,7 +142,7 @@ def command(
 def _parse_share(margin: str) -> float:
     share = Share.parse(margin)
     if not 0 < share < 1:
-        raise UsageError(f"--margin {margin} must lie between 0% and 100%", hint="for example --margin 5%")
+        raise UsageError(f"--margin {margin} must be between 0% and 100%", hint="for example --margin 5%")
     return share
 
 
@@ -153,7 +154,7 @@ def _compare_sides(
 
     for given, name in ((choices.by, "--by"), (choices.baseline, "--baseline")):
         if given:
-            raise UsageError(f"{name} compares levels within one run; AFTER has no place beside it")
+            raise UsageError(f"{name} compares levels within one run; leave out AFTER")
     a, b = (_load_records(store, side, choices.disturbed) for side in sides)
     counted = not choices.gate or "failed" not in choices.gate.allowed
     comparison = compare_runs(a, b, metrics=choices.metrics, across=choices.across, failures=counted)
@@ -169,14 +170,14 @@ def _compare_levels(
     from steelyard.store.reader import RunRecord
 
     if choices.across:
-        raise UsageError("--across is for several runs; one run has one machine")
+        raise UsageError("--across applies only to several runs; leave it out for one run")
     record = RunRecord(find_run(store, name), disturbed=choices.disturbed)
     summary = summarise_run(record)
     asked = record.design.get("compare") or {}
     parameter = choices.by or asked.get("parameter")
     if parameter is None:
         hint = "steelyard compare BEFORE AFTER, steelyard compare RUN --by PARAMETER, or --with published:ID"
-        raise UsageError("a second run is missing, or what to compare within this one", hint=hint)
+        raise UsageError("nothing to compare this run with", hint=hint)
     own = parameter == asked.get("parameter")
     gate = choices.gate or (load_gate(record) if own else None)
     comparison = compare_levels(
@@ -207,8 +208,8 @@ def _print_comparison(
         path = Path(output) if output else folder.derived_file(f"comparison.{_ENDINGS[form]}")
         echo(write_comparison(gated, records, form, path), err=as_json)
     if told := gate_lines(gated):
-        echo("\n".join(told), err=as_json or not gated.passes)
-    if gated.passes:
+        echo("\n".join(told), err=as_json or not gated.is_passing)
+    if gated.is_passing:
         return 0
     return 1 if gated.objections else 2
 
@@ -220,16 +221,16 @@ def _load_records(store: str | None, side: str, disturbed: Disturbed | None) -> 
     records = [RunRecord(find_run(store, name.strip()), disturbed=disturbed) for name in side.split(",")]
     ids = [record.id for record in records]
     if twice := [name for name in dict.fromkeys(ids) if ids.count(name) > 1]:
-        hint = "name each run of a side once; more trials of one run are no further run"
+        hint = "name each run once per side; listing a run twice does not add a run"
         raise UsageError(f"{side}: the run {twice[0]} is named twice", hint=hint)
     return records
 
 
 def _check_single_run(after: str | None, options: Mapping[str, object]) -> None:
     """A published result takes the place of the second run, and of what is asked about that."""
-    for what, given in (("a second run", after), *options.items()):
+    for what, given in (("the second run", after), *options.items()):
         if given:
-            raise UsageError(f"--with compares one run with a published result; {what} has no place there")
+            raise UsageError(f"--with compares one run with a published result; leave out {what}")
 
 
 def _compare_published(store: str | None, name: str, other: str, *, as_json: bool) -> int:
@@ -243,7 +244,7 @@ def _compare_published(store: str | None, name: str, other: str, *, as_json: boo
 
     if not other.startswith(PREFIX):
         hint = f"for example --with {PREFIX}fermilab-2015/table-1; two runs need no --with"
-        raise UsageError(f"--with {other}: it begins with '{PREFIX}'", hint=hint)
+        raise UsageError(f"--with {other}: the name must begin with '{PREFIX}'", hint=hint)
     theirs = load_published(other)
     record = RunRecord(find_run(store, name))
     comparison = compare_published(record, summarise_run(record), theirs)

@@ -12,7 +12,7 @@ from steelyard.cli.terminal import echo
 @run_argument()
 @store_option
 def command(run: str, store: str | None) -> int:
-    """Let the job of RUN go on that was suspended or held.
+    """Continue the suspended or held job of RUN.
 
     \b
     steelyard continue last

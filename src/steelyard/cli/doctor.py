@@ -15,17 +15,17 @@ _COLOURS = {"bad": "red", "warning": "yellow", "info": "cyan"}
 
 
 @click.command()
-@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data would go")
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @store_option
 @json_option
 def command(scratch: str | None, store: str | None, as_json: bool) -> int:
-    """Report what makes this machine, and the scratch directory, unreliable for measuring.
+    """Check this machine's and the scratch directory's fitness for benchmarking.
 
     \b
     steelyard doctor
     steelyard doctor --scratch /mnt/nvme
 
-    Nothing is changed. Findings are sorted: what would mislead, what scatters results, what is good to know.
+    Nothing is changed. Findings are sorted by severity: misleading results, scattered results, good to know.
     """
     import asyncio
 
@@ -41,7 +41,7 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     for note in environment["advice"]:
         _print_note(note)
     if not any(note["severity"] != "info" for note in environment["advice"]):
-        echo("nothing here would mislead you")
+        echo("nothing found that would mislead a measurement")
     return 0
 
 
@@ -68,5 +68,5 @@ async def _inspect_machine(where: PurePosixPath) -> dict[str, Any]:
     from steelyard.spec.bind import workload_class
 
     needs = {tool for name in names("workloads") for tool in workload_class(name).needs}
-    async with LocalHost.open(Token.mine("doctor"), Path(os.devnull)) as host:
+    async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
         return await gather(host, sorted(needs, key=lambda tool: tool.name), where, None)

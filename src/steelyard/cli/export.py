@@ -16,16 +16,16 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
 @click.command()
 @run_argument()
 @click.option("--as", "form", type=click.Choice(list(_ENDINGS)), required=True)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file")
 @disturbed_option
 @store_option
 def command(run: str, form: str, output: str | None, disturbed: Disturbed | None, store: str | None) -> int:
-    """Export RUN for other programs, and print the file's path.
+    """Export RUN for other programs and print the file's path.
 
     \b
     steelyard export last --as csv -o result.csv       one row per trial and metric
     steelyard export last --as parquet                 the same, with types
-    steelyard export last --as json                    the whole summary
+    steelyard export last --as json                    the complete summary
     steelyard export last --as junit                   cells, requirements, comparison as test cases, for CI
     """
     from steelyard.report import export

@@ -22,12 +22,12 @@ from steelyard.errors import UsageError
 @run_argument()
 @level_option("Levels to add")
 @click.option(
-    "--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, more than before"
+    "--repeat", type=click.IntRange(1), metavar="N", help="Total repetitions of each cell; more than before"
 )
-@site_option("Where to measure; by default where the run began")
-@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
+@site_option("Where to measure; by default, where the run started")
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
-@click.option("-q", "--quiet", is_flag=True, help="No progress")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
 @store_option
 @json_option
 def command(
@@ -41,14 +41,14 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Add levels or repetitions to RUN, and measure only what is new.
+    """Add levels or repetitions to RUN and measure only the new trials.
 
     \b
     steelyard extend last -p outstanding=128,256
     steelyard extend last --repeat 12
 
-    What was measured is kept. The new trials come later than the old ones, so compare with care what lies
-    far apart in time; the journal says when each trial was made.
+    Earlier trials are kept. The new trials run later than the old ones, so be careful when comparing trials
+    made far apart in time; the journal records when each trial ran.
     """
     from steelyard.cli.finish import finish
     from steelyard.cli.progress import make_observer
@@ -57,7 +57,7 @@ def command(
     from steelyard.spec.stores import choose_store
 
     if not levels and repeat is None:
-        raise UsageError("what shall be added?", hint="for example: -p outstanding=128, or --repeat 12")
+        raise UsageError("nothing to add", hint="for example: -p outstanding=128, or --repeat 12")
     folder = find_run(store, run)
     extend(
         folder,

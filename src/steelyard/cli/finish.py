@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from steelyard.analysis.derived import derive
-from steelyard.analysis.requirements import JudgedRequirement, any_failed, judge
+from steelyard.analysis.requirements import JudgedRequirement, has_failed_requirements, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.cli.options import print_json
 from steelyard.cli.terminal import echo
@@ -41,12 +41,12 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
         echo(report)
     if record.trials and all(trial.result.status == "failed" for trial in record.trials):
         return 3  # not one trial gave a figure: the run was not carried out
-    if any_failed(judged, cast(Literal["fail", "pass"], undecided)) or not (
-        compared is None or compared.passes
+    if has_failed_requirements(judged, cast(Literal["fail", "pass"], undecided)) or not (
+        compared is None or compared.is_passing
     ):
         return 1
-    if summary.counts_nothing:
-        echo("the exit code is 3, as no trial counts; the marks say why", err=True)
+    if summary.has_no_pooled_trials:
+        echo("exit code 3: no trial counts; the marks give the reasons", err=True)
         return 3
     return 0
 
@@ -67,7 +67,7 @@ def print_results(
     `both` shows each cell also with its disturbed trials counted in, as everything for machines always does.
     Raises UnknownName.
     """
-    shown, derived = summary.only(metrics), derive(record, summary)
+    shown, derived = summary.filter_metrics(metrics), derive(record, summary)
     if as_json:
         everything = plain_run(shown, judged, compared) | {"derived": plain_derived(derived)}
         print_json({**everything, "site": record.site})
@@ -118,5 +118,5 @@ def _write_report(record: RunRecord) -> Any:
     try:
         return html.write(record, record.folder.derived_file("report.html"))
     except SteelyardError as error:
-        echo(f"no report: {error}", err=True)
+        echo(f"cannot write the report: {error}", err=True)
         return None

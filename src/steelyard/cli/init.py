@@ -10,26 +10,26 @@ from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
 TEMPLATE = """\
-# An experiment: what to measure, how often, and what must come out.
-# `steelyard plan {file}` shows what would run, `steelyard run {file}` runs it.
+# An experiment: what to measure, how often, and the required results.
+# `steelyard plan {file}` shows what it would run, `steelyard run {file}` runs it.
 experiment: {title}
 about: What question does this answer?
 
 parameters:                        # one cell for each combination of levels
 {parameters}
-# where: threads <= 4              # keep only some combinations
+# where: threads <= 4              # run only some of the combinations
 
 workload:
   use: command                     # `steelyard catalog` lists benchmarks that need no command
   run: {run}
-  # metrics:                       # beside wall, user, system and peak_memory, figures in its output:
+  # metrics:                       # figures in its output, besides wall, user, system, peak_memory:
   #   rate: {{regex: 'rate: ([\\d.]+)', unit: MiB/s, better: higher}}
   #   score: {{json: results[0].score, better: higher}}
 
 # before_each: [sync, drop_caches, {{settle: 1s}}, {{warm_up: 1}}]
-repeat: 6                          # fewer give no 95 % interval; or stop when it is precise:
+repeat: 6                          # fewer give no 95 % interval; or stop at a given precision:
 # repeat: {{at_least: 6, at_most: 20, until: {{metric: wall.median, within: 5%}}, budget: 30min}}
-# disturbed: replace               # what something else disturbs is made again; or exclude, include
+# disturbed: replace               # disturbed trials are repeated; or exclude, include
 order: blocked                     # blocked | random | as-written
 # timeout: 5min
 # require:
@@ -40,9 +40,9 @@ order: blocked                     # blocked | random | as-written
 @click.command()
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here, not to stdout"
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here instead of to stdout"
 )
-@click.option("-f", "--force", is_flag=True, help="Replace FILE if it is there")
+@click.option("-f", "--force", is_flag=True, help="Replace FILE if it exists")
 def command(words: tuple[str, ...], output: str | None, force: bool) -> int:
     """Write a commented experiment file for your command.
 
@@ -55,7 +55,7 @@ def command(words: tuple[str, ...], output: str | None, force: bool) -> int:
         echo(text, nl=False)
         return 0
     if Path(output).exists() and not force:
-        raise UsageError(f"{output} is there already", hint="--force replaces it")
+        raise UsageError(f"{output} already exists", hint="--force replaces it")
     Path(output).write_text(text, encoding="utf-8")
     echo(f"wrote {output}; `steelyard plan {output}` shows what it would run", err=True)
     return 0

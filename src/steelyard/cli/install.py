@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TOOL | WORKLOAD | SERVICE | FILE]...", type=ToolName())
-@site_option("Install on the hosts of this site, too: as root, or where `sudo` asks for no password")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask")
-@click.option("--dry-run", is_flag=True, help="Only print the commands")
+@site_option("Also install on the hosts of this site; needs root, or `sudo` without a password")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation")
+@click.option("--dry-run", is_flag=True, help="Print the commands without running them")
 def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) -> int:
-    """Install tools, or what a workload, a service or an experiment file needs; without names, everything.
+    """Install tools, or what a workload, service or experiment file needs; without names, everything.
 
     \b
     steelyard install fio
@@ -38,16 +38,16 @@ def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) 
     steelyard install redis redis_benchmark --site ssh:alice@node1,alice@node2
     steelyard install --dry-run
 
-    They come from apt or dnf, PyPI, cargo or Maven. What is not a package needs no root: it goes to
-    ~/.cache/steelyard, and is compared with the hash that Steelyard knows before anything of it runs.
+    Tools come from apt or dnf, PyPI, cargo or Maven. Those that are not system packages need no root: they go
+    to ~/.cache/steelyard, and each download is checked against a known hash before anything in it runs.
     """
     from steelyard.spec.tool_needs import all_tools, find_tools
 
     tools = [tool for name in names for tool in find_tools(name)] if names else all_tools()
-    if names and (lost := dict.fromkeys(tool.name for tool in tools if not tool.obtainable)):
-        hint = "it is in no registry; its maker's manual tells how to get it, then it is found on PATH"
-        raise SteelyardError(f"nothing here brings {', '.join(lost)}", hint=hint)
-    wanted = [tool for tool in dict.fromkeys(tools) if tool.obtainable]
+    if names and (lost := dict.fromkeys(tool.name for tool in tools if not tool.is_obtainable)):
+        hint = "no registry has it: install it as its manual describes, so that it is on PATH"
+        raise SteelyardError(f"cannot install {', '.join(lost)}", hint=hint)
+    wanted = [tool for tool in dict.fromkeys(tools) if tool.is_obtainable]
     if site and (named := _find_remote_site(site)):
         from steelyard.controller.installation import install_on_hosts
         from steelyard.controller.loop import complete
@@ -63,7 +63,7 @@ def _find_remote_site(site: str) -> NamedSite | None:
     from steelyard.spec.sites import resolve
 
     named = resolve(site)
-    return None if named.site.installs == "here" else named
+    return None if named.site.install_policy == "here" else named
 
 
 def _install_here(tools: Sequence[Tool], *, ask: bool, dry_run: bool) -> None:
@@ -72,22 +72,22 @@ def _install_here(tools: Sequence[Tool], *, ask: bool, dry_run: bool) -> None:
 
     wanted = find_missing(tools)
     if not wanted:
-        echo("everything is there")
+        echo("everything is already installed")
         return
     builders = find_missing(BUILDERS) if any(tool.maven for tool in wanted) else []
-    packaged = builders + [tool for tool in wanted if not tool.in_place_of_its_own]
+    packaged = builders + [tool for tool in wanted if not tool.has_own_directory]
     argv = install_command(packaged)
     if packaged and argv is None:
         listed = ", ".join(tool.name for tool in packaged)
-        raise SteelyardError(f"no package manager here that knows {listed}", hint="install it by hand")
+        raise SteelyardError(f"no package manager here provides {listed}", hint="install it by hand")
     if argv:
         _carry_out(_add_sudo(argv), ask=ask, dry_run=dry_run)
     if not dry_run:
         for tool in wanted:
-            if tool.in_place_of_its_own:
+            if tool.has_own_directory:
                 _check_place(install_directory(tool))
     for tool in wanted:
-        for step in local_commands(tool) if tool.in_place_of_its_own else ():
+        for step in local_commands(tool) if tool.has_own_directory else ():
             _carry_out(step, ask=False, dry_run=dry_run)
 
 
@@ -101,12 +101,12 @@ def _carry_out(argv: tuple[str, ...], *, ask: bool, dry_run: bool) -> None:
     if dry_run:
         return
     if ask:
-        confirm("run this?")
+        confirm("Run this command?")
     if shutil.which(argv[0]) is None:
-        raise SteelyardError(f"{argv[0]} is not here", hint=f"install {argv[0]} first, then try again")
+        raise SteelyardError(f"{argv[0]} is not installed", hint=f"install {argv[0]} first, then try again")
     code, said = _run(argv)
     if code != 0:
-        raise SteelyardError(f"{argv[0]} failed", hint=advice(said) or "its own message stands above")
+        raise SteelyardError(f"{argv[0]} failed", hint=advice(said) or "see its own message above")
 
 
 def _run(argv: tuple[str, ...]) -> tuple[int, str]:
@@ -126,6 +126,6 @@ def _check_place(place: Path) -> None:
     there = next(each for each in (place, *place.parents) if each.exists())
     if not os.access(there, os.W_OK):
         raise SteelyardError(
-            f"tools cannot be put into {place}: {there} is not yours to write to, or read-only",
-            hint="set XDG_CACHE_HOME to a directory of yours, now and for the runs that use the tools",
+            f"cannot install tools into {place}: {there} is not writable for you",
+            hint="set XDG_CACHE_HOME to a directory you own, now and for the runs that use the tools",
         )

@@ -12,8 +12,8 @@ from steelyard.cli.terminal import echo
 
 
 @click.command()
-@click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="How many")
-@click.option("--all", "every", is_flag=True, help="All runs")
+@click.option("-n", "--newest", type=click.IntRange(1), default=20, show_default=True, help="How many runs")
+@click.option("--all", "every", is_flag=True, help="List all runs")
 @store_option
 @json_option
 def command(newest: int, every: bool, store: str | None, as_json: bool) -> int:
@@ -27,13 +27,13 @@ def command(newest: int, every: bool, store: str | None, as_json: bool) -> int:
     from steelyard.store.reader import glance
 
     where = choose_store(store)
-    folders = where.all()
+    folders = where.list_runs()
     shown = [glance(folder) for folder in (folders if every else folders[-newest:])]
     if as_json:
         print_json([dataclasses.asdict(run) for run in shown])
         return 0
     if not shown:
-        echo(f"no runs in {where.root}; `steelyard run FILE` makes one", err=True)
+        echo(f"no runs in {where.root}; `steelyard run FILE` creates one", err=True)
         return 0
     width = max(len(run.run) for run in shown)
     for run in shown:

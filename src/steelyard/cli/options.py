@@ -48,7 +48,7 @@ class RunName(click.ParamType[str]):
         """The ids that begin so, newest first, and `last`."""
         ids: list[str] = []
         with suppress(SteelyardError):  # there is nobody to tell it to
-            ids = [run.id for run in reversed(choose_store(ctx.params.get("store")).all())]
+            ids = [run.id for run in reversed(choose_store(ctx.params.get("store")).list_runs())]
         return complete_name(incomplete, ("last", *ids))
 
 
@@ -133,9 +133,9 @@ def metric_option(text: str) -> Callable[[Function], Function]:
 def job_options(function: Function) -> Function:
     """`--detach`, `--chain`, `--split`: for sites whose hosts come with a job of a batch scheduler."""
     texts = {
-        "--detach": "Submit the job and return; `steelyard status` tells how it stands",
-        "--chain": "A job that reaches its time limit submits the next one, until the run is complete",
-        "--split": "One job for each number of hosts, one after the other, so that none stands idle",
+        "--detach": "Submit the job and return; `steelyard status` shows its state",
+        "--chain": "At its time limit, a job submits the next one, until the run is complete",
+        "--split": "Use one job per number of hosts, one after the other, so that no host is idle",
     }
     for name, text in reversed(texts.items()):
         function = click.option(name, is_flag=True, help=f"Batch sites: {text[0].lower()}{text[1:]}")(
@@ -167,20 +167,20 @@ def _parse_level_option(text: str) -> tuple[str, list[int | float | str]]:
 
 def disturbed_option(function: Function) -> Function:
     """`--disturbed include|exclude`, for who looks at a run."""
-    text = "Count disturbed trials, or leave them out, whatever the run did"
+    text = "Count disturbed trials or leave them out, whatever the run did"
     return click.option("--disturbed", type=click.Choice(["include", "exclude"]), help=text)(function)
 
 
 def store_option(function: Function) -> Function:
     """`--store DIR`."""
-    text = "Where records lie  [default: $STEELYARD_STORE or ./steelyard-runs]"
+    text = "Directory of the run records  [default: $STEELYARD_STORE or ./steelyard-runs]"
     option = click.option("--store", metavar="DIR", type=click.Path(file_okay=False), help=text)
     return option(function)
 
 
 def json_option(function: Function) -> Function:
     """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON")(function)
 
 
 def run_argument(name: str = "run", **more: Any) -> Callable[[Function], Function]:

@@ -36,8 +36,8 @@ MOST_LINES = 6
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@site_option("Where it would run, as local:4; wins over the file's `site`")
-@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data would go")
+@site_option("Where it would run, such as local:4; overrides the file's `site`")
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @level_option("Levels of a parameter, as for run")
 @store_option
 @json_option
@@ -49,13 +49,13 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Show what FILE would run: cells, order, time, disk, commands, and what the machine lacks.
+    """Show what FILE would run: cells, order, time, disk, commands, and what this machine is missing.
 
     \b
     steelyard plan examples/ska.yaml
     steelyard plan examples/lockstep.yaml --site netns:4
 
-    Nothing is run. All problems of the file are listed at once.
+    Nothing is run. All problems in the file are listed at once.
     """
     from steelyard.controller.choices import RunChoices, choose_site
     from steelyard.controller.low_priority import lower_priority
@@ -65,12 +65,12 @@ def command(
 
     with lower_priority() as run:
         if run:
-            echo(f"{run}; planning slowly, to leave that run undisturbed", err=True)
+            echo(f"{run}; planning slowly so as not to disturb that run", err=True)
         experiment, _ = load_changed(Path(file), {}, parse_levels(levels))
         named, kept = choose_site(RunChoices(site), experiment), choose_store(store)
         chosen = choose_scratch(scratch)
         where = chosen or kept.scratch.absolute()
-        here = named.site.installs == "here"
+        here = named.site.install_policy == "here"
         plan = _make_preview(experiment, where, kept, here=here)
         if as_json:
             print_json(_document(plan))
@@ -93,18 +93,18 @@ def _make_preview(experiment: Experiment, scratch: Path, store: Store, *, here: 
 
 
 def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[str]:
-    least, most = found.planned
+    least, most = found.planned_trials
     per_cell = experiment.repeat.at_least, experiment.repeat.at_most
     each = f"{per_cell[0]}" if per_cell[0] == per_cell[1] else f"{per_cell[0]} to {per_cell[1]}"
     count = f"{least}" if least == most else f"{least} to {most}"
-    seed = f"seed {found.seed}" if experiment.seed is not None else "seed drawn at the start"
+    seed = f"seed {found.seed}" if experiment.seed is not None else "seed chosen at the start"
     return [
         f"{experiment.experiment}" + (f": {experiment.about.strip()}" if experiment.about else ""),
         f"{_size(found)} x {each} repetitions = {count} trials, {found.order} order, {seed}",
-        *([f"order    restricted to {found.restricted}"] if found.restricted else []),
+        *([f"order    restricted to {found.restriction}"] if found.restriction else []),
         *(
-            [f"noise    disturbed trials are made again, at most {_format_limit(found)}"]
-            if found.replaces
+            [f"noise    disturbed trials are repeated, at most {_format_limit(found)}"]
+            if found.is_replacing
             else []
         ),
         f"site     {_site(found, site)}",
@@ -125,17 +125,17 @@ def _compare_lines(experiment: Any) -> list[str]:
     asked = experiment.compare
     if asked is None:
         return []
-    gate = ", and the exit code is 1 where one is worse" if asked.fail_on else ""
+    gate = ", and the exit code is 1 if any is worse" if asked.fail_on else ""
     if asked.margin:
         gate = f", and the exit code is 1 unless each is shown to be at most {asked.margin} worse"
-    baseline = show_level(asked.chosen(experiment.parameters))
+    baseline = show_level(asked.baseline_level(experiment.parameters))
     return [f"compare  each {asked.parameter} with {baseline}{gate}"]
 
 
 def _size(found: Preview) -> str:
     if not found.searches:
         return f"{len(found.cells)} cell{'s' if len(found.cells) != 1 else ''}"
-    least, most = found.searches[0].bounds.probes()
+    least, most = found.searches[0].bounds.count_probes()
     count = len(found.searches)
     return f"{count} search{'es' if count > 1 else ''} of {least} to {most} levels"
 
@@ -164,12 +164,12 @@ def _site(found: Preview, site: str) -> str:
     if high <= 0:
         return f"{site}, {count}"
     hours = f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}"
-    return f"{site}, {count}; about {hours} node-hours idle, while cells run that need fewer"
+    return f"{site}, {count}; about {hours} node-hours idle while cells that need fewer hosts run"
 
 
 def _time(found: Preview) -> str:
     if found.seconds is None:
-        return "unknown; after one run, `plan` estimates it from that run"
+        return "unknown; after a first run, `plan` estimates it from that run"
     low, high = found.seconds
     span = show_span(low) if low == high else f"{show_span(low)} to {show_span(high)}"
     return f"about {span}{_format_pace(found.pace)}"
@@ -183,7 +183,7 @@ def _format_pace(pace: TrialPace | None) -> str:
 
 
 def _disk(found: Preview, scratch: Path) -> str:
-    return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "next to nothing"
+    return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "almost none"
 
 
 def _service_lines(experiment: Any) -> list[str]:
@@ -201,13 +201,13 @@ def _service_lines(experiment: Any) -> list[str]:
 
 def _format_service(use: Any) -> str:
     """The options of a service, and what it is put under."""
-    return _format_options({**use.options, **({"wrap": use.wrap.asked()} if use.wrap else {})})
+    return _format_options({**use.options, **({"wrap": use.wrap.settings()} if use.wrap else {})})
 
 
 def _format_timing(entry: Any) -> str:
-    own = entry.as_file()
+    own = entry.to_tree()
     timing = {key: own[key] for key in ("during", "at", "every", "when", "for", "within") if key in own}
-    return _format_options(timing) or "as the phase begins"
+    return _format_options(timing) or "at the start of the phase"
 
 
 def _format_options(found: Mapping[str, Any]) -> str:
@@ -235,17 +235,18 @@ def _fold_script(word: str) -> str:
 
 
 def _missing_lines(found: Preview) -> list[str]:
-    brought = list(dict.fromkeys(tool.name for tool in found.lacks if tool.obtainable))
-    others = list(dict.fromkeys(tool.name for tool in found.lacks if not tool.obtainable))
+    brought = list(dict.fromkeys(tool.name for tool in found.missing_tools if tool.is_obtainable))
+    others = list(dict.fromkeys(tool.name for tool in found.missing_tools if not tool.is_obtainable))
     lines = []
     if brought:
         names = ", ".join(brought)
-        lines.append(f"this machine lacks {names}; `steelyard install {' '.join(brought)}` brings it")
+        lines.append(f"this machine lacks {names}; install with `steelyard install {' '.join(brought)}`")
     if others:
-        lines.append(f"this machine lacks {', '.join(others)}, which no registry has: see its maker's manual")
-    if found.absent:
-        named = ", ".join(found.absent)
-        lines.append(f"this machine has no program {named}: trials that start it would fail (tool-missing)")
+        listed = ", ".join(others)
+        lines.append(f"this machine lacks {listed}, which no registry has: install as its manual describes")
+    if found.missing_programs:
+        named = ", ".join(found.missing_programs)
+        lines.append(f"this machine has no program {named}: trials that start it will fail (tool-missing)")
     return lines
 
 
@@ -253,10 +254,10 @@ def _document(found: Preview) -> dict[str, Any]:
     return {
         "cells": [dict(cell.parameters) for cell in found.cells],
         "trials": found.trials,
-        "disturbed_are_made_again": found.replaces,
-        "levels_of_a_search": found.searches[0].bounds.probes() if found.searches else None,
+        "disturbed_are_made_again": found.is_replacing,
+        "levels_of_a_search": found.searches[0].bounds.count_probes() if found.searches else None,
         "order": found.order,
-        "order_restricted": found.restricted or None,
+        "order_restricted": found.restriction or None,
         "seed": found.seed,
         "hosts": found.hosts,
         "idle_node_hours": found.idle,
@@ -264,7 +265,7 @@ def _document(found: Preview) -> dict[str, Any]:
         "disk": found.disk,
         "commands": [{"phase": name, "argv": command_.argv} for name, command_ in found.commands],
         "warnings": list(found.warnings),
-        "lacks": [tool.name for tool in found.lacks],
-        "absent": list(found.absent),
+        "lacks": [tool.name for tool in found.missing_tools],
+        "absent": list(found.missing_programs),
         "guessed_from": dataclasses.asdict(found.pace) if found.pace else None,
     }

@@ -28,7 +28,7 @@ def make_observer(*, quiet: bool) -> Observer:
 class Quiet(Observer):
     """Says only what must be known."""
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         """Warnings are never hidden."""
         echo(f"warning: {text}", err=True)
 
@@ -36,15 +36,15 @@ class Quiet(Observer):
 class Lines(Quiet):
     """A line for the start, for each trial, and for the end."""
 
-    def started(self, folder: RunFolder, progress: State, seed: int) -> None:
+    def on_start(self, folder: RunFolder, progress: State, seed: int) -> None:
         """Which run it is and how much there is to do."""
         echo(headline(folder, progress, seed), err=True)
 
-    def waiting(self, text: str) -> None:
+    def on_wait(self, text: str) -> None:
         """What the scheduler says."""
         echo(text, err=True)
 
-    def trial_ended(self, result: Result, message: str, progress: State) -> None:
+    def on_trial_end(self, result: Result, message: str, progress: State) -> None:
         """How a trial ended, and what is left."""
         left = f", {show_span(progress.left)} left" if progress.left else ""
         how = _format_outcome(result, message)
@@ -52,7 +52,7 @@ class Lines(Quiet):
         count = f"{progress.done} of {progress.least}{more}{left}"
         echo(f"{format_trial(result.trial)}  {how}  ({count})", err=True)
 
-    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+    def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
         """Anything but a complete run is told."""
         if state != "complete":
             echo(f"run {folder.id} {state}: {reason}", err=True)
@@ -79,34 +79,34 @@ class Bar(Lines):
         )
         self._task: TaskID | None = None
 
-    def started(self, folder: RunFolder, progress: State, seed: int) -> None:
+    def on_start(self, folder: RunFolder, progress: State, seed: int) -> None:
         """The headline, and an empty bar."""
         self._screen.print(headline(folder, progress, seed))
         self._task = self._bar.add_task("", total=progress.least, completed=progress.done, what="", left="")
         self._bar.start()
 
-    def trial_started(self, trial: Trial, number: int, progress: State) -> None:
+    def on_trial_start(self, trial: Trial, number: int, progress: State) -> None:
         """Which trial is running."""
         self._move(progress, format_trial(trial))
 
-    def trial_ended(self, result: Result, message: str, progress: State) -> None:
+    def on_trial_end(self, result: Result, message: str, progress: State) -> None:
         """The bar moves; what went wrong stays above it."""
-        if not result.poolable:
+        if not result.is_poolable:
             self._screen.print(f"{format_trial(result.trial)}  {_format_outcome(result, message)}")
         self._move(progress, format_trial(result.trial))
 
-    def waiting(self, text: str) -> None:
+    def on_wait(self, text: str) -> None:
         """Above the bar."""
         self._screen.print(text)
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         """Above the bar."""
         self._screen.print(f"warning: {text}", style="yellow")
 
-    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+    def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
         """The bar goes."""
         self._bar.stop()
-        super().ended(folder, state, reason)
+        super().on_end(folder, state, reason)
 
     def _move(self, progress: State, what: str) -> None:
         if self._task is None:
@@ -118,10 +118,10 @@ class Bar(Lines):
 
 def headline(folder: RunFolder, progress: State, seed: int) -> str:
     """Which run, how many trials, which seed; and on which hosts."""
-    already = f", {progress.done} of them done before" if progress.done else ""
+    already = f", {progress.done} of them already done" if progress.done else ""
     record = RunRecord(folder)
     where = describe_site(record)
-    again = " · disturbed trials are made again" if record.design.get("disturbed") == "replace" else ""
+    again = " · disturbed trials are repeated" if record.design.get("disturbed") == "replace" else ""
     told = f"run {folder.id} · {_format_amount(progress)} trials{already}{again} · seed {seed}"
     return f"{told}\n{where}" if where else told
 
@@ -141,6 +141,6 @@ def _format_amount(progress: State) -> str:
 def _format_outcome(result: Result, message: str) -> str:
     if result.status == "failed":
         return f"FAILED ({result.category}): {message}"
-    if not result.poolable:
+    if not result.is_poolable:
         return "ok, marked: " + "; ".join(mark.reason for mark in result.marks)
     return "ok"

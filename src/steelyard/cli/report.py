@@ -14,13 +14,13 @@ from steelyard.model.trial import Disturbed
 @click.command()
 @run_argument()
 @click.option("--as", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write here")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file")
 @click.option(
     "--outliers",
     type=click.Choice(["none", "tukey", "mad", "extremes"]),
-    help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
+    help="Overrides the file's policy; tukey and mad can make intervals too narrow (docs/statistics.md)",
 )
-@metric_option("Report this metric alone; repeatable, and may be a pattern such as 'latency_*'")
+@metric_option("Report only this metric; repeatable; a pattern such as 'latency_*' is allowed")
 @disturbed_option
 @store_option
 def command(
@@ -39,7 +39,7 @@ def command(
     steelyard report last --as markdown -o result.md
     steelyard report last --metric ratio --metric wall
 
-    The HTML is one file that needs no network; Markdown comes with its charts as SVG beside it.
+    The HTML report is one file that needs no network; Markdown comes with its charts as SVG files.
     """
     from steelyard.report import html, markdown
     from steelyard.store.reader import RunRecord

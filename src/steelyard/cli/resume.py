@@ -19,12 +19,12 @@ from steelyard.cli.options import (
 
 @click.command(cls=AfterDashes)
 @run_argument()
-@site_option("Where to go on; by default where it began")
-@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
+@site_option("Where to run; by default, where the run started")
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
-@click.option("--undecided", type=click.Choice(["pass", "fail"]), default="fail", help="As for run")
-@click.option("-q", "--quiet", is_flag=True, help="No progress")
+@click.option("--undecided", type=click.Choice(["pass", "fail"]), default="fail", help="As for `run`")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
 @store_option
 @json_option
 @click.pass_context
@@ -42,12 +42,12 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Go on with RUN where its journal ends: after Ctrl-C, a crash, kill -9, a power cut or a full disk.
+    """Resume RUN where its journal ends: after Ctrl-C, a crash, kill -9, a power cut or a full disk.
 
     \b
     steelyard resume last
 
-    Finished trials are kept; one that was cut off is made again. The order is that of the first session.
+    Finished trials are kept; an interrupted one is repeated. The order stays that of the first session.
     """
     from steelyard.cli.progress import make_observer
     from steelyard.controller.choices import JobChoices, RunChoices

@@ -13,7 +13,7 @@ from steelyard.errors import RunBusy
 
 @click.command()
 @run_argument("runs", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation")
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> int:
     """Remove RUNS from the store, with all their records.
@@ -28,10 +28,10 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> int:
     folders = [choose_store(store).find(name) for name in dict.fromkeys(runs)]
     for folder in folders:
         if is_live(folder):
-            raise RunBusy(f"run {folder.id} is still going on", hint="end it first: Ctrl-C where it runs")
+            raise RunBusy(f"run {folder.id} is still in progress", hint="stop it first: Ctrl-C where it runs")
     names = ", ".join(folder.id for folder in folders)
     if not yes:
-        confirm(f"remove {names} for good?")
+        confirm(f"Permanently remove {names}?")
     for folder in folders:
         shutil.rmtree(folder.path)
     echo(f"removed {names}")

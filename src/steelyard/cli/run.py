@@ -24,8 +24,8 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
 
 @click.command(cls=AfterDashes)
 @click.argument("file", required=False, type=click.Path(dir_okay=False))
-@site_option("Where to run, as local:4 or ssh:hosts.yaml; wins over the file's `site`")
-@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Where test data go")
+@site_option("Where to run, such as local:4 or ssh:hosts.yaml; overrides the file's `site`")
+@click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, for this run")
 @level_option("Levels of a parameter, for this run")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the order, for this run")
@@ -34,16 +34,16 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
 @click.option(
     "--disturbed",
     type=click.Choice(["replace", "exclude", "include"]),
-    help="Disturbed trials are made again (the default; at most twice the trials), left out, or counted",
+    help="Repeat disturbed trials (the default; at most twice the trials), leave them out, or count them",
 )
 @click.option(
     "--undecided",
     type=PASS_OR_FAIL,
     default="fail",
-    help="How an undecided or missing requirement counts",
+    help="How to count an undecided or missing requirement",
     show_default=True,
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
 @store_option
 @json_option
 @click.pass_context
@@ -76,9 +76,9 @@ def command(
     steelyard run -- sleep '{0.1,0.2}'
     steelyard run -- ./solver --threads '{1..4}' --mesh '{small,large}'
 
-    Quote the braces: most shells replace them before Steelyard can see them. The last line printed is the
-    path of the report. Ctrl-C stops in good order, and `steelyard resume last` goes on. With a FILE, what
-    follows `--` goes to the batch scheduler's submit command.
+    Quote the braces: most shells expand them before Steelyard sees them. The last line printed is the path
+    of the report. Ctrl-C stops the run cleanly, and `steelyard resume last` continues it. With a FILE,
+    arguments after `--` go to the batch scheduler's submit command.
     """
     from steelyard.cli.finish import finish
     from steelyard.cli.progress import make_observer
@@ -118,10 +118,10 @@ def _load_experiment(
     from steelyard.spec.change import load_changed, load_tree
 
     if file is None and not words:
-        raise UsageError("what shall run?", hint="steelyard run FILE, or steelyard run -- COMMAND …")
+        raise UsageError("nothing to run", hint="steelyard run FILE, or steelyard run -- COMMAND …")
     wanted = {key: value for key, value in changes.items() if value is not None}
     if file is None and levels:
-        raise UsageError("-p sets levels of a FILE's parameters; a command has its own in braces")
+        raise UsageError("-p sets levels of a FILE's parameters; give those of a command in braces")
     if file is None:
         return (*load_tree({**build_experiment(words), **wanted}), None)
     path = Path(file)

@@ -70,13 +70,13 @@ def command(key: str | None, as_json: bool) -> int:
 
 def _lines(key: Key) -> Iterator[str]:
     yield from textwrap.wrap(f"{key.path}: {key.about}" if key.about else key.path, WIDTH)
-    facts = {"takes": key.takes, "default": "none: it must be given" if key.default is None else key.default}
+    facts = {"takes": key.takes, "default": "none; required" if key.default is None else key.default}
     yield from (f"{name:9}{text}" for name, text in facts.items() if text)
     if key.example:
         yield from ("", "example:", textwrap.indent(key.example, "  "))
     if key.inside:
         wide = min(24, max(map(len, key.inside)))
-        yield from ("", f"keys inside, see `steelyard schema {key.path}.KEY`:")
+        yield from ("", f"keys inside; see `steelyard schema {key.path}.KEY`:")
         for name, about in key.inside.items():
             indent = " " * (wide + 4)
             yield textwrap.fill(f"  {name:{wide}}  {about}".rstrip(), WIDTH, subsequent_indent=indent)

@@ -18,15 +18,15 @@ from steelyard.model.trial import Disturbed
 @click.command()
 @run_argument()
 @click.option(
-    "--trial", type=click.IntRange(1), metavar="N", help="One trial: commands, exits, figures, files"
+    "--trial", type=click.IntRange(1), metavar="N", help="One trial: commands, exit codes, figures, files"
 )
 @click.option(
     "--outliers",
     type=click.Choice(["none", "tukey", "mad", "extremes"]),
-    help="Instead of the file's policy; tukey and mad may make intervals too narrow (docs/statistics.md)",
+    help="Overrides the file's policy; tukey and mad can make intervals too narrow (docs/statistics.md)",
 )
-@metric_option("Show this metric alone; repeatable, and may be a pattern such as 'latency_*'")
-@click.option("--with-disturbed", is_flag=True, help="Each cell also with its disturbed trials counted in")
+@metric_option("Show only this metric; repeatable; a pattern such as 'latency_*' is allowed")
+@click.option("--with-disturbed", is_flag=True, help="Also show each cell with its disturbed trials counted")
 @disturbed_option
 @store_option
 @json_option
@@ -40,7 +40,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Show the results of RUN: an id or its beginning, a path, or `last`.
+    """Show the results of RUN: an id or the beginning of one, a path, or `last`.
 
     \b
     steelyard show last

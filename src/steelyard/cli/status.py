@@ -13,7 +13,7 @@ from steelyard.cli.terminal import echo
 @store_option
 @json_option
 def command(run: str, store: str | None, as_json: bool) -> int:
-    """Say how RUN stands: how far it is, and what its scheduler says of its job.
+    """Show the progress of RUN, and the scheduler's report on its job.
 
     \b
     steelyard status last

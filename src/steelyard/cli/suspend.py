@@ -12,12 +12,12 @@ from steelyard.cli.terminal import echo
 @run_argument()
 @store_option
 def command(run: str, store: str | None) -> int:
-    """Suspend the job of RUN where its scheduler allows it; a job that waits is held.
+    """Suspend the batch job of RUN if its scheduler allows it; a pending job is held.
 
     \b
     steelyard suspend last
 
-    A trial that is suspended takes longer: its figures are those of a disturbed one.
+    A suspended trial takes longer: treat its figures as disturbed.
     """
     from steelyard.controller.steer import steer
 

@@ -12,18 +12,18 @@ from steelyard.errors import UsageError
 
 @click.command()
 @click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path(path_type=Path))
-@click.option("--remove", is_flag=True, help="Trust them no longer")
+@click.option("--remove", is_flag=True, help="Stop trusting DIR")
 def command(directories: tuple[Path, ...], remove: bool) -> int:
     """Trust a DIR that other accounts may write to, or list those that you trust.
 
     \b
-    steelyard trust /proj/climate            accept what lies there, whoever may write to it
+    steelyard trust /proj/climate            accept its contents, whoever may write to it
     steelyard trust                          list the directories that you trust
     steelyard trust --remove /proj/climate   refuse them again
 
-    Stores, scratch directories and `sites.yaml` are refused where another account could replace them. Whoever
-    may write to a directory that you trust can run commands as you. The list lies in
-    ~/.config/steelyard/trusted; a host that you reach by SSH reads the one in your home there.
+    Stores, scratch directories and `sites.yaml` are refused if another account could replace them. Anyone who
+    may write to a directory that you trust can run commands as you. The list is in
+    ~/.config/steelyard/trusted; a host that you reach by SSH reads the list in your home directory there.
     """
     from steelyard.remote.minder.ownership import trusted_directories
     from steelyard.remote.trust import distrust, trust
@@ -33,10 +33,10 @@ def command(directories: tuple[Path, ...], remove: bool) -> int:
             if not remove:
                 echo(f"trusted: {trust(directory)}")
             elif not distrust(directory):
-                raise UsageError(f"{directory} was not trusted", hint="`steelyard trust` lists what is")
+                raise UsageError(f"{directory} is not trusted", hint="`steelyard trust` lists those that are")
     except OSError as error:
-        hint = "XDG_CONFIG_HOME may name another place than ~/.config"
-        raise UsageError(f"the list of trusted directories cannot be written: {error}", hint=hint) from error
+        hint = "set XDG_CONFIG_HOME to use a directory other than ~/.config"
+        raise UsageError(f"cannot write the list of trusted directories: {error}", hint=hint) from error
     if not directories:
         for listed in trusted_directories():
             echo(listed)

@@ -53,7 +53,7 @@ class _Mount(NamedTuple):
     system: FileSystem
 
 
-def file_system_under(path: str | PurePosixPath, mountinfo: str) -> FileSystem | None:
+def find_file_system(path: str | PurePosixPath, mountinfo: str) -> FileSystem | None:
     """The file system that holds an absolute path without symbolic links.
 
     `mountinfo` is the content of /proc/self/mountinfo. The kernel's own walk is followed: from the root to
@@ -88,7 +88,7 @@ def block_devices(raw: Raw) -> dict[str, dict[str, Any]]:
     return {name: {**_block_device(raw, name), **_related_devices(name, inside)} for name in names}
 
 
-def disk_of(number: str, devices: Mapping[str, Mapping[str, Any]]) -> str | None:
+def find_disk(number: str, devices: Mapping[str, Mapping[str, Any]]) -> str | None:
     """The block device with that `major:minor`, or the one of which that is a partition."""
     for name, device in devices.items():
         if number == device.get("number") or number in device.get("partitions", {}).values():
@@ -104,7 +104,7 @@ def is_encrypted(name: str, devices: Mapping[str, Mapping[str, Any]]) -> bool:
         if device.get("encrypted"):
             return True
         seen.add(here)
-        below = (disk_of(number, devices) for number in device.get("below", {}).values())
+        below = (find_disk(number, devices) for number in device.get("below", {}).values())
         waiting += [disk for disk in below if disk and disk not in seen]
     return False
 

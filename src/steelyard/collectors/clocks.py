@@ -32,7 +32,7 @@ def judge_clocks(before: Clocks | None, after: Clocks | None) -> tuple[Mark, ...
 def _find_steps(before: Clocks, after: Clocks) -> Iterator[Mark]:
     lasted = after.boot - before.boot
     step = after.wall - before.wall - lasted
-    if abs(step) > _doubt(before, after) + SLEW * max(lasted, 0.0):
+    if abs(step) > _clock_uncertainty(before, after) + SLEW * max(lasted, 0.0):
         reason = f"the clock was stepped by {step:+.2f} s during the trial"
         yield Mark("disturbed", reason, "a step of the clock", abs(step), "s")
 
@@ -41,12 +41,12 @@ def _find_suspends(before: Clocks, after: Clocks) -> Iterator[Mark]:
     """How long is known where both clocks can be read, that it happened where the kernel counts it."""
     if before.awake is not None and after.awake is not None:
         asleep = after.boot - before.boot - (after.awake - before.awake)
-        if asleep > _doubt(before, after):
+        if asleep > _clock_uncertainty(before, after):
             reason = f"the machine was suspended for {asleep:.2f} s during the trial"
             yield Mark("disturbed", reason, "a suspend", asleep, "s")
     elif (after.suspends or 0) > (before.suspends or 0):
         yield Mark("disturbed", "the machine was suspended during the trial", "a suspend")
 
 
-def _doubt(before: Clocks, after: Clocks) -> float:
-    return DOUBT + before.within + after.within
+def _clock_uncertainty(before: Clocks, after: Clocks) -> float:
+    return DOUBT + before.uncertainty + after.uncertainty

@@ -56,9 +56,9 @@ class Allowance:
       hottest ran slower; lost time as with `steal`, hence as much.
     - `swapped`: pages a second. Where one takes 0.1 ms, as from an SSD, 256 a second are 2.6 % of the time.
 
-    What a counter cannot resolve is no evidence: `least` seconds of user time, about twice the most by which
-    it was wrong, and none at all in a window shorter than `shortest`; `grain` seconds of steal, as /proc/stat
-    counts it in whole ticks, each reading of which may be off by almost one.
+    What a counter cannot resolve is no evidence: `min_user_time` seconds of user time, about twice the most
+    by which it was wrong, and none at all in a window shorter than `min_window`; `steal_resolution` seconds
+    of steal, as /proc/stat counts it in whole ticks, each reading of which may be off by almost one.
 
     Measured on 2 quiet cores (CONFIG_HZ=250, tick accounting) in some 90 windows of 1, 3 and 10 s, with fio
     in seven ways, short sleeps, and part-time CPU load: user time of /proc/stat less that of rusage was
@@ -68,10 +68,10 @@ class Allowance:
     """
 
     share: float = 0.1
-    least: float = 0.05
-    shortest: float = 0.1
+    min_user_time: float = 0.05
+    min_window: float = 0.1
     steal: float = 0.02
-    grain: float = 0.01
+    steal_resolution: float = 0.01
     swapped: float = 256.0
     capped: float = 0.02
     hot: float = 0.02
@@ -156,7 +156,7 @@ def judge(
     needs not be in `ours`.
     """
     foreign = (
-        _find_foreign_load(before, after, wall, ours, own, allowance) if wall >= allowance.shortest else ()
+        _find_foreign_load(before, after, wall, ours, own, allowance) if wall >= allowance.min_window else ()
     )
     return (
         *foreign,
@@ -178,7 +178,7 @@ def _find_foreign_load(
     user = (
         _increase(before.user, after.user) - ours - _sum_service_time(before.processes, after.processes, own)
     )
-    least = max(allowance.least, allowance.share * wall)
+    least = max(allowance.min_user_time, allowance.share * wall)
     # Ticks sample: of n ticks that hit our processes about the square root of n may be charged amiss.
     unsure = max(least, 2 * math.sqrt(_SAMPLING * max(ours, 0.0)))
     if seen > least or user > unsure:
@@ -191,7 +191,7 @@ def _find_foreign_load(
 
 def _find_steal(before: HostCounters, after: HostCounters, allowance: Allowance) -> Iterator[Mark]:
     steal, wanted = _increase(before.steal, after.steal), _increase(before.wanted, after.wanted)
-    if steal - allowance.grain > allowance.steal * wanted and wanted > 0:
+    if steal - allowance.steal_resolution > allowance.steal * wanted and wanted > 0:
         reason = f"steal: the hypervisor took {100 * steal / wanted:.1f} % of the CPU time"
         yield Mark("disturbed", reason, "steal", steal / wanted, "%")
 
@@ -201,14 +201,14 @@ def _find_throttling(
 ) -> Iterator[Mark]:
     pages = _increase(before.swapped, after.swapped) / wall
     if pages > allowance.swapped:
-        yield Mark("disturbed", f"swapping: {pages:.0f} pages a second", "swapping", pages, "pages/s")
+        yield Mark("disturbed", f"swapping: {pages:.0f} pages per second", "swapping", pages, "pages/s")
     hot = _longest_slowdown(before.hot, after.hot) / wall
     if hot > allowance.hot:
-        reason = f"throttling: a CPU was slowed down for its heat for {100 * hot:.1f} % of the time"
+        reason = f"throttling: heat slowed a CPU down for {100 * hot:.1f} % of the time"
         yield Mark("disturbed", reason, "heat", hot, "%")
     capped = _increase(before.capped, after.capped) / wall
     if capped > allowance.capped:
-        reason = f"throttling: the CPU quota of the control group held it up {100 * capped:.1f} % of the time"
+        reason = f"throttling: the control group's CPU quota limited it for {100 * capped:.1f} % of the time"
         yield Mark("disturbed", reason, "CPU quota", capped, "%")
 
 

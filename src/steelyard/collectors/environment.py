@@ -15,13 +15,13 @@ from typing import Any
 
 from steelyard.collectors._cgroup import LIMIT_FILES, limits
 from steelyard.collectors._machine import MACHINE_FILES, cpu, frequency, memory, power
-from steelyard.collectors._mounts import BLOCK_FILES, FileSystem, block_devices, file_system_under, mounts
+from steelyard.collectors._mounts import BLOCK_FILES, FileSystem, block_devices, find_file_system, mounts
 from steelyard.collectors._raw import Raw, drop_empty, match_files, parse_pairs, read_word
 from steelyard.collectors._secrets import redact
 from steelyard.collectors.base import Collector
 from steelyard.model.tool import Tool
 
-__all__ = ["Environment", "FileSystem", "commands", "file_system_under", "variables"]
+__all__ = ["Environment", "FileSystem", "commands", "find_file_system", "variables"]
 
 _DMI = "/sys/class/dmi/id"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0"

@@ -58,7 +58,7 @@ def describe_line(line: Line) -> str:
         )
     if kind == "snapshot-recovered":
         took = show(float(line.get("seconds", 0.0)), "s")
-        return f"it has the data of snapshot {line.get('snapshot')} after {took}"
+        return f"recovered snapshot {line.get('snapshot')} in {took}"
     if kind == "snapshot-taken":
         size = show(float(line.get("bytes", 0)), "B")
         took = show(float(line.get("seconds", 0.0)), "s")

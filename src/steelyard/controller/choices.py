@@ -9,12 +9,12 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import assign_hosts, count_least_hosts
+from steelyard.model.roles import assign_hosts, count_min_hosts
 from steelyard.sites.base import Site
 from steelyard.spec.bind import event_class
 from steelyard.spec.sites import NamedSite, resolve
 
-_NO_JOBS_HINT = "leave it out, or name a site such as --site slurm:4"
+_NO_JOBS_HINT = "leave it out, or choose a batch site such as --site slurm:4"
 JOB = "STEELYARD_JOB"
 """Set to 1 in the environment of a controller that a job runs: it waits for who submitted it to let go."""
 
@@ -39,14 +39,14 @@ class JobChoices:
 class RunChoices:
     """What the command line may decide.
 
-    `scratch`: the directory for test data, by default in the store. `beside`: do not wait for another run
+    `scratch`: the directory for test data, by default in the store. `parallel`: do not wait for another run
     on this machine but run beside it, each trial marked as disturbed. `seconds`: how long it may last where
     the site does not say.
     """
 
     site: str | Site[Any] | NamedSite | None = None
     scratch: Path | None = None
-    beside: bool = False
+    parallel: bool = False
     jobs: JobChoices = field(default_factory=JobChoices)
     seconds: float | None = None
 
@@ -63,7 +63,7 @@ def choose_site(choices: RunChoices | None, experiment: Experiment, before: str 
     there = named.site.size()
     if there is not None and not is_split(choices, named):
         assign_hosts(experiment.claims, range(there))
-    if choices and not named.site.by_job:
+    if choices and not named.site.is_batch:
         _check_no_jobs(choices.jobs, named.name)
     _check_events(named, experiment)
     return named
@@ -76,20 +76,20 @@ def _resolve_site(chosen: str | Site[Any] | NamedSite) -> NamedSite:
 
 
 def _default_site(experiment: Experiment) -> NamedSite:
-    count = count_least_hosts(experiment.claims)
+    count = count_min_hosts(experiment.claims)
     if count == 1:
         return resolve("local")
-    note = f"no site was named: this machine plays the {count} hosts, which share its cores, memory and disk"
+    note = f"no site was given: this machine acts as {count} hosts, which share its cores, memory and disk"
     return replace(resolve(f"local:{count}"), notes=(note,))
 
 
 def _check_events(named: NamedSite, experiment: Experiment) -> None:
     for number, entry in enumerate(experiment.timeline, 1):
-        if lacks := event_class(entry.do).site_must - named.site.capabilities():
+        if lacks := event_class(entry.do).site_capabilities - named.site.capabilities():
             raise UsageError(
                 f"timeline, entry {number} ({entry.do}): site {named.name} cannot"
                 f" {_format_capabilities(lacks)}",
-                hint="hosts on this machine that can: `lab: {use: netns, hosts: 4, via: nsenter}` in "
+                hint="use hosts on this machine that can: `lab: {use: netns, hosts: 4, via: nsenter}` in "
                 "sites.yaml, and `--site lab`",
             )
 
@@ -100,16 +100,16 @@ def _format_capabilities(capabilities: Iterable[str]) -> str:
 
 def is_split(choices: RunChoices | None, named: NamedSite) -> bool:
     """Whether there is one job for each number of hosts: as the caller says, or the site's options."""
-    return bool(choices and choices.jobs.split) or getattr(named.site.chosen, "split", None) == "by-hosts"
+    return bool(choices and choices.jobs.split) or getattr(named.site.options, "split", None) == "by-hosts"
 
 
 def _check_no_jobs(jobs: JobChoices, name: str) -> None:
     asked = [word for word in ("detach", "chain", "split") if getattr(jobs, word)]
     if asked or jobs.options:
         what = f"--{asked[0]}" if asked else f"'{jobs.options[0]}' after --"
-        raise UsageError(f"{what} is for batch schedulers, and site {name} is none", hint=_NO_JOBS_HINT)
+        raise UsageError(f"{what} applies to batch schedulers; site {name} is not one", hint=_NO_JOBS_HINT)
 
 
 def needs_job(named: NamedSite) -> bool:
     """Whether its hosts are only had in a job that is still to be submitted."""
-    return named.site.by_job and named.site.inside() is None
+    return named.site.is_batch and named.site.current_job() is None

@@ -18,23 +18,23 @@ from steelyard.store.writer import is_live
 
 @dataclass
 class CleanupReport:
-    """What was done; `kept` says what could not be, and why."""
+    """What was done; `failures` says what could not be, and why."""
 
-    ended: int = 0
+    process_count: int = 0
     removed: list[Path] = field(default_factory=list)
-    rented: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    machines: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 def clean(store: Store) -> CleanupReport:
     """Clean up after every dead run. Live ones are not touched. What fails is reported, never raised."""
     report = CleanupReport()
     try:
-        report.ended = sweep()
+        report.process_count = sweep()
     except SteelyardError as error:
-        report.kept.append(error.message)
+        report.failures.append(error.message)
     _end_rentals(report)
-    for folder in store.all():
+    for folder in store.list_runs():
         if not is_live(folder):
             for path, mark in _list_scratch(folder).items():
                 _remove(path, mark, report)
@@ -45,8 +45,8 @@ def _end_rentals(found: CleanupReport) -> None:
     """End machines that dead runs rented, of whichever store: the lease files are the user's."""
     ended = clean_leases(lambda rental: not is_live(RunFolder(Path(rental.folder))))
     for run, machines in ended.ended.items():
-        found.rented += [f"{machine} of run {run}" for machine in machines]
-    found.kept += ended.kept
+        found.machines += [f"{machine} of run {run}" for machine in machines]
+    found.failures += ended.problems
 
 
 def remove_run_scratch(folder: RunFolder) -> None:
@@ -82,6 +82,6 @@ def _remove(path: Path, mark: str, found: CleanupReport) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        found.kept.append(f"{path}: {error.strerror}")
+        found.failures.append(f"{path}: {error.strerror}")
     else:
         found.removed.append(path)

@@ -11,7 +11,7 @@ from steelyard.controller.activity import Activity, describe_line, find_activity
 from steelyard.controller.follow import Follower
 from steelyard.controller.jobs import RunJob
 from steelyard.controller.loop import complete
-from steelyard.errors import HostError, SteelyardError, UsageError, did_you_mean
+from steelyard.errors import HostError, SteelyardError, UsageError, suggest_name
 from steelyard.model.cluster import TAG
 from steelyard.spec.source import read
 from steelyard.store.layout import RunFolder, Store
@@ -31,7 +31,7 @@ class LiveCluster:
     state: str
 
     @property
-    def doing(self) -> Activity:
+    def activity(self) -> Activity:
         """What its journal says."""
         recovers = "recover" in _first_service(_read_tree(self.folder))
         return find_activity(RunRecord(self.folder).journal, recovers=recovers)
@@ -40,11 +40,11 @@ class LiveCluster:
 def list_clusters(store: Store) -> list[LiveCluster]:
     """All clusters of a store that are not over, oldest first."""
     clusters = []
-    for folder in store.all():
+    for folder in store.list_runs():
         state = glance(folder).state
         if state in ("running", "submitted") and (name := cluster_name(folder)):
             clusters.append(LiveCluster(folder, name, state))
-    return [one for one in clusters if one.state == "running" or not query_job(one.folder).over]
+    return [one for one in clusters if one.state == "running" or not query_job(one.folder).is_over]
 
 
 def cluster_name(folder: RunFolder) -> str:
@@ -70,7 +70,7 @@ def find_cluster(store: Store, name: str | None) -> LiveCluster:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UsageError(f"'{name}' may be any of several clusters", hint=format_clusters(matches))
+        raise UsageError(f"'{name}' matches several clusters", hint=format_clusters(matches))
     raise _unknown_error(name, every, store)
 
 
@@ -78,7 +78,7 @@ def _take_only(every: list[LiveCluster], store: Store) -> LiveCluster:
     if len(every) == 1:
         return every[0]
     if every:
-        raise UsageError(f"{len(every)} clusters live; name one of them", hint=format_clusters(every))
+        raise UsageError(f"{len(every)} clusters are live; name one of them", hint=format_clusters(every))
     raise _empty_error(store)
 
 
@@ -86,22 +86,22 @@ def _unknown_error(name: str, every: list[LiveCluster], store: Store) -> UsageEr
     with suppress(SteelyardError):
         folder = store.find(name)
         over = RunRecord(folder).glance().state
-        return UsageError(f"cluster '{name}' does not live: run {folder.id} is {over}")
+        return UsageError(f"cluster '{name}' is not live: run {folder.id} is {over}")
     if not every:
         return _empty_error(store)
-    hint = did_you_mean(name, [one.name for one in every])
-    return UsageError(f"no cluster '{name}' lives{hint}", hint=format_clusters(every))
+    hint = suggest_name(name, [one.name for one in every])
+    return UsageError(f"no live cluster '{name}'{hint}", hint=format_clusters(every))
 
 
 def _empty_error(store: Store) -> UsageError:
     hint = "`steelyard cluster run` starts one; --store names another store"
-    return UsageError(f"no cluster of the store {store.root} lives", hint=hint)
+    return UsageError(f"no live cluster in the store {store.root}", hint=hint)
 
 
 def format_clusters(every: list[LiveCluster]) -> str:
     """A line for each."""
     width = max(len(one.name) for one in every)
-    return "\n".join(f"{one.name:{width}}  {one.folder.id}  {one.doing.what}" for one in every)
+    return "\n".join(f"{one.name:{width}}  {one.folder.id}  {one.activity.what}" for one in every)
 
 
 def application_exit(folder: RunFolder) -> int:
@@ -128,10 +128,10 @@ def exit_code(found: Mapping[str, Any]) -> int:
 class ClusterFollower(Follower):
     """Follows a cluster in its job until its application has ended: it may stay up for others after that."""
 
-    def _tell(self, line: dict[str, Any]) -> None:
-        super()._tell(line)
+    def _report_line(self, line: dict[str, Any]) -> None:
+        super()._report_line(line)
         if text := describe_line(line):
-            self.observer.waiting(text)
+            self.observer.on_wait(text)
         if line["kind"] == "run-held":
             self._ended, self._state, self._reason = True, "complete", "held"
 
@@ -140,15 +140,15 @@ class JobStatus(NamedTuple):
     """What the scheduler says of a job; nothing where the run is in none, or nobody answers."""
 
     sentence: str = ""
-    over: bool = False
+    is_over: bool = False
 
 
 def query_job(folder: RunFolder) -> JobStatus:
     """How the job of a run stands. One that was cancelled in the queue leaves no word in the journal."""
 
     async def ask() -> JobStatus:
-        job = await RunJob(RunRecord(folder)).look()
-        return JobStatus(job.sentence, job.state.over)
+        job = await RunJob(RunRecord(folder)).query()
+        return JobStatus(job.sentence, job.state.is_over)
 
     try:
         return complete(ask())

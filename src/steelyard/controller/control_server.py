@@ -55,12 +55,14 @@ class ControlServer:
         self._facts: dict[str, Any] = {}
 
     @property
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Whether somebody may want to ask: it is a cluster, or stays after its last trial."""
         return self.experiment.hold or TAG in self.experiment.tags
 
     @asynccontextmanager
-    async def listening(self, address: str, warn: Callable[[str], None], **facts: Any) -> AsyncIterator[None]:
+    async def accept_requests(
+        self, address: str, warn: Callable[[str], None], **facts: Any
+    ) -> AsyncIterator[None]:
         """Be asked, for as long as the block lasts. `facts` stand in `control.json` beside ours.
 
         Where nobody can listen, that is a warning: the run goes on, and ends by signal or time limit.
@@ -68,14 +70,14 @@ class ControlServer:
         self._facts = facts
         async with AsyncExitStack() as stack:
             try:
-                announced = await stack.enter_async_context(listen(address, self._asked))
+                announced = await stack.enter_async_context(listen(address, self._handle_request))
             except HostError as error:
-                warn(f"{error.message}; only its scheduler, or a signal, can end this run before its time")
+                warn(f"{error.message}; only its scheduler or a signal can end this run early")
             else:
                 self._announce(socket=announced._asdict())
             yield
 
-    def serve(self, placement: Placement, deployment: Deployment, limit: TimeLimit) -> None:
+    def attach_deployment(self, placement: Placement, deployment: Deployment, limit: TimeLimit) -> None:
         """From now on there are hosts, and services to come."""
         self._placement, self._deployment, self._limit = placement, deployment, limit
 
@@ -83,25 +85,25 @@ class ControlServer:
         """Write a line of the journal, and tell who waits what it means."""
         self._writer.journal.write(kind, **facts)
         if TAG in self.experiment.tags and (text := describe_line({"kind": kind, **facts})):
-            self._observer.waiting(text)
+            self._observer.on_wait(text)
 
     # The end ------------------------------------------------------------------------------------------------
 
-    async def until_stopped(self) -> str:
+    async def wait_until_stopped(self) -> str:
         """Wait as long as the experiment holds its services; why it ends. Raises HostError when one dies."""
-        living = self._deployment.living if self._deployment else {}
+        living = self._deployment.live_services if self._deployment else {}
         if not (self.experiment.hold and living) or self._stopped.is_set():
             return "complete"
         self.note("run-held", services=list(living))
         deaths = (_raise_on_death(service) for service in living.values())
-        async with run_tasks(self._stop_asked(), self.late(), *deaths) as waiting:
+        async with run_tasks(self._wait_for_stop(), self.wait_for_deadline(), *deaths) as waiting:
             return (await wait_first(waiting)).result()
 
-    async def late(self) -> str:
+    async def wait_for_deadline(self) -> str:
         """Wait until there is just time enough for the planned snapshots."""
         while True:
-            left = self._limit.left
-            enough = LOOK_EVERY if left is None else left - await self._spare()
+            left = self._limit.seconds_left
+            enough = LOOK_EVERY if left is None else left - await self._estimate_snapshot_time()
             if enough <= 0:
                 return LATE
             await asyncio.sleep(min(LOOK_EVERY, max(0.05, enough)))
@@ -111,52 +113,52 @@ class ControlServer:
         something left to take one of. Raises HostError.
         """
         if self._deployment and success:
-            await self._deployment.prove()
+            await self._deployment.prove_mirrors()
         plans = [use.save for use in self.experiment.services.values() if use.save]
         if not self._deployment or not any(success or plan.when == "always" for plan in plans):
             return
-        if not self._deployment.living:
-            self.note(
-                "warning", text="the planned snapshot was not taken: the service does not live any more"
-            )
+        if not self._deployment.live_services:
+            self.note("warning", text="the planned snapshot was not taken: the service is no longer running")
             return
-        await self._take(lambda deployment: deployment.finish(success))
+        await self._run_snapshot(lambda deployment: deployment.finish(success))
 
-    async def _stop_asked(self) -> str:
+    async def _wait_for_stop(self) -> str:
         await self._stopped.wait()
         return "stopped"
 
-    async def _spare(self) -> float:
+    async def _estimate_snapshot_time(self) -> float:
         """Seconds that the planned snapshots may take."""
         if not any(use.save for use in self.experiment.services.values()):
             return A_MOMENT
-        loads = [node.load or 0 for nodes in (await self._nodes()).values() for node in nodes]
+        loads = [node.load or 0 for nodes in (await self._list_nodes()).values() for node in nodes]
         return LEAST_FOR_A_SNAPSHOT + sum(loads) / PACE
 
     # What can be asked --------------------------------------------------------------------------------------
 
-    async def _asked(self, verb: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _handle_request(self, verb: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         verbs = {
-            "status": self._status,
+            "status": self._report_status,
             "stop": self._stop,
-            "snapshot": self._snapshot,
-            "endpoint": self._endpoint,
+            "snapshot": self._take_snapshots,
+            "endpoint": self._report_endpoint,
         }
         if verb not in verbs:
-            raise HostError(f"a run cannot be asked for '{verb[:40]}'; it knows {', '.join(verbs)}")
+            raise HostError(f"unknown request '{verb[:40]}'; a run accepts {', '.join(verbs)}")
         return await verbs[verb](facts)
 
-    async def _status(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
-        now = self._doing()
-        nodes = {name: [node._asdict() for node in states] for name, states in (await self._nodes()).items()}
+    async def _report_status(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
+        now = self._current_activity()
+        nodes = {
+            name: [node._asdict() for node in states] for name, states in (await self._list_nodes()).items()
+        }
         return {
             "doing": now.what,
             "since": now.since,
             "stopping": self._stopped.is_set(),
-            "left": self._limit.left,
+            "left": self._limit.seconds_left,
             "nodes": nodes,
             "services": {
-                name: describe_endpoint(service.endpoint()) for name, service in self._living().items()
+                name: describe_endpoint(service.endpoint()) for name, service in self._live_services().items()
             },
         }
 
@@ -164,28 +166,28 @@ class ControlServer:
         """End after the application, at once where none runs; with the snapshots that are planned."""
         self._stopped.set()
         plans = any(use.save for use in self.experiment.services.values())
-        return {"doing": self._doing().what, "snapshot": plans}
+        return {"doing": self._current_activity().what, "snapshot": plans}
 
-    async def _snapshot(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _take_snapshots(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take one now of each service, in the place that is named, else in the one of the experiment."""
-        self._ready()
+        self._require_services()
         if self._taking.locked():
-            raise HostError("a snapshot is being taken already", hint="try again when it is complete")
+            raise HostError("another snapshot is in progress", hint="try again when it is complete")
         place = str(facts["place"]) if facts.get("place") else None
 
         async def take(deployment: Deployment) -> list[Snapshot]:
-            return [await deployment.snapshot(name, place) for name in deployment.living]
+            return [await deployment.take_snapshot(name, place) for name in deployment.live_services]
 
-        taken = await self._take(take)
+        taken = await self._run_snapshot(take)
         return {"snapshots": [summarise_snapshot(snapshot) for snapshot in taken]}
 
-    async def _endpoint(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _report_endpoint(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
         """Where the service is. Its password goes to `control.json`, and never over the wire."""
-        endpoint = next(iter(self._ready().values())).endpoint()
+        endpoint = next(iter(self._require_services().values())).endpoint()
         self._announce(service={**describe_endpoint(endpoint), "password": endpoint.password})
         return describe_endpoint(endpoint)
 
-    async def _take(self, take: Callable[[Deployment], Any]) -> list[Snapshot]:
+    async def _run_snapshot(self, take: Callable[[Deployment], Any]) -> list[Snapshot]:
         async with self._taking:
             await asyncio.sleep(max(0.0, self._next - time.time()))
             self._next = math.floor(time.time()) + 1
@@ -197,33 +199,33 @@ class ControlServer:
                 raise
             return taken
 
-    def _ready(self) -> Mapping[str, Service[Any]]:
-        living, now = self._living(), self._doing()
+    def _require_services(self) -> Mapping[str, Service[Any]]:
+        living, now = self._live_services(), self._current_activity()
         if not living or now.what in _EARLY:
-            raise HostError(f"the database is not up yet, or not any more: the run is {now.what}")
+            raise HostError(f"the database is not up: the run is {now.what}")
         return living
 
-    def _living(self) -> Mapping[str, Service[Any]]:
-        return self._deployment.living if self._deployment else {}
+    def _live_services(self) -> Mapping[str, Service[Any]]:
+        return self._deployment.live_services if self._deployment else {}
 
-    def _doing(self) -> Any:
+    def _current_activity(self) -> Any:
         recovers = any(use.recover for use in self.experiment.services.values())
         return find_activity(RunRecord(self._writer.folder).journal, recovers=recovers)
 
-    async def _nodes(self) -> dict[str, tuple[NodeState, ...]]:
+    async def _list_nodes(self) -> dict[str, tuple[NodeState, ...]]:
         """By service; those of one that is being deployed are `starting`."""
-        living = self._living()
+        living = self._live_services()
         return {
-            name: await query_nodes(living[name]) if name in living else self._to_come(name)
+            name: await query_nodes(living[name]) if name in living else self._list_starting_nodes(name)
             for name in self.experiment.services
         }
 
-    def _to_come(self, name: str) -> tuple[NodeState, ...]:
-        if self._placement is None or self._doing().what not in _EARLY:
+    def _list_starting_nodes(self, name: str) -> tuple[NodeState, ...]:
+        if self._placement is None or self._current_activity().what not in _EARLY:
             return ()
         try:
             on, _ = service_hosts(self.experiment.services[name], {})
-            seats = self._placement.seats(on)
+            seats = self._placement.select_slots(on)
         except UsageError:  # where it depends on the cell
             return ()
         return tuple(NodeState(slot.host.name, slot.host.address, "starting") for slot in seats)
@@ -242,4 +244,4 @@ class ControlServer:
 
 
 async def _raise_on_death(service: Service[Any]) -> str:
-    raise HostError(await service.died())
+    raise HostError(await service.wait_for_death())

@@ -51,12 +51,12 @@ class Deployment:
         self._sound = True
 
     @property
-    def any(self) -> bool:
+    def has_services(self) -> bool:
         """Whether there is anything to deploy at all."""
         return bool(self._experiment.services)
 
     @property
-    def living(self) -> dict[str, Service[Any]]:
+    def live_services(self) -> dict[str, Service[Any]]:
         """Services that outlive a trial and are there now, by name."""
         return {name: kept.service for name, kept in self._kept.items()}
 
@@ -66,20 +66,20 @@ class Deployment:
             await self._kept.pop(name).scope.aclose()
         await self.snapshots.close()
 
-    async def snapshot(self, name: str, place: str | None = None) -> Snapshot:
+    async def take_snapshot(self, name: str, place: str | None = None) -> Snapshot:
         """Keep the data of a service that outlives its trial now, where its `save` says unless told.
 
         Raises HostError.
         """
         save = self._experiment.services[name].save
         if name not in self._kept:
-            raise HostError(f"service {name} does not live any more, so it has no data to keep")
-        return await self.snapshots.keep(self._kept[name].service, place or (save.into if save else None))
+            raise HostError(f"service {name} is no longer running, so it has no data to save")
+        return await self.snapshots.save(self._kept[name].service, place or (save.into if save else None))
 
-    async def prove(self) -> None:
+    async def prove_mirrors(self) -> None:
         """Have services that mirror their data prove that the mirror has everything. Raises HostError."""
-        for name, service in self.living.items():
-            if isinstance(service, HasMirror) and (facts := await service.proven()):
+        for name, service in self.live_services.items():
+            if isinstance(service, HasMirror) and (facts := await service.prove_mirror()):
                 self._note("mirror-proven", service=name, **facts)
 
     async def finish(self, success: bool = True) -> list[Snapshot]:
@@ -88,21 +88,23 @@ class Deployment:
         """
         sound = success and self._sound
         plans = {name: use.save for name, use in self._experiment.services.items() if use.save}
-        return [await self.snapshot(name) for name, save in plans.items() if sound or save.when == "always"]
+        return [
+            await self.take_snapshot(name) for name, save in plans.items() if sound or save.when == "always"
+        ]
 
     @asynccontextmanager
-    async def for_trial(self, cell: Cell, number: int) -> AsyncIterator[ReadyServices]:
+    async def deploy_for_trial(self, cell: Cell, number: int) -> AsyncIterator[ReadyServices]:
         """All services, ready, for as long as the block lasts. Raises TrialFailure, HostLost.
 
         One that outlives its trial is deployed again when one of its servers has died.
         """
-        ready = ReadyServices(self._placement.known(self._experiment))
+        ready = ReadyServices(self._placement.known_values(self._experiment))
         try:
             async with AsyncExitStack() as scope:
                 await self._end_stale(cell)
                 for name in order_services(self._experiment.services):
                     use = resolve_service(self._experiment.services[name], cell.parameters)
-                    service = await self._service(name, use, cell, number, scope, ready)
+                    service = await self._ensure_service(name, use, cell, number, scope, ready)
                     ready.add(service, fresh=use.keep == "trial")
                 yield ready
         except BaseException:
@@ -111,7 +113,7 @@ class Deployment:
 
     async def _end_stale(self, cell: Cell) -> None:
         """Those that serve this cell no more go first, so that their hosts are free for what comes."""
-        stale = self._stale(cell)
+        stale = self._find_stale(cell)
         for name, kept in reversed(list(self._kept.items())):
             if name in stale:
                 del self._kept[name]
@@ -119,18 +121,18 @@ class Deployment:
                     self._note("service-lost", service=name)
                 await kept.scope.aclose()
 
-    def _stale(self, cell: Cell) -> set[str]:
+    def _find_stale(self, cell: Cell) -> set[str]:
         """With those that were told the port or address of one that goes."""
         services = self._experiment.services
         stale: set[str] = set()
         for name in order_services(services):
             kept = self._kept.get(name)
-            fits = kept is not None and kept.serves(deployment_key(services[name], cell))
+            fits = kept is not None and kept.is_valid_for(deployment_key(services[name], cell))
             if not fits or find_services(services[name].options, services) & stale:
                 stale.add(name)
         return stale
 
-    async def _service(
+    async def _ensure_service(
         self, name: str, use: ServiceUse, cell: Cell, number: int, scope: AsyncExitStack, there: ReadyServices
     ) -> Service[Any]:
         if name in self._kept:
@@ -153,17 +155,17 @@ class Deployment:
         began = time.monotonic()
         with fail_trial():
             context = replace(
-                await self._context(name, use, cell, logs, scope),
+                await self._make_context(name, use, cell, logs, scope),
                 levels=dict(cell.parameters),
                 known=there.known,
-                named=there.named(use.options, self._experiment.services),
+                named_endpoints=there.select_endpoints(use.options, self._experiment.services),
                 wrap=Conditions.of(use.wrap, cell.parameters),
             )
             service = bind_service(use, cell, context, there.known)
             shared = await find_shared_hosts(service, use)
-            scope.callback(self._tell_end, service)
-            endpoint = await scope.enter_async_context(service.deployed())
-            under = await service.conditions()
+            scope.callback(self._note_complaints, service)
+            endpoint = await scope.enter_async_context(service.deploy())
+            under = await service.check_conditions()
         self._note(
             "service-ready",
             service=name,
@@ -178,25 +180,27 @@ class Deployment:
         await self._recover(service, use, cell)
         return service
 
-    def _tell_end(self, service: Service[Any]) -> None:
+    def _note_complaints(self, service: Service[Any]) -> None:
         for text in service.complaints:
             self._note("warning", text=text)
 
     async def _recover(self, service: Service[Any], use: ServiceUse, cell: Cell) -> None:
         """Give a service that has just begun the data with which it is to begin."""
-        snapshot, wanted = service.context.recovering, resolve_recover(use, cell)
+        snapshot, wanted = service.context.snapshot, resolve_recover(use, cell)
         if snapshot and wanted:
             with fail_trial():
-                await self.snapshots.bring(service, snapshot, wanted.place)
+                await self.snapshots.recover(service, snapshot, wanted.place)
 
-    async def _context(
+    async def _make_context(
         self, name: str, use: ServiceUse, cell: Cell, logs: Path, scope: AsyncExitStack
     ) -> ServiceContext:
         on, spare = service_hosts(use, cell.parameters)
-        hosts = tuple(slot.host for slot in self._placement.seats(on))
-        more = tuple(slot.host for slot in self._placement.seats(spare)) if spare else ()
+        hosts = tuple(slot.host for slot in self._placement.select_slots(on))
+        more = tuple(slot.host for slot in self._placement.select_slots(spare)) if spare else ()
         scratch = {
-            host.name: await scope.enter_async_context(self._scratches.of(host).directory(f"service-{name}"))
+            host.name: await scope.enter_async_context(
+                self._scratches.get_scratch(host).make_directory(f"service-{name}")
+            )
             for host in (*hosts, *more)
         }
         wanted = resolve_recover(use, cell)
@@ -208,7 +212,7 @@ class Deployment:
             logs,
             tuple(dict.fromkeys(host.address for host in self._placement.hosts)),
             secrets.token_urlsafe(24),
-            service_class(use.use).within,
+            service_class(use.use).default_ready_timeout,
             more,
             share_machines((*hosts, *more), list_occupants(self._experiment, self._placement, cell)),
             await self.snapshots.find(wanted, first, scratch[first.name], logs) if wanted else None,
@@ -219,12 +223,13 @@ def list_occupants(experiment: Experiment, placement: Placement, cell: Cell) -> 
     """A host for each service and each workload on it: as many share its cores and memory."""
     hosts: list[Host] = []
     for use in experiment.services.values():
-        if service_class(resolve_service(use, cell.parameters).use).elsewhere:
+        if service_class(resolve_service(use, cell.parameters).use).is_external:
             continue
         for chosen in filter(None, service_hosts(use, cell.parameters)):
-            hosts += [slot.host for slot in placement.seats(chosen)]
+            hosts += [slot.host for slot in placement.select_slots(chosen)]
     workers = [
-        placement.seats(resolve_placement(use, cell.parameters, experiment).on) for use in experiment.workload
+        placement.select_slots(resolve_placement(use, cell.parameters, experiment).on)
+        for use in experiment.workload
     ]
     return [*hosts, *{slot.host.name: slot.host for seats in workers for slot in seats}.values()]
 

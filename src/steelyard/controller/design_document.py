@@ -17,7 +17,7 @@ from steelyard.store.reader import RunRecord
 
 def describe_design(experiment: Experiment, design: Design) -> dict[str, Any]:
     """The content of `design.json`."""
-    file = experiment.as_file()
+    file = experiment.to_tree()
     metrics = declared_metrics(experiment, design.cells).values()
     required = [
         {"where": entry.where, "against": entry.against, **_to_dict(Requirement.parse(entry.that))}
@@ -41,7 +41,7 @@ def describe_design(experiment: Experiment, design: Design) -> dict[str, Any]:
         "metrics": [_to_dict(metric) for metric in metrics],
         "require": required,
         "compare": _describe_compare(experiment),
-        "find": design.sought.record() if design.sought else None,
+        "find": design.search_goal.record() if design.search_goal else None,
         "roles": {name: role.model_dump(mode="json") for name, role in experiment.roles.items()},
         "derive": [entry.model_dump(mode="json", exclude_none=True) for entry in experiment.derive],
         "prices": experiment.prices.model_dump(mode="json") if experiment.prices else None,
@@ -54,7 +54,7 @@ def _describe_compare(experiment: Experiment) -> dict[str, Any] | None:
     if experiment.compare is None:
         return None
     asked = experiment.compare.model_dump(mode="json")
-    return {**asked, "baseline": experiment.compare.chosen(experiment.parameters)}
+    return {**asked, "baseline": experiment.compare.baseline_level(experiment.parameters)}
 
 
 def restore_default(experiment: Experiment, record: RunRecord) -> Experiment:
@@ -72,7 +72,7 @@ def load_experiment(record: RunRecord) -> Experiment:
     text = read(record.experiment_text, str(record.folder.experiment))
     experiment = restore_default(load_source(text), record)
     folder = record.journal[0].get("folder") if record.journal else None
-    return experiment.lying_in(Path(folder)) if isinstance(folder, str) else experiment
+    return experiment.with_folder(Path(folder)) if isinstance(folder, str) else experiment
 
 
 def _to_dict(value: Any) -> dict[str, Any]:

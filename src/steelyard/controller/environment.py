@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.collectors.environment import Environment, commands, file_system_under, variables
+from steelyard.collectors.environment import Environment, commands, find_file_system, variables
 from steelyard.controller.advice import assess_environment
 from steelyard.controller.placement import Placement, group_by_machine
 from steelyard.controller.scratch import Scratches
@@ -26,7 +26,7 @@ async def gather_all(
     tools, environments = tuple(needs), dict[str, dict[str, Any]]()
     for machine, (host, *_) in group_by_machine(placement.hosts).items():
         environments[machine] = await gather(
-            host, tools, scratches.of(host).base, origin if not environments else None
+            host, tools, scratches.get_scratch(host).base, origin if not environments else None
         )
     first = environments[placement.hosts[0].machine]
     return {
@@ -40,7 +40,7 @@ def _describe_host(
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "name": host.name,
-        "roles": placement.roles_of(host),
+        "roles": placement.slot_names(host),
         "address": host.address,
         "cores": host.cores,
         "memory": host.memory,
@@ -66,8 +66,8 @@ async def gather(
             raw[name] = said
     environment = dict(Environment().parse(raw))
     real = PurePosixPath(os.path.realpath(scratch)) if host.shares_files else scratch
-    system = file_system_under(real, raw.get("/proc/self/mountinfo", ""))
-    free = await host.free_space(scratch)
+    system = find_file_system(real, raw.get("/proc/self/mountinfo", ""))
+    free = await host.read_free_space(scratch)
     notes = assess_environment(environment, system, free=free)
     return {
         **environment,

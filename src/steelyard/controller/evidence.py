@@ -23,17 +23,17 @@ FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC")
 def judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
     """Raises TrialFailure for a phase that did not end well; `limit` is how many seconds it had."""
     if ended.timed_out:
-        raise TrialFailure("timed-out", f"{phase.name} did not end within {limit:g} s and was ended")
+        raise TrialFailure("timed-out", f"{phase.name} did not finish within {limit:g} s and was terminated")
     if ended.code != 0:
         raise _crash_failure(phase, ended, folder)
 
 
 def _crash_failure(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
-    how = f"{'ended' if ended.signal is None else 'was ended'} {ended.way}"
+    how = f"{'ended' if ended.signal is None else 'was terminated'} {ended.way}"
     said = tail(folder / "stderr", EVIDENCE) or tail(folder / "stdout", EVIDENCE)
     category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
     program = PurePosixPath(phase.command.argv[0]).name
-    return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; it said: {said}" if said else ""))
+    return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; output: {said}" if said else ""))
 
 
 def read_output(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path) -> Reading:
@@ -47,22 +47,20 @@ def read_output(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path
         reading = workload.parse(phase.name, output)
         figures = json.dumps([dict(reading.values), dict(reading.facts)], allow_nan=False)
         if len(figures) > MOST_FIGURES:  # they all stand in one line of the journal
-            most = f"{MOST_FIGURES >> 20} MiB at most"
-            raise ParseFailure(f"its figures and facts take {len(figures) >> 20} MiB, and may take {most}")
+            most = f"{MOST_FIGURES >> 20} MiB"
+            raise ParseFailure(f"its figures and facts take {len(figures) >> 20} MiB; the limit is {most}")
         reading = dataclasses.replace(reading, series=tuple(workload.series(phase.name, output)))
         samples = map(dataclasses.asdict, reading.series)
         lines = [json.dumps(sample, allow_nan=False) + "\n" for sample in samples]
     except ParseFailure as failure:
         raise TrialFailure("unreadable-output", f"{phase.name}: {failure.message}") from failure
     except Exception as error:  # a plug-in's mistake costs a trial, never the run
-        reason = f"{phase.name}: its output could not be read: {type(error).__name__}: {error}"
+        reason = f"{phase.name}: cannot read its output: {type(error).__name__}: {error}"
         raise TrialFailure("unreadable-output", reason) from error
     if lines:
         _write_samples(folder / "samples.ndjson", lines)
     if ended.leftovers:
-        left = Mark(
-            "incomplete", f"{ended.leftovers} processes were still running when {phase.name} had ended"
-        )
+        left = Mark("incomplete", f"{ended.leftovers} processes were still running after {phase.name} ended")
         return dataclasses.replace(reading, marks=(*reading.marks, left))
     return reading
 

@@ -30,7 +30,7 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, 0
 
-    def new(self) -> Iterator[dict[str, Any]]:
+    def read_new_lines(self) -> Iterator[dict[str, Any]]:
         """Whole lines only."""
         with open_regular(self._path) as file:
             file.seek(self._read)
@@ -59,74 +59,72 @@ class Follower:
         """
         with catch_signals():
             try:
-                await self._until_it_ends()
+                await self._wait_until_ended()
             except asyncio.CancelledError:
-                hint = f"`steelyard cancel {self.folder.id}` ends it, `status` tells how it stands"
-                raise Interrupted(f"run {self.folder.id} goes on in its job", hint=hint) from None
-        hint = f"`steelyard resume {self.folder.id}` goes on with it"
+                hint = f"`steelyard cancel {self.folder.id}` cancels it, `status` shows its progress"
+                raise Interrupted(f"run {self.folder.id} continues in its job", hint=hint) from None
+        hint = f"`steelyard resume {self.folder.id}` continues it"
         if self._state == "failed":
             raise HostError(self._reason, hint=hint)
         if self._state in ("interrupted", "cancelled"):
             raise Interrupted(f"run {self.folder.id} was {self._state}: {self._reason}", hint=hint)
 
-    async def _until_it_ends(self) -> None:
+    async def _wait_until_ended(self) -> None:
         pause = ASK_LEAST
         due = 0.0
         loop = asyncio.get_running_loop()
-        while not self._look():
+        while not self._poll_journal():
             if loop.time() >= due:
-                pause = min(pause * 1.5, ASK_MOST) if not await self._ask() else ASK_LEAST
+                pause = min(pause * 1.5, ASK_MOST) if not await self._poll_scheduler() else ASK_LEAST
                 due = loop.time() + pause
             await asyncio.sleep(LOOK_EVERY)
 
-    def _look(self) -> bool:
-        for line in self._tail.new():
-            self._tell(line)
+    def _poll_journal(self) -> bool:
+        for line in self._tail.read_new_lines():
+            self._report_line(line)
         return self._ended
 
-    def _tell(self, line: dict[str, Any]) -> None:
+    def _report_line(self, line: dict[str, Any]) -> None:
         match line["kind"]:
             case "run-resumed":
                 self._ended = False
-                self.observer.started(self.folder, self._progress(), self._design.seed)
+                self.observer.on_start(self.folder, self._progress(), self._design.seed)
             case "trial-ended" if not line.get("retried"):
                 record = parse_trial(line)
                 self._results.add(record.result)
-                self.observer.trial_ended(record.result, record.message, self._progress())
+                self.observer.on_trial_end(record.result, record.message, self._progress())
             case "warning":
-                self.observer.warned(str(line["text"]))
+                self.observer.on_warning(str(line["text"]))
             case "run-submitted":
                 self._ended = False
             case "run-ended":
                 self._ended = line.get("next") is None
                 self._state, self._reason = str(line["state"]), str(line["reason"])
                 if self._ended:
-                    self.observer.ended(self.folder, self._state, self._reason)
+                    self.observer.on_end(self.folder, self._state, self._reason)
 
-    async def _ask(self) -> bool:
+    async def _poll_scheduler(self) -> bool:
         """Ask the scheduler; whether it has something new to say."""
-        job = await RunJob(RunRecord(self.folder)).look()
-        if job.state.over and not self._look():
+        job = await RunJob(RunRecord(self.folder)).query()
+        if job.state.is_over and not self._poll_journal():
             await asyncio.sleep(
                 2 * LOOK_EVERY
             )  # the last lines may still be on their way through the file server
-            if not self._look():
-                raise self._lost(job)
+            if not self._poll_journal():
+                raise self._make_job_error(job)
         if job.sentence == self._told:
             return False
         self._told = job.sentence
-        self.observer.waiting(job.sentence)
+        self.observer.on_wait(job.sentence)
         return True
 
-    def _lost(self, job: Job) -> HostError | Interrupted:
-        hint = (
-            f"{self.folder.job_log} may say why; `steelyard resume {self.folder.id}` goes on, nothing is lost"
-        )
+    def _make_job_error(self, job: Job) -> HostError | Interrupted:
+        hint = f"see {self.folder.job_log}; `steelyard resume {self.folder.id}` continues, nothing is lost"
         if job.state is JobState.CANCELLED:
-            return Interrupted(f"{job.sentence}, and the run {self.folder.id} is not complete", hint=hint)
-        return HostError(f"{job.sentence}, and the run {self.folder.id} is not complete", hint=hint)
+            return Interrupted(f"{job.sentence}, but run {self.folder.id} is not complete", hint=hint)
+        return HostError(f"{job.sentence}, but run {self.folder.id} is not complete", hint=hint)
 
     def _progress(self) -> Progress:
         failed = sum(result.status == "failed" for result in self._results)
-        least, most = self._design.expected(self._results)
+        least, most = self._design.count_trials(self._results)
         return Progress(len(self._results), failed, least, most, None)

@@ -31,11 +31,11 @@ async def install_on_hosts(named: NamedSite, tools: Sequence[Tool], say: Say, *,
 
     Raises UsageError where the site's hosts come and go, and SteelyardError with what failed on which host.
     """
-    if named.site.installs != "hosts":
-        hint = "install it where their jobs or machines find it: in the home that they share, or their image"
-        raise UsageError(f"the hosts of site {named.name} come and go with a run", hint=hint)
+    if named.site.install_policy != "hosts":
+        hint = "install it where their jobs or machines find it: in their shared home, or in their image"
+        raise UsageError(f"cannot install on site {named.name}: its hosts exist only during a run", hint=hint)
     with tempfile.TemporaryDirectory(prefix="steelyard-install-") as folder:
-        async with named.site.lease(Token.mine("install"), Path(folder) / "log", None) as hosts:
+        async with named.site.lease(Token.of("install"), Path(folder) / "log", None) as hosts:
             works = (_HostInstaller(host, Path(folder), say, dry_run).install(tools) for host in hosts)
             ends = await asyncio.gather(*works, return_exceptions=True)
     failures = [end for end in ends if isinstance(end, BaseException)]
@@ -54,31 +54,31 @@ class _HostInstaller:
 
     async def install(self, tools: Sequence[Tool]) -> None:
         """Bring what is missing. Raises SteelyardError."""
-        cache = PurePosixPath(await self._host.capture(_CACHE) or self._lacks("home directory"))
+        cache = PurePosixPath(await self._host.capture(_CACHE) or self._raise_missing("home directory"))
         places = {tool: cache / "steelyard" / "tools" / tool.name for tool in tools}
-        missing = [tool for tool in tools if not await self._has(tool, places[tool])]
+        missing = [tool for tool in tools if not await self._has_tool(tool, places[tool])]
         if not missing:
-            self._say(f"{self._host.name}: everything is there")
+            self._say(f"{self._host.name}: everything is already installed")
             return
         builders = BUILDERS if any(tool.maven for tool in missing) else ()
-        packaged = [tool for tool in missing if not tool.in_place_of_its_own]
+        packaged = [tool for tool in missing if not tool.has_own_directory]
         packaged += [tool for tool in builders if not await self._host.which(tool.name)]
-        async with self._workdir() as workdir:
+        async with self._make_workdir() as workdir:
             await self._install_packages(packaged, workdir)
             for tool in missing:
-                if tool.in_place_of_its_own:
+                if tool.has_own_directory:
                     await self._build(tool, places[tool], workdir)
 
-    async def _has(self, tool: Tool, place: PurePosixPath) -> bool:
+    async def _has_tool(self, tool: Tool, place: PurePosixPath) -> bool:
         if await self._host.which(tool.program if tool.maven else tool.name):
             return True
         if tool.places and await self._host.capture(tool.argv(*tool.version)) is not None:
             return True
         mark = str(place / COMPLETE)
-        return tool.in_place_of_its_own and (await self._host.read([mark])).get(mark) == digest(tool)
+        return tool.has_own_directory and (await self._host.read([mark])).get(mark) == digest(tool)
 
     @asynccontextmanager
-    async def _workdir(self) -> AsyncIterator[PurePosixPath]:
+    async def _make_workdir(self) -> AsyncIterator[PurePosixPath]:
         base = self._host.scratch_base() or FAR_SCRATCH
         path = base / f"steelyard-install-{self._host.name}-{secrets.token_hex(8)}"
         await self._host.make_scratch(path)
@@ -93,7 +93,7 @@ class _HostInstaller:
         managers = [program for program, *_ in MANAGERS if await self._host.which(program)]
         argv = install_command(tools, managers)
         if argv is None:
-            self._lacks(f"package manager that knows {', '.join(tool.name for tool in tools)}")
+            self._raise_missing(f"package manager that provides {', '.join(tool.name for tool in tools)}")
         is_root = (await self._host.capture(("id", "-u")) or "").strip() == "0"
         await self._run(argv if is_root else ("sudo", "-n", *argv), workdir)
 
@@ -110,9 +110,9 @@ class _HostInstaller:
         streams = Streams(*(self._folder / f"{self._host.name}.{name}" for name in ("out", "err")))
         exit_, _ = await finish(await self._host.start(Command(argv), streams, cwd=workdir), None)
         if exit_.code != 0:
-            last = tail(streams.stderr) or "it said nothing"
-            hint = "log in there and run it by hand to see more"
+            last = tail(streams.stderr) or "it printed nothing"
+            hint = "log in to that host and run it by hand for details"
             raise HostError(f"host {self._host.name}: {argv[0]} ended {exit_.way}: {last}", hint=hint)
 
-    def _lacks(self, what: str) -> NoReturn:
-        raise HostError(f"host {self._host.name} has no {what}", hint="install it there by hand")
+    def _raise_missing(self, what: str) -> NoReturn:
+        raise HostError(f"host {self._host.name} has no {what}", hint="install it by hand on that host")

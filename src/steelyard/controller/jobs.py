@@ -29,8 +29,8 @@ async def submit(
 ) -> dict[str, Any]:
     """Submit the job that goes on with a run; its facts for the journal. Raises HostError, UsageError."""
     site: BatchSite[Any] = named.site  # type: ignore[assignment]
-    count = hosts or site.chosen.nodes or 1
-    request = site.request(
+    count = hosts or site.options.nodes or 1
+    request = site.make_request(
         choices.jobs.name or folder.id,
         _arguments(folder, store, named, choices),
         hosts=count,
@@ -38,7 +38,7 @@ async def submit(
         working_directory=Path.cwd(),
         environment={JOB: "1"},
     )
-    request = replace(request, passed_through=(*request.passed_through, *choices.jobs.options))
+    request = replace(request, extra_options=(*request.extra_options, *choices.jobs.options))
     return {"job": await site.submit(request), "site": named.name, "hosts": request.hosts}
 
 
@@ -46,7 +46,7 @@ def _arguments(folder: RunFolder, store: Store, named: NamedSite, choices: RunCh
     """What the job says to Steelyard: resume, as the user would."""
     words = ["resume", folder.id, "--store", str(store.root.absolute()), "--site", named.name, "--quiet"]
     words += ["--scratch", str(choices.scratch.absolute())] if choices.scratch else []
-    words += ["--beside"] * choices.beside
+    words += ["--beside"] * choices.parallel
     words += ["--chain"] * choices.jobs.chain + ["--split"] * choices.jobs.split
     return (*words, "--", *choices.jobs.options) if choices.jobs.options else tuple(words)
 
@@ -59,14 +59,14 @@ class RunJob:
         if not lines:
             raise UsageError(
                 f"run {record.id} was not submitted to a scheduler",
-                hint="Ctrl-C where it runs, or `steelyard cancel`, ends it; `steelyard resume` goes on",
+                hint="Ctrl-C where it runs, or `steelyard cancel`, ends it; `steelyard resume` continues it",
             )
         self.id, self.site_name = str(lines[-1]["job"]), str(lines[-1]["site"])
         self.site: BatchSite[Any] = resolve(self.site_name).site  # type: ignore[assignment]
 
-    async def look(self) -> Job:
+    async def query(self) -> Job:
         """How it stands now. Raises HostError when the scheduler does not answer."""
-        return (await self.site.jobs([self.id]))[self.id]
+        return (await self.site.fetch_jobs([self.id]))[self.id]
 
     async def act(self, verb: str) -> Job:
         """`cancel`, `suspend` or `continue`; how it stands afterwards. Raises HostError."""
@@ -76,4 +76,4 @@ class RunJob:
             "continue": self.site.resume,
         }
         await verbs[verb](self.id)
-        return await self.look()
+        return await self.query()

@@ -95,10 +95,10 @@ def _make_private(path: Path) -> Path:
         path.mkdir(mode=0o700)
     except FileExistsError:
         if not _is_private(path):
-            why = "it belongs to somebody else, or others may write to it"
+            why = "it belongs to another account, or others can write to it"
             raise PermissionError(errno.EPERM, why, str(path)) from None
     except FileNotFoundError:
-        raise NotADirectoryError(errno.ENOTDIR, "there is no such directory", str(path.parent)) from None
+        raise NotADirectoryError(errno.ENOTDIR, "no such directory", str(path.parent)) from None
     return path
 
 

@@ -37,7 +37,7 @@ class Instant:
     at: int
     clocks: Mapping[str, ClockOffset]
 
-    def on(self, host: Host) -> int:
+    def host_time(self, host: Host) -> int:
         """The instant by a host's own clock, in ns."""
         return self.at + round(self.clocks[host.name].offset * 1e9)
 
@@ -50,35 +50,38 @@ class Punctuality:
     share its clock, so that there is no doubt between them.
     """
 
-    released: Mapping[str, float]
-    started: Mapping[str, float]
+    release_times: Mapping[str, float]
+    start_times: Mapping[str, float]
     hosts: Mapping[str, str]
     doubts: Mapping[str, float]
 
     @property
     def skew(self) -> float:
         """Seconds from the first program's start to the last one's."""
-        return _spread(self.started.values())
+        return _spread(self.start_times.values())
 
     @property
-    def last(self) -> str:
+    def last_copy(self) -> str:
         """The copy that started last."""
-        return max(self.started, key=self.started.__getitem__)
+        return max(self.start_times, key=self.start_times.__getitem__)
 
     @property
     def doubt(self) -> float:
         """By how much the skew may be wrong: the doubts of the two hosts between which it lies."""
-        first, last = self.hosts[min(self.started, key=self.started.__getitem__)], self.hosts[self.last]
+        first, last = (
+            self.hosts[min(self.start_times, key=self.start_times.__getitem__)],
+            self.hosts[self.last_copy],
+        )
         return self.doubts[first] + self.doubts[last] if first != last else 0.0
 
     @property
-    def proven(self) -> float:
+    def min_skew(self) -> float:
         """The least that the skew can have been, whatever the clocks' doubt hides."""
         doubts = {name: self.doubts[host] for name, host in self.hosts.items()}
-        latest = max(moment - doubts[name] for name, moment in self.started.items())
-        earliest = min(moment + doubts[name] for name, moment in self.started.items())
+        latest = max(moment - doubts[name] for name, moment in self.start_times.items())
+        earliest = min(moment + doubts[name] for name, moment in self.start_times.items())
         by_host: dict[str, list[float]] = {}
-        for name, moment in self.started.items():
+        for name, moment in self.start_times.items():
             by_host.setdefault(self.hosts[name], []).append(moment)
         return max(latest - earliest, *map(_spread, by_host.values()))
 
@@ -87,22 +90,22 @@ class Punctuality:
         return {
             "skew": self.skew,
             "skew_doubt": self.doubt,
-            "release_skew": _spread(self.released.values()),
+            "release_skew": _spread(self.release_times.values()),
             "clocks_within": max(self.doubts.values()),
-            "started": dict(self.started),
-            "released": dict(self.released),
+            "started": dict(self.start_times),
+            "released": dict(self.release_times),
         }
 
     def marks(self, wanted: Start) -> list[Mark]:
         """Disturbed, where the skew is more than the file allows, beyond what the clocks leave in doubt."""
-        if wanted.skew is None or self.proven <= wanted.skew:
+        if wanted.skew is None or self.min_skew <= wanted.skew:
             return []
         doubt = f" (by clocks known within {show(self.doubt, 's')})" if self.doubt else ""
         return [
             Mark(
                 "disturbed",
                 f"start skew {show(self.skew, 's')}{doubt} is more than {show(wanted.skew, 's')}; "
-                f"{self.last} was the last",
+                f"{self.last_copy} started last",
                 "start skew",
                 self.skew,
                 "s",
@@ -111,11 +114,12 @@ class Punctuality:
 
     def warnings(self, wanted: Start) -> list[str]:
         """Where nobody can tell whether the skew was more than the file allows."""
-        if wanted.skew is None or not self.proven <= wanted.skew < self.skew + self.doubt:
+        if wanted.skew is None or not self.min_skew <= wanted.skew < self.skew + self.doubt:
             return []
         return [
-            f"whether copies began within {show(wanted.skew, 's')} of each other is unknown of some trials: "
-            "their hosts' clocks leave more doubt (skew_doubt in the journal), so these are not marked"
+            "for some trials it is unknown whether copies began within"
+            f" {show(wanted.skew, 's')} of each other: their hosts' clocks are too uncertain"
+            " (skew_doubt in the journal), so these are not marked"
         ]
 
 
@@ -125,15 +129,15 @@ class LockStep:
     def __init__(self) -> None:
         self._took: float | None = None
 
-    async def instant(self, workdirs: Sequence[Workdir]) -> Instant:
+    async def schedule_instant(self, workdirs: Sequence[Workdir]) -> Instant:
         """Agree on when these copies begin. Raises HostLost that names a host which does not answer."""
         hosts = list({workdir.host.name: workdir.host for workdir in workdirs}.values())
         clocks = await asyncio.gather(*(_read_clock(host) for host in hosts))
-        lead = self._lead(workdirs) + 2 * max(clock.within for clock in clocks)
+        lead = self._lead(workdirs) + 2 * max(clock.uncertainty for clock in clocks)
         named = {host.name: clock for host, clock in zip(hosts, clocks, strict=True)}
         return Instant(time.time_ns() + round(lead * 1e9), named)
 
-    def ready(self, took: float) -> None:
+    def record_lead(self, took: float) -> None:
         """Learn how long, in seconds, it took until all copies waited for their instant."""
         self._took = took
 
@@ -152,16 +156,16 @@ def measure_punctuality(instant: Instant, exits: Mapping[str, tuple[Host, Exit]]
         started[name] = exit_.started - shift
         released[name] = (exit_.released if exit_.released is not None else exit_.started) - shift
     hosts = {name: host.name for name, (host, _) in exits.items()}
-    doubts = {name: instant.clocks[name].within for name in dict.fromkeys(hosts.values())}
+    doubts = {name: instant.clocks[name].uncertainty for name in dict.fromkeys(hosts.values())}
     return Punctuality(released, started, hosts, doubts)
 
 
 async def _read_clock(host: Host) -> ClockOffset:
     try:
         async with asyncio.timeout(ANSWER_WITHIN):
-            told = await host.clock()
+            told = await host.read_clock_offset()
     except TimeoutError:
-        raise HostLost(f"{host.name} did not tell its time within {ANSWER_WITHIN:g} s") from None
+        raise HostLost(f"{host.name} did not report its time within {ANSWER_WITHIN:g} s") from None
     # A stand-in on our own machine has our clock, whatever the way there adds to its answer.
     return ClockOffset(0.0, 0.0) if host.machine == identify_machine() else told
 

@@ -27,8 +27,8 @@ LOOK_EVERY = 0.1
 class MachineLock:
     """This run's turn on this machine, for as long as the block lasts."""
 
-    def __init__(self, observer: Observer, *, beside: bool, run: str = "") -> None:
-        self._observer, self._beside, self._run = observer, beside, run
+    def __init__(self, observer: Observer, *, parallel: bool, run: str = "") -> None:
+        self._observer, self._parallel, self._run = observer, parallel, run
         self._turn = self._present = -1
         self._arrivals = 0
 
@@ -37,12 +37,12 @@ class MachineLock:
             self._open()
             try:
                 if try_lock(self._turn, fcntl.LOCK_EX) or await self._wait():
-                    self._sign()
-                self._arrive()
+                    self._write_owner()
+                self._register_presence()
             except BaseException:
                 self._close()
                 raise
-            if self._found_by_others():
+            if self._has_current_files():
                 return self
             self._close()
 
@@ -53,7 +53,7 @@ class MachineLock:
             self._remove()
         self._close()
 
-    def alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Whether no other run of this user measures here now, nor has since this was asked before."""
         known, self._arrivals = self._arrivals, os.fstat(self._present).st_size
         only = try_lock(self._present, fcntl.LOCK_EX)
@@ -73,10 +73,10 @@ class MachineLock:
             if isinstance(error, FileNotFoundError):
                 self._open()  # the last run has just taken the directory away
                 return
-            hint = f"set {VARIABLE} to a directory of yours, the same for all your runs here"
-            raise HostError(f"cannot lock this machine's turn: {error}", hint=hint) from error
+            hint = f"set {VARIABLE} to a directory you own, the same for all your runs here"
+            raise HostError(f"cannot take this machine's measurement lock: {error}", hint=hint) from error
 
-    def _found_by_others(self) -> bool:
+    def _has_current_files(self) -> bool:
         try:
             there = [(self._folder / name).lstat() for name in ("turn", "present")]
         except FileNotFoundError:
@@ -85,7 +85,7 @@ class MachineLock:
 
     def _remove(self) -> None:
         with suppress(OSError):  # others may have put something beside them
-            if self._found_by_others():
+            if self._has_current_files():
                 (self._folder / "present").unlink()
                 (self._folder / "turn").unlink()
                 self._folder.rmdir()
@@ -94,7 +94,7 @@ class MachineLock:
         os.close(self._turn)
         os.close(self._present)
 
-    def _arrive(self) -> None:
+    def _register_presence(self) -> None:
         if try_lock(self._present, fcntl.LOCK_EX):
             os.ftruncate(self._present, 0)
         fcntl.flock(self._present, fcntl.LOCK_SH)
@@ -102,7 +102,7 @@ class MachineLock:
             os.write(self._present, b".")
         self._arrivals = os.fstat(self._present).st_size
 
-    def _sign(self) -> None:
+    def _write_owner(self) -> None:
         """Say to those who wait whose turn it is, and since when."""
         with suppress(OSError):  # on a full disk nobody can be told
             os.ftruncate(self._turn, 0)
@@ -111,10 +111,12 @@ class MachineLock:
     async def _wait(self) -> bool:
         """Wait for the turn, unless this run is to be beside others; whether it is ours now."""
         who = describe_owner(self._turn)
-        if self._beside:
-            self._observer.warned(f"{who}; trials are marked as disturbed")
+        if self._parallel:
+            self._observer.on_warning(f"{who}; trials are marked as disturbed")
             return False
-        self._observer.warned(f"{who}; waiting for it to end (--beside runs at once, and marks)")
+        self._observer.on_warning(
+            f"{who}; waiting for it to end (--beside runs at once and marks the trials)"
+        )
         while not try_lock(self._turn, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody of a freed lock
             await asyncio.sleep(LOOK_EVERY)
         return True

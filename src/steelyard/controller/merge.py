@@ -89,7 +89,7 @@ def _mark_missing(bins: Iterable[str], readings: Mapping[str, Reading]) -> Itera
         having = _copies_with(name, readings)
         if lacking := [copy for copy in readings if copy not in having]:
             who = ", ".join(lacking)
-            yield Mark("incomplete", f"percentiles of {name} are without {who}, which has no histogram of it")
+            yield Mark("incomplete", f"percentiles of {name} leave out {who}, which has no histogram of it")
 
 
 def _sum_bins(name: str, readings: Mapping[str, Reading]) -> dict[float, int]:

@@ -22,20 +22,20 @@ class Progress:
 class Observer:
     """Base that listens and says nothing. No method may raise or block."""
 
-    def started(self, folder: RunFolder, progress: Progress, seed: int) -> None:
+    def on_start(self, folder: RunFolder, progress: Progress, seed: int) -> None:
         """The run's folder exists, and the first trial is next."""
 
-    def trial_started(self, trial: Trial, number: int, progress: Progress) -> None:
+    def on_trial_start(self, trial: Trial, number: int, progress: Progress) -> None:
         """A trial begins."""
 
-    def trial_ended(self, result: Result, message: str, progress: Progress) -> None:
+    def on_trial_end(self, result: Result, message: str, progress: Progress) -> None:
         """A trial has ended, well or not, and is safely in the journal."""
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         """Something that the user should know, said once."""
 
-    def waiting(self, text: str) -> None:
+    def on_wait(self, text: str) -> None:
         """How the job stands that the run goes on in, whenever that changes."""
 
-    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+    def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
         """The run is over: `complete`, `interrupted`, `cancelled` or `failed`."""

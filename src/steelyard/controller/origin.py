@@ -22,8 +22,8 @@ def describe_change(recorded: Any, copy: Path) -> str:
     if not now or now == recorded.get("digest"):
         return ""
     return (
-        f"{path} has changed since this run began, which goes on as {copy} has it;"
-        f" `steelyard run {path}` measures what it says now"
+        f"{path} has changed since this run began; the run continues with its copy, {copy};"
+        f" use `steelyard run {path}` to measure the changed file"
     )
 
 

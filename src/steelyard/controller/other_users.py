@@ -46,11 +46,11 @@ async def find_shared_hosts(service: Service[Any], use: ServiceUse) -> list[str]
             shared |= {host.name: who for host in hosts}
     if shared and not use.open:
         name, who = next(iter(shared.items()))
-        ports = ", ".join(listener.what for listener in service.listeners() if listener.is_open)
+        ports = ", ".join(listener.purpose for listener in service.listeners() if listener.is_open)
         raise HostError(
-            f"service {service.context.name}: {use.use} asks for no password ({ports}), and {who} on "
-            f"host {name}; write `open: true` beside `use: {use.use}` if everybody there may use it"
-            f"{service.unless}"
+            f"service {service.context.name}: {use.use} requires no password ({ports}), and {who} on "
+            f"host {name}; add `open: true` next to `use: {use.use}` if every user there may access it"
+            f"{service.open_hint}"
         )
     return list(shared)
 
@@ -59,9 +59,9 @@ async def find_other_user(host: Host) -> str:
     """Who else is on a host, as words of a sentence; empty when nobody is."""
     said = (await host.capture(("sh", "-c", _ASK)) or "hidden").split()
     if said[0] == "hidden":
-        return "nobody can see who else works"
+        return "other users cannot be seen"
     for uid, name in _parse_users(said[1:], apart=said[0] == "all"):
-        return f"{name or 'a user without a name'} (user id {uid}) works"
+        return f"{name or 'an unnamed user'} (user id {uid}) is active"
     return ""
 
 

@@ -23,7 +23,7 @@ class OverheadMeter:
         self._began, self._spent = time.monotonic(), _own_cpu_time()
         self._agents: dict[str, float | None] = {}
 
-    async def ask(self, hosts: Sequence[Host]) -> None:
+    async def read_agents(self, hosts: Sequence[Host]) -> None:
         """Learn what the agents have used; once they are gone, nobody knows. One may serve several hosts."""
         agents: dict[tuple[str, int | str], Host] = {}
         for host in hosts:

@@ -21,7 +21,7 @@ class TrialPace:
 
 def find_pace(store: Store, experiment: str) -> TrialPace | None:
     """That of the newest run of an experiment in which a trial ended well; None without any."""
-    for folder in reversed(store.all()):
+    for folder in reversed(store.list_runs()):
         known = glance(folder)
         if known.title != experiment or known.trials <= known.failed:
             continue

@@ -25,7 +25,7 @@ class CopyResult:
     exit: Exit
     reading: Reading | None = None
     failure: TrialFailure | None = None
-    under: ConditionCheck | None = None
+    condition_check: ConditionCheck | None = None
 
     def document(self) -> dict[str, Any]:
         """For `trial.json`. The environment that a command adds is ours, never the user's."""
@@ -35,7 +35,7 @@ class CopyResult:
             "argv": list(self.command.argv),
             "env": dict(self.command.env),
             "exit": dataclasses.asdict(self.exit),
-            **({"wrap": self.under.record()} if self.under else {}),
+            **({"wrap": self.condition_check.record()} if self.condition_check else {}),
         }
 
 
@@ -54,7 +54,7 @@ class PhaseResult:
 
     def marks(self) -> list[Mark]:
         """Of what copies were to be put under, and were not."""
-        return [mark for copy in self.copies if copy.under for mark in copy.under.marks()]
+        return [mark for copy in self.copies if copy.condition_check for mark in copy.condition_check.marks()]
 
     def documents(self) -> list[dict[str, Any]]:
         """For `trial.json`: one entry a copy."""

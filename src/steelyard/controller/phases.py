@@ -94,39 +94,39 @@ class PhaseRunner:
                 named or {},
                 wrap,
             )
-            await self._together(stage, workdirs, tell, began if phase is counts else None)
+            await self._run_phase(stage, workdirs, tell, began if phase is counts else None)
 
-    async def _together(
+    async def _run_phase(
         self,
         stage: _Stage,
         workdirs: Sequence[Workdir],
         tell: Callable[[PhaseResult], None],
         beginning: Callable[[float], None] | None,
     ) -> None:
-        instant = await self._instant(workdirs)
+        instant = await self._schedule_instant(workdirs)
         if beginning:
             beginning(time.monotonic() + (max(0.0, instant.at / 1e9 - time.time()) if instant else 0.0))
         copies: dict[str, CopyResult] = {}
         reading = window = None
         began = time.monotonic()
         try:
-            await _run_all(stage.copy(workdir, workdirs, instant, copies) for workdir in workdirs)
+            await _run_all(stage.run_copy(workdir, workdirs, instant, copies) for workdir in workdirs)
             ended = [copies[workdir.copy.name] for workdir in workdirs]
             window = stage.window(ended, instant)
-            reading = stage.together(ended, window)
+            reading = stage.merge_copies(ended, window)
         finally:
             if instant and stage.ready_at is not None:
-                self._lockstep.ready(stage.ready_at - began)
+                self._lockstep.record_lead(stage.ready_at - began)
             # Also of one that failed, as evidence.
             start = _measure_start(instant, copies)
             tell(PhaseResult(stage.label, tuple(copies.values()), reading, start, window))
 
-    async def _instant(self, workdirs: Sequence[Workdir]) -> Instant | None:
+    async def _schedule_instant(self, workdirs: Sequence[Workdir]) -> Instant | None:
         if len(workdirs) == 1 or not self._start.together:
             return None
-        return await self._lockstep.instant(workdirs)
+        return await self._lockstep.schedule_instant(workdirs)
 
-    def place(
+    def make_place(
         self, workdir: Workdir, workdirs: Sequence[Workdir], raw: PurePosixPath, to: Endpoint | None
     ) -> Place:
         """What a copy may know."""
@@ -169,7 +169,7 @@ class _Stage:
     wrap: Conditions
     ready_at: float | None = None
 
-    async def copy(
+    async def run_copy(
         self,
         workdir: Workdir,
         workdirs: Sequence[Workdir],
@@ -179,15 +179,17 @@ class _Stage:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
         folder, host = self.runner.folder(workdir, self.label), workdir.host
         raw = await _make_raw(workdir, folder)
-        place = dataclasses.replace(self.runner.place(workdir, workdirs, raw, self.to), named=self.named)
-        phase = await self._under(workdir, raw, self._phase(place))
-        phase = self._with_ranks(workdir, phase)
+        place = dataclasses.replace(
+            self.runner.make_place(workdir, workdirs, raw, self.to), endpoints=self.named
+        )
+        phase = await self._wrap_phase(workdir, raw, self._phase(place))
+        phase = self._add_ranks(workdir, phase)
         limit = phase.timeout or self.limit
         if missing := await explain_missing_file(host, phase.command, self.runner.known.get(FOLDER)):
             raise TrialFailure("tool-missing", missing)
         results = ResultFiles(host, phase.command.cwd or workdir.scratch, phase.results)
-        await results.note()
-        process = await self._started(workdir, phase, folder, instant)
+        await results.record_states()
+        process = await self._start(workdir, phase, folder, instant)
         exit_, timed_out = await finish(process, limit)
         if not host.shares_files:
             await host.get(raw, folder / "raw")
@@ -198,7 +200,7 @@ class _Stage:
         if self.wrap.any:
             got = await read_kernel(host, workdir.scratch)
             ended = dataclasses.replace(
-                ended, under=ConditionCheck(f"{self.label} of {ended.name}", self.wrap, got)
+                ended, condition_check=ConditionCheck(f"{self.label} of {ended.name}", self.wrap, got)
             )
         try:
             judge(phase, ended.exit, folder, limit)
@@ -209,14 +211,12 @@ class _Stage:
         except TrialFailure as failure:
             ended = dataclasses.replace(ended, failure=_locate_failure(failure, workdir, workdirs))
         found[ended.name] = ended
-        if ended.failure and not self._counts(ended.failure):
+        if ended.failure and not self._is_counted(ended.failure):
             raise ended.failure
 
-    async def _started(
-        self, workdir: Workdir, phase: Phase, folder: Path, instant: Instant | None
-    ) -> Process:
+    async def _start(self, workdir: Workdir, phase: Phase, folder: Path, instant: Instant | None) -> Process:
         streams = Streams(folder / "stdout", folder / "stderr", _write_stdin(phase.command, folder))
-        at = instant.on(workdir.host) if instant else None
+        at = instant.host_time(workdir.host) if instant else None
         starting = workdir.host.start(phase.command, streams, cwd=workdir.scratch, at=at)
         if instant is None:
             return await starting
@@ -233,19 +233,19 @@ class _Stage:
     def _phase(self, place: Place) -> Phase:
         return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
 
-    async def _under(self, workdir: Workdir, raw: PurePosixPath, phase: Phase) -> Phase:
+    async def _wrap_phase(self, workdir: Workdir, raw: PurePosixPath, phase: Phase) -> Phase:
         folder = self.runner.known.get(FOLDER)
         command = await wrap_command(workdir.host, phase.command, self.wrap, workdir.scratch, raw, folder)
         return dataclasses.replace(phase, command=command)
 
-    def _with_ranks(self, workdir: Workdir, phase: Phase) -> Phase:
+    def _add_ranks(self, workdir: Workdir, phase: Phase) -> Phase:
         ranks = workdir.copy.ranks
         if ranks is None:
             return phase
-        command = ranks.started(phase.command, self.use.launcher or self.runner.launcher)
+        command = ranks.launch_command(phase.command, self.use.launcher or self.runner.launcher)
         return dataclasses.replace(phase, command=command)
 
-    def _counts(self, failure: TrialFailure) -> bool:
+    def _is_counted(self, failure: TrialFailure) -> bool:
         return self.workload.failures == "count" and failure.category in COUNTED
 
     def window(self, ended: Sequence[CopyResult], instant: Instant | None) -> Window | None:
@@ -264,7 +264,7 @@ class _Stage:
             series[copy.name] = [dataclasses.replace(each, at=each.at - shift) for each in reading.series]
         return Window.of(rates, processes, series)
 
-    def together(self, ended: Sequence[CopyResult], window: Window | None) -> Reading | None:
+    def merge_copies(self, ended: Sequence[CopyResult], window: Window | None) -> Reading | None:
         """What the copies say together; None when nothing was measured.
 
         Failures that only count must not be all there is: then the first is raised.

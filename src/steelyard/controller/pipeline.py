@@ -30,7 +30,7 @@ class PipelineStep(NamedTuple):
     workload: Workload[Any]
     workdirs: Sequence[Workdir]
 
-    def knowing(self, cell: Cell, known: Known) -> Self:
+    def bind(self, cell: Cell, known: Known) -> Self:
         """The same with what is known once services are there. Raises SpecError when that does not fit."""
         return self._replace(workload=bind_workload(self.use, cell, known))
 
@@ -41,7 +41,7 @@ class Pipeline:
 
     experiment: Experiment
     cell: Cell
-    legs: Sequence[PipelineStep]
+    steps: Sequence[PipelineStep]
     runner: PhaseRunner
     deployed: ReadyServices
     account: TrialData
@@ -49,28 +49,28 @@ class Pipeline:
 
     async def prepare(self) -> None:
         """With `reset: snapshot`, those that make the data with which a trial begins. Raises TrialFailure."""
-        await self._run(self.legs[: self._first], "")
+        await self._run(self.steps[: self._preparation_count], "")
 
     async def measure(self, prefix: str = "") -> None:
         """All others; with a prefix they only warm up. Raises TrialFailure."""
-        await self._run(self._measured, prefix)
+        await self._run(self._measured_steps, prefix)
 
     def workdirs(self) -> list[Workdir]:
         """All places."""
-        return [workdir for leg in self.legs for workdir in leg.workdirs]
+        return [workdir for leg in self.steps for workdir in leg.workdirs]
 
     def seconds(self) -> float | None:
         """How long it will take, where all of them can tell."""
-        told = [leg.workload.seconds() for leg in self._measured]
+        told = [leg.workload.seconds() for leg in self._measured_steps]
         return None if None in told else sum(seconds or 0.0 for seconds in told)
 
     @property
-    def _first(self) -> int:
+    def _preparation_count(self) -> int:
         return len(list_preparations(self.experiment)) if self.experiment.reset == "snapshot" else 0
 
     @property
-    def _measured(self) -> Sequence[PipelineStep]:
-        return self.legs[self._first :]
+    def _measured_steps(self) -> Sequence[PipelineStep]:
+        return self.steps[self._preparation_count :]
 
     async def _run(self, legs: Sequence[PipelineStep], prefix: str) -> None:
         for use, workload, workdirs in legs:
@@ -80,18 +80,18 @@ class Pipeline:
                 workdirs,
                 prefix=prefix + (f"{use.phase}-" if use.phase else ""),
                 limit=self.experiment.timeout,
-                tell=_discard if prefix else self._taker(use),
+                tell=_discard if prefix else self._make_recorder(use),
                 to=self.deployed.endpoints.get(use.to or ""),
-                named=self.deployed.named(use.options, self.experiment.services),
+                named=self.deployed.select_endpoints(use.options, self.experiment.services),
                 wrap=Conditions.of(use.wrap, self.cell.parameters),
                 began=None if prefix else partial(self.stages.begin, use.phase),
             )
             if not prefix:
                 self.stages.end(use.phase)
 
-    def _taker(self, use: WorkloadUse) -> Callable[[PhaseResult], None]:
+    def _make_recorder(self, use: WorkloadUse) -> Callable[[PhaseResult], None]:
         metrics = self.experiment.metric_prefix(use)
-        return lambda ended: self.account.take(ended, metrics, self.experiment.start)
+        return lambda ended: self.account.add_phase(ended, metrics, self.experiment.start)
 
 
 def _discard(_: PhaseResult) -> None:

@@ -39,12 +39,12 @@ class RankLayout:
     """The ranks of a parallel program: on which hosts, and how many on each of them."""
 
     hosts: tuple[Host, ...]
-    each: int
+    ranks_per_host: int
 
-    def started(self, command: Command, launcher_name: str) -> Command:
+    def launch_command(self, command: Command, launcher_name: str) -> Command:
         """The command that starts all ranks. Raises UnknownName, UsageError."""
         named = [host.name if launcher_name in BY_NAME else _launch_address(host) for host in self.hosts]
-        return find_launcher(launcher_name)(command, named, self.each * len(self.hosts))
+        return find_launcher(launcher_name)(command, named, self.ranks_per_host * len(self.hosts))
 
 
 def _launch_address(host: Host) -> str:
@@ -59,17 +59,17 @@ class WorkloadCopy:
     slot: Slot
     local: int
     number: int
-    of_host: int
+    copies_on_host: int
     ranks: RankLayout | None = None
 
     @property
     def name(self) -> str:
         """`client-2`, or `client-2.5` where its host runs several."""
-        return self.slot.name if self.of_host == 1 else f"{self.slot.name}.{self.local}"
+        return self.slot.name if self.copies_on_host == 1 else f"{self.slot.name}.{self.local}"
 
     def folder(self, phase: str) -> str:
         """The name of the folder of its output, in that of its slot."""
-        return phase if self.of_host == 1 else f"{phase}.{self.local}"
+        return phase if self.copies_on_host == 1 else f"{phase}.{self.local}"
 
 
 class Placement:
@@ -89,15 +89,15 @@ class Placement:
         """Every host that some role has, once."""
         return tuple({slot.host.name: slot.host for group in self.groups.values() for slot in group}.values())
 
-    def seats(self, selection: Selection) -> tuple[Slot, ...]:
+    def select_slots(self, selection: Selection) -> tuple[Slot, ...]:
         """The hosts that a selection picks. Raises UsageError."""
-        return selection.of(self.groups)
+        return selection.select(self.groups)
 
-    def roles_of(self, host: Host) -> list[str]:
+    def slot_names(self, host: Host) -> list[str]:
         """The names of the seats of a host."""
         return [slot.name for group in self.groups.values() for slot in group if slot.host is host]
 
-    def known(self, experiment: Experiment) -> dict[str, Scalar]:
+    def known_values(self, experiment: Experiment) -> dict[str, Scalar]:
         """What is known before anything is deployed: addresses of roles, and the experiment's folder."""
         values: dict[str, Scalar] = {FOLDER: str(experiment.folder)} if experiment.folder else {}
         for role in experiment.roles:
@@ -108,14 +108,14 @@ class Placement:
     def copies(self, placing: WorkloadPlacement) -> tuple[WorkloadCopy, ...]:
         """The copies of a workload, host by host; with ranks there is one, on the first host."""
         if placing.ranks is not None:
-            return (self._with_ranks(self.seats(placing.on), placing.ranks),)
+            return (self._make_ranked_copy(self.select_slots(placing.on), placing.ranks),)
         copies: list[WorkloadCopy] = []
-        for slot in self.seats(placing.on):
+        for slot in self.select_slots(placing.on):
             count = slot.host.cores if placing.copies == "cores" else placing.copies
             copies += [WorkloadCopy(slot, local, len(copies) + local, count) for local in range(count)]
         return tuple(copies)
 
-    def _with_ranks(self, seats: Sequence[Slot], each: Copies) -> WorkloadCopy:
+    def _make_ranked_copy(self, seats: Sequence[Slot], each: Copies) -> WorkloadCopy:
         count = min(slot.host.cores for slot in seats) if each == "cores" else each
         return WorkloadCopy(seats[0], 0, 0, 1, RankLayout(tuple(slot.host for slot in seats), count))
 

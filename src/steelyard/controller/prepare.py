@@ -44,11 +44,11 @@ class Preparation:
         marks: list[Mark] = []
         for step in steps:
             began = time.monotonic()
-            await self._step(step, record, marks)
+            await self._run_step(step, record, marks)
             record[f"{step.name}_seconds"] = round(time.monotonic() - began, 6)
         return record, marks
 
-    async def _step(self, step: Step, record: dict[str, Any], marks: list[Mark]) -> None:
+    async def _run_step(self, step: Step, record: dict[str, Any], marks: list[Mark]) -> None:
         match step.name:
             case "sync":
                 await asyncio.gather(*(host.sync() for host in self._machines))
@@ -64,16 +64,16 @@ class Preparation:
                 await asyncio.gather(*fill)
 
     async def _drop_caches(self, record: dict[str, Any], marks: list[Mark]) -> None:
-        before = await self._cached()
+        before = await self._read_cache_size()
         dropped = await asyncio.gather(*(host.drop_caches() for host in self._machines))
         refused = [host.name for host, done in zip(self._machines, dropped, strict=True) if not done]
         if refused:
-            reason = f"drop_caches is not allowed on {', '.join(refused)}; caches stay as they are there"
+            reason = f"drop_caches is not permitted on {', '.join(refused)}; its caches were not dropped"
             marks.append(Mark("fallback", reason, "caches not dropped"))
             return
-        record |= {"cache": "cold", "cached_before": before, "cached_after": await self._cached()}
+        record |= {"cache": "cold", "cached_before": before, "cached_after": await self._read_cache_size()}
 
-    async def _cached(self) -> int | None:
+    async def _read_cache_size(self) -> int | None:
         """Bytes in the page caches of all machines, to verify that dropping them did something."""
         sizes = await asyncio.gather(*(_read_cached(host) for host in self._machines))
         return None if None in sizes else sum(size or 0 for size in sizes)
@@ -87,10 +87,12 @@ class Preparation:
         mebibytes = max(1, size >> 20)
         target = f"{workdir.scratch}/precondition"
         argv = ("dd", "if=/dev/zero", f"of={target}", "bs=1M", f"count={mebibytes}", "conv=fsync")
-        await self._small(workdir, Command(argv), "precondition", mebibytes * _FILL_SECONDS_PER_MIB + 60)
-        await self._small(workdir, Command(("rm", "-f", target)), "precondition-remove", 60)
+        await self._run_command(
+            workdir, Command(argv), "precondition", mebibytes * _FILL_SECONDS_PER_MIB + 60
+        )
+        await self._run_command(workdir, Command(("rm", "-f", target)), "precondition-remove", 60)
 
-    async def _small(self, workdir: Workdir, command: Command, name: str, seconds: float) -> None:
+    async def _run_command(self, workdir: Workdir, command: Command, name: str, seconds: float) -> None:
         folder = self._folder(workdir.copy.slot.name, name)
         streams = Streams(folder / "stdout", folder / "stderr")
         process = await workdir.host.start(command, streams, cwd=workdir.scratch)

@@ -42,9 +42,10 @@ class Preview:
 
     `hosts`: how many the roles take, None for all that the site has. `idle`: node-hours (at least, at most)
     in which hosts of the largest cell wait while a smaller cell is measured; None when that cannot be told.
-    `restricted` says how services restrict the order; empty where they do not. With `find`, `cells` are those
-    at the bounds of the `searches`. `warnings` say what the figures will not tell. `pace` is what `seconds`
-    rest on where the options do not tell. `absent` are programs that this machine was looked through for.
+    `restriction` says how services restrict the order; empty where they do not. With `find`, `cells` are
+    those at the bounds of the `searches`. `warnings` say what the figures will not tell. `pace` is what
+    `seconds` rest on where the options do not tell. `missing_programs` are programs that this machine was
+    looked through for.
     """
 
     cells: tuple[Cell, ...]
@@ -56,19 +57,19 @@ class Preview:
     commands: tuple[tuple[str, Command], ...]
     hosts: int | None
     idle: tuple[float, float] | None
-    lacks: tuple[Tool, ...]
-    restricted: str = ""
+    missing_tools: tuple[Tool, ...]
+    restriction: str = ""
     searches: tuple[Search, ...] = ()
-    replaces: bool = False
+    is_replacing: bool = False
     warnings: tuple[str, ...] = ()
     pace: TrialPace | None = None
-    absent: tuple[str, ...] = ()
+    missing_programs: tuple[str, ...] = ()
 
     @property
-    def planned(self) -> tuple[int, int]:
+    def planned_trials(self) -> tuple[int, int]:
         """Numbers of trials, at least and at most, if nothing is disturbed."""
         least, most = self.trials
-        return least, most // AGAIN if self.replaces and not self.searches else most
+        return least, most // AGAIN if self.is_replacing and not self.searches else most
 
 
 def preview(
@@ -87,7 +88,7 @@ def preview(
     where the options do not tell how long a trial takes.
     """
     design = Design(experiment, seed)
-    least, most = design.expected(Results())
+    least, most = design.count_trials(Results())
     needs = list_tools(experiment, design.cells)
     place = Place(PurePosixPath(scratch) / "t1", PurePosixPath("RAW"), cores, memory, seed)
     sample = design.cells[:: max(1, len(design.cells) // TRIED)]
@@ -149,7 +150,7 @@ def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[st
     return [
         (
             _label(use, phase.name, resolve_placement(use, cell.parameters, experiment)),
-            Conditions.of(use.wrap, cell.parameters).around(phase.command, mounts=("SCRATCH", "RAW")),
+            Conditions.of(use.wrap, cell.parameters).wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
         )
         for use, workload in _bind_placeholders(experiment, cell)
         for phase in workload.phases(replace(place, to=_placeholder_endpoint(experiment, use, cell)))

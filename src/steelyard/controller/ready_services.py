@@ -39,7 +39,9 @@ class ReadyServices:
         if fresh:
             self.fresh.add(name)
 
-    def named(self, options: Mapping[str, Any], services: Mapping[str, ServiceUse]) -> dict[str, Endpoint]:
+    def select_endpoints(
+        self, options: Mapping[str, Any], services: Mapping[str, ServiceUse]
+    ) -> dict[str, Endpoint]:
         """Those that options name."""
         return {
             name: self.endpoints[name]
@@ -49,19 +51,21 @@ class ReadyServices:
     def times(self) -> dict[str, float]:
         """Figures of the trial: how long those took that were deployed for it."""
         own = (service for service in self.services if service.context.name in self.fresh)
-        return {f"{each.context.name}_{step}_time": took for each in own for step, took in each.took.items()}
+        return {
+            f"{each.context.name}_{step}_time": took for each in own for step, took in each.durations.items()
+        }
 
     def marks(self) -> list[Mark]:
         """Of each trial that they serve."""
         return [mark for service in self.services for mark in service.marks]
 
-    def metered(self) -> dict[str, Metered]:
+    def metered_services(self) -> dict[str, Metered]:
         """Those that tell figures of themselves, by name."""
         return {each.context.name: each for each in self.services if isinstance(each, Metered)}
 
-    async def first_death(self) -> str:
+    async def wait_for_death(self) -> str:
         """Wait until a server of any of them ends by itself, and say which."""
-        async with run_tasks(*(service.died() for service in self.services)) as watches:
+        async with run_tasks(*(service.wait_for_death() for service in self.services)) as watches:
             return (await wait_first(watches)).result()
 
 
@@ -69,13 +73,13 @@ class ReadyServices:
 class LastingService:
     """A service that outlives a trial: for which cells (`lifetimes.deployment_key`), and what ends it."""
 
-    wanted: str | None
+    key: str | None
     service: Service[Any]
     scope: AsyncExitStack
 
-    def serves(self, wanted: str | None) -> bool:
+    def is_valid_for(self, wanted: str | None) -> bool:
         """Whether it is what a cell wants, and all of its servers live."""
-        return self.wanted == wanted and not any(server.exit for server in self.service.servers)
+        return self.key == wanted and not any(server.exit for server in self.service.servers)
 
 
 async def run_while_alive(deployed: ReadyServices, work: Coroutine[Any, Any, None], note: Note) -> None:
@@ -86,7 +90,7 @@ async def run_while_alive(deployed: ReadyServices, work: Coroutine[Any, Any, Non
     if not deployed.services:
         await work
         return
-    async with run_tasks(work, deployed.first_death()) as running:
+    async with run_tasks(work, deployed.wait_for_death()) as running:
         if said := (await wait_first(running)).result():
             note("service-died", text=said)
             raise TrialFailure("service-failed", said)

@@ -30,7 +30,7 @@ class Resets:
         self._known: dict[str, dict[str, Snapshot]] = {}
         self._first: dict[str, Snapshot] | None = None
 
-    async def prepared(
+    async def prepare_data(
         self, cell: Cell, deployed: ReadyServices, prepare: Callable[[], Awaitable[None]]
     ) -> None:
         """Have the services of a trial hold what it begins with; `prepare` makes that where it is not kept.
@@ -41,33 +41,33 @@ class Resets:
         try:
             with fail_trial():
                 if key not in self._known:
-                    await self._blank(deployed)
+                    await self._reset_lasting(deployed)
                     await prepare()
-                    self._known[key] = await self._kept(deployed)
-                await self._brought(deployed, self._known[key])
+                    self._known[key] = await self._save_services(deployed)
+                await self._recover_services(deployed, self._known[key])
         except TrialFailure:
             self._known.pop(key, None)  # whatever is wrong with it, the next trial makes it anew
             raise
 
-    async def _blank(self, deployed: ReadyServices) -> None:
+    async def _reset_lasting(self, deployed: ReadyServices) -> None:
         """What outlives its trial may have the data of other cells: it becomes what it was at first."""
         lasting = [name for name, use in self._experiment.services.items() if use.keep != "trial"]
         if not lasting or not self._experiment.parameters:
             return
         if self._first is None:
-            self._first = await self._kept(deployed)
+            self._first = await self._save_services(deployed)
         else:
             first = self._first
-            await self._brought(deployed, {name: first[name] for name in lasting if name in first})
+            await self._recover_services(deployed, {name: first[name] for name in lasting if name in first})
 
-    async def _kept(self, deployed: ReadyServices) -> dict[str, Snapshot]:
+    async def _save_services(self, deployed: ReadyServices) -> dict[str, Snapshot]:
         able = [service for service in deployed.services if isinstance(service, Snapshottable)]
-        return {service.context.name: await self._snapshots.keep_near(service) for service in able}
+        return {service.context.name: await self._snapshots.save_local(service) for service in able}
 
-    async def _brought(self, deployed: ReadyServices, snapshots: Mapping[str, Snapshot]) -> None:
+    async def _recover_services(self, deployed: ReadyServices, snapshots: Mapping[str, Snapshot]) -> None:
         for service in deployed.services:
             if snapshot := snapshots.get(service.context.name):
-                await self._snapshots.bring_near(service, snapshot)
+                await self._snapshots.recover_local(service, snapshot)
 
     def _key(self, cell: Cell) -> str:
         """What the data depend on: the services as they are deployed, and all that prepares them."""

@@ -19,18 +19,18 @@ class ResultFiles:
         self._host, self._directory, self._names = host, directory, names
         self._before: dict[str, str | None] = {}
 
-    async def note(self) -> None:
+    async def record_states(self) -> None:
         """How they are now."""
-        self._before = {name: await self._state(name) for name in self._names}
+        self._before = {name: await self._read_state(name) for name in self._names}
 
     async def fetch(self, folder: Path) -> None:
         """Copy those that have changed into a folder, unless it has one of that name already."""
         for name, before in self._before.items():
             target = folder / name
-            if not target.exists() and await self._state(name) not in (None, before):
+            if not target.exists() and await self._read_state(name) not in (None, before):
                 await self._host.get(self._directory / name, target)
 
-    async def _state(self, name: str) -> str | None:
+    async def _read_state(self, name: str) -> str | None:
         """What changes whenever a file is written; None without a regular file."""
         path = self._directory / name
         if not self._host.shares_files:

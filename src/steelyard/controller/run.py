@@ -20,7 +20,7 @@ from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
 from steelyard.remote.sweep import sweep
-from steelyard.remote.trust import check_is_ours
+from steelyard.remote.trust import check_ownership
 from steelyard.spec.change import extend_experiment
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import RunFolder, Store
@@ -48,20 +48,20 @@ def start(
     site = choose_site(choices, experiment)
     place = origin.parent if origin else None
     functions, experiment = read_texts(experiment, place), load_functions(experiment, place)
-    experiment = experiment.lying_in((place or Path()).absolute())
-    check_is_ours(store.runs, "the store", shared=True)
+    experiment = experiment.with_folder((place or Path()).absolute())
+    check_ownership(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     with RunWriter(folder) as writer:
         design = Design(experiment, seed)
-        writer.text(folder.experiment, text.rstrip("\n"))
-        writer.document(folder.design, describe_design(experiment, design))
+        writer.write_text(folder.experiment, text.rstrip("\n"))
+        writer.write_document(folder.design, describe_design(experiment, design))
         save_texts(functions, writer)
         session = Session(experiment, design, Results(), writer, store, site, choices, observer, place)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         facts |= {"file": describe_file(origin)} if origin else {}
         facts["folder"] = str(experiment.folder)
-        complete(session.take_place("run-started", 1, **facts))
+        complete(session.run("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
     return folder
 
@@ -70,9 +70,9 @@ def resume(
     folder: RunFolder, store: Store, *, choices: RunChoices | None = None, observer: Observer | None = None
 ) -> RunFolder:
     """Go on with a run where its journal ends. Raises as `start`, and RunBusy when it is still going on."""
-    check_is_ours(folder.path, "the run")
+    check_ownership(folder.path, "the run")
     with RunWriter(folder, _PATIENCE_OF_A_JOB if os.environ.get(JOB) == "1" else PATIENCE) as writer:
-        site = _go_on(writer, store, choices, observer)
+        site = _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
     return folder
 
@@ -87,43 +87,43 @@ def extend(
     observer: Observer | None = None,
 ) -> RunFolder:
     """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
-    check_is_ours(folder.path, "the run")
+    check_ownership(folder.path, "the run")
     with RunWriter(folder) as writer:
-        record = _load_begun(folder)
+        record = _load_record(folder)
         _, text = extend_experiment(record.experiment_text, str(folder.experiment), levels, repeat)
         writer.journal.write("run-extended", sync=True, before=record.experiment_text, after=text)
-        writer.text(folder.experiment, text.rstrip("\n"), sync=True)
-        site = _go_on(writer, store, choices, observer)
+        writer.write_text(folder.experiment, text.rstrip("\n"), sync=True)
+        site = _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
     return folder
 
 
-def _load_begun(folder: RunFolder) -> RunRecord:
+def _load_record(folder: RunFolder) -> RunRecord:
     record = RunRecord(folder)
     if not record.journal or record.journal[0]["kind"] != "run-started":
-        hint = f"`steelyard rm {folder.id}` removes what there is of it"
-        raise UsageError(f"run {folder.id} was ended before it began; start it anew", hint=hint)
+        hint = f"`steelyard rm {folder.id}` removes its remains"
+        raise UsageError(f"run {folder.id} ended before it began; start a new run", hint=hint)
     return record
 
 
-def _go_on(
+def _continue_run(
     writer: RunWriter, store: Store, choices: RunChoices | None, observer: Observer | None
 ) -> NamedSite:
     folder = writer.folder
-    record = _load_begun(folder)
+    record = _load_record(folder)
     experiment = reload_functions(load_experiment(record), folder)
-    folder.cancelled.unlink(missing_ok=True)
+    folder.cancel_file.unlink(missing_ok=True)
     sweep(run=folder.id)
     remove_run_scratch(folder)
     # A trial that failed only because its record found no room is made again.
     results = Results(result for result in record.results if result.category != "store-full")
     design = Design(experiment, record.seed)
-    writer.document(folder.design, describe_design(experiment, design))
+    writer.write_document(folder.design, describe_design(experiment, design))
     site = choose_site(choices, experiment, record.site)
     if observer and (said := describe_change(record.journal[0].get("file"), folder.experiment)):
-        observer.warned(said)
+        observer.on_warning(said)
     session = Session(experiment, design, results, writer, store, site, choices, observer, None)
-    complete(session.take_place("run-resumed", record.last_number + 1))
+    complete(session.run("run-resumed", record.last_number + 1))
     return site
 
 

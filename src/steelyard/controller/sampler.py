@@ -49,7 +49,7 @@ class ServiceSource:
 
     async def take(self) -> Mapping[str, str]:
         """Its figures as text; whatever is no finite number is left out."""
-        figures = await self._service.meters()
+        figures = await self._service.read_meters()
         return {name: repr(float(value)) for name, value in figures.items() if math.isfinite(value)}
 
     def rows(self, samples: Iterable[RawSample]) -> Iterator[Mapping[str, float]]:
@@ -67,7 +67,7 @@ class Sampler:
         self._file: BinaryIO | None = None
 
     @asynccontextmanager
-    async def sampling(self) -> AsyncIterator[asyncio.Task[None]]:
+    async def collect_samples(self) -> AsyncIterator[asyncio.Task[None]]:
         """Take samples for as long as the block lasts. What stopped it early is in the task it gives."""
         task = asyncio.create_task(self._sample())
         try:

@@ -44,7 +44,7 @@ class Scratch:
 
     async def open(self) -> None:
         """Make the directory that most workloads use, so that a wrong place is told before any trial."""
-        await self._make(self._within(self.base))
+        await self._make(self._run_path(self.base))
 
     async def close(self) -> None:
         """Remove everything, as far as possible. Raises what went wrong first."""
@@ -61,9 +61,9 @@ class Scratch:
             raise wrong[0]
 
     @asynccontextmanager
-    async def directory(self, name: str) -> AsyncIterator[PurePosixPath]:
+    async def make_directory(self, name: str) -> AsyncIterator[PurePosixPath]:
         """An empty directory of this name for as long as the block lasts."""
-        path = await self._make(self._within(self.base)) / name
+        path = await self._make(self._run_path(self.base)) / name
         await self.host.make_directory(path)
         try:
             yield path
@@ -71,28 +71,30 @@ class Scratch:
             with suppress(HostLost):
                 await self.host.remove_directory(path)
 
-    async def enter(self, workload: Workload[Any], trial: Trial, number: int, copy: WorkloadCopy) -> Workdir:
+    async def make_workdir(
+        self, workload: Workload[Any], trial: Trial, number: int, copy: WorkloadCopy
+    ) -> Workdir:
         """A directory for a copy in a trial: empty, unless `reset: keep` gives the cell its old one."""
-        path = await self._root(workload) / self._name(trial, number, copy)
+        path = await self._make_root(workload) / self._name(trial, number, copy)
         await self.host.make_directory(path)
         return Workdir(copy, path)
 
-    async def leave(self, workdir: Workdir) -> None:
+    async def release_workdir(self, workdir: Workdir) -> None:
         """The trial has ended."""
         if not self._keep:
             with suppress(HostLost):  # the next trial's check of its hosts tells
                 await self.host.remove_directory(workdir.scratch)
 
-    async def _root(self, workload: Workload[Any]) -> PurePosixPath:
+    async def _make_root(self, workload: Workload[Any]) -> PurePosixPath:
         named = workload.directory()
         if named == "scratch":
-            return await self._make(self._within(self.base))
-        return await self._make(PurePosixPath(named) / self._own())
+            return await self._make(self._run_path(self.base))
+        return await self._make(PurePosixPath(named) / self._run_name())
 
-    def _within(self, base: PurePosixPath) -> PurePosixPath:
-        return base / self._own()
+    def _run_path(self, base: PurePosixPath) -> PurePosixPath:
+        return base / self._run_name()
 
-    def _own(self) -> str:
+    def _run_name(self) -> str:
         """The directory's name: the host, where others see it too, the run's id, and a secret."""
         name = self.run if self._alone else f"{self.host.name}-{self.run}"
         return f"steelyard-{name}-{self._secret}"
@@ -105,7 +107,7 @@ class Scratch:
         return path
 
     def _name(self, trial: Trial, number: int, copy: WorkloadCopy) -> str:
-        local = f".{copy.local}" if copy.of_host > 1 else ""
+        local = f".{copy.local}" if copy.copies_on_host > 1 else ""
         if not self._keep:
             return f"t{number}{local}"
         return f"cell-{hashlib.sha256(trial.cell.key.encode()).hexdigest()[:12]}{local}"
@@ -117,7 +119,7 @@ class Scratches:
     def __init__(self, scratches: Iterable[Scratch]) -> None:
         self._of: Mapping[str, Scratch] = {scratch.host.name: scratch for scratch in scratches}
 
-    def of(self, host: Host) -> Scratch:
+    def get_scratch(self, host: Host) -> Scratch:
         """That of one host."""
         return self._of[host.name]
 
@@ -134,18 +136,19 @@ class Scratches:
             raise wrong
 
     @asynccontextmanager
-    async def workdirs(
+    async def make_workdirs(
         self, workload: Workload[Any], trial: Trial, number: int, copies: Sequence[WorkloadCopy]
     ) -> AsyncIterator[tuple[Workdir, ...]]:
         """A directory for each copy, for as long as the block lasts."""
         entered = await asyncio.gather(
-            *(self.of(copy.slot.host).enter(workload, trial, number, copy) for copy in copies)
+            *(self.get_scratch(copy.slot.host).make_workdir(workload, trial, number, copy) for copy in copies)
         )
         try:
             yield tuple(entered)
         finally:
             left = await asyncio.gather(
-                *(self.of(workdir.host).leave(workdir) for workdir in entered), return_exceptions=True
+                *(self.get_scratch(workdir.host).release_workdir(workdir) for workdir in entered),
+                return_exceptions=True,
             )
             if wrong := next((each for each in left if isinstance(each, BaseException)), None):
                 raise wrong
@@ -159,10 +162,10 @@ def choose_scratch(named: str | Path | None) -> Path | None:
 
 def scratch_warnings(chosen: Path | None, site: Site[Any]) -> list[str]:
     """That a chosen directory is not there, as its disk may not be mounted; elsewhere nobody has looked."""
-    if chosen is None or site.installs != "here" or chosen.exists():
+    if chosen is None or site.install_policy != "here" or chosen.exists():
         return []
     above = next(parent for parent in chosen.parents if parent.exists())
     return [
-        f"scratch directory {chosen} does not exist, so it is made on the disk that has {above};"
-        " if another disk is meant, mount it first"
+        f"scratch directory {chosen} does not exist, so it is created on the disk that holds {above};"
+        " to use another disk, mount it first"
     ]

@@ -58,10 +58,10 @@ class TimelineScript:
         self._ongoing = Ongoing(dict(cell.parameters), random.Random(seed))
         function = entry.function
         if function is None:
-            raise TrialFailure("event-failed", f"the function {entry.options['use']} was never looked up")
+            raise TrialFailure("event-failed", f"the function {entry.options['use']} was never loaded")
         self._file, self._steps = function.__code__.co_filename, function(self._ongoing)
 
-    def next(self, elapsed: float, states: States, outcome: EntryOutcome | None) -> Entry | None:
+    def next_entry(self, elapsed: float, states: States, outcome: EntryOutcome | None) -> Entry | None:
         """What it wants now; None at its end. Raises TrialFailure with its line, or what is wrong with it."""
         self._ongoing.elapsed, self._ongoing.states = elapsed, states
         try:
@@ -69,15 +69,15 @@ class TimelineScript:
         except StopIteration:
             return None
         except (Exception, SystemExit) as error:
-            raise self._broken(error) from error
-        return self._sound(self._read(given))
+            raise self._make_error(error) from error
+        return self._check_entry(self._read(given))
 
     def close(self) -> None:
-        """It is not asked any more: what it has under `finally` is run. Raises TrialFailure as `next`."""
+        """End it: what it has under `finally` runs. Raises TrialFailure as `next_entry`."""
         try:
             self._steps.close()
         except (Exception, SystemExit) as error:
-            raise self._broken(error) from error
+            raise self._make_error(error) from error
 
     @property
     def _name(self) -> str:
@@ -90,28 +90,28 @@ class TimelineScript:
         except (ValidationError, ValueError) as error:
             wrong = explain_errors(error, given, Entry) if isinstance(error, ValidationError) else ()
             said = "; ".join(fault.message for fault in wrong) or str(error)
-            raise self._refused(said) from error
+            raise self._make_refusal(said) from error
         return entry if entry.during else entry.model_copy(update={"during": self._entry.during})
 
-    def _sound(self, entry: Entry) -> Entry:
+    def _check_entry(self, entry: Entry) -> Entry:
         """Checked as if it stood in the file alone."""
         if entry.do == SCRIPT or entry.every is not None:
-            raise self._refused("another function, or 'every', which a loop says better")
+            raise self._make_refusal("another function, or 'every'; use a loop instead")
         alone = self._experiment.model_copy(update={"timeline": (entry,)})
         kept = [fault for fault in snapshot_faults(alone) if fault.path[0] == "timeline"]
-        if wrong := [*TimelineChecker(alone).entry(0, self._cell), *kept]:
-            raise self._refused("; ".join(fault.message for fault in wrong))
+        if wrong := [*TimelineChecker(alone).entry_faults(0, self._cell), *kept]:
+            raise self._make_refusal("; ".join(fault.message for fault in wrong))
         return entry
 
-    def _broken(self, error: BaseException) -> TrialFailure:
+    def _make_error(self, error: BaseException) -> TrialFailure:
         """A mistake of the function's own, with the line in its file that led there."""
         frames = traceback.extract_tb(error.__traceback__)
         line = next((frame.lineno for frame in reversed(frames) if frame.filename == self._file), None)
         where = f", line {line}" if line else ""
         return TrialFailure("event-failed", f"{self._name}{where}: {type(error).__name__}: {error}")
 
-    def _refused(self, reason: str) -> TrialFailure:
-        return TrialFailure("event-failed", f"{self._name} yields what cannot be: {reason}")
+    def _make_refusal(self, reason: str) -> TrialFailure:
+        return TrialFailure("event-failed", f"{self._name} yields an invalid entry: {reason}")
 
 
 def _add_units(given: object) -> object:

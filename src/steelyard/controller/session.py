@@ -79,12 +79,12 @@ class Session:
         self.experiment, self.design, self.results, self.writer = experiment, design, results, writer
         self.store, self.site, self.choices, self.origin = store, site, choices or RunChoices(), origin
         self.observer = observer or Observer()
-        self.hold = ControlServer(experiment, writer, self.observer)
+        self.control_server = ControlServer(experiment, writer, self.observer)
         self._overhead = OverheadMeter()
         self._done_before, self._splits = len(results), is_split(choices, site)
-        self._part = self._own_part()
+        self._part = self._select_part()
 
-    async def take_place(self, opening: str, first_number: int, **facts: Any) -> None:
+    async def run(self, opening: str, first_number: int, **facts: Any) -> None:
         """The session, from the first line in the journal to the last; or the job in which it takes place.
 
         Raises Interrupted, SteelyardError.
@@ -94,84 +94,87 @@ class Session:
             self.writer.journal.write(opening, sync=True, **facts)
             try:
                 if needs_job(self.site):
-                    await self._submit()
+                    await self._submit_run()
                 else:
-                    await self._hold(first_number, stop)
+                    await self._run_session(first_number, stop)
             except asyncio.CancelledError:
-                await self._interrupted(stop)
+                await self._handle_interrupt(stop)
             except Interrupted:
                 raise
             except (HostLost, MinderError) as error:
                 # Who ends a job signals all its processes at once, and ours may be the last to be heard.
-                if self.site.site.inside() and await stop.comes(within=1.0):
-                    await self._interrupted(stop)
+                if self.site.site.current_job() and await stop.wait_for_signal(within=1.0):
+                    await self._handle_interrupt(stop)
                 self._end("failed", error.message)
-                hint = f"{error.hint}\n`steelyard resume {self.writer.folder.id}` goes on"
+                hint = f"{error.hint}\n`steelyard resume {self.writer.folder.id}` continues it"
                 raise type(error)(error.message, hint=hint.strip()) from error
             except Exception as error:
                 self._end("failed", error.message if isinstance(error, SteelyardError) else repr(error))
                 raise
 
-    async def _hold(self, first_number: int, stop: StopSignal) -> None:
-        async with self._study() as study:
-            stop.at(study.limit.working)
-            self.observer.started(self.writer.folder, study.progress(), self.design.seed)
-            ending = await self._studied(study, first_number)
+    async def _run_session(self, first_number: int, stop: StopSignal) -> None:
+        async with self._open_trial_loop() as study:
+            stop.schedule(study.limit.working_seconds)
+            self.observer.on_start(self.writer.folder, study.progress(), self.design.seed)
+            ending = await self._run_trials(study, first_number)
             if ending != "time-limit":
-                held = await self.hold.until_stopped()
+                held = await self.control_server.wait_until_stopped()
                 ending = ending if held == "complete" else held
-            await self.hold.finish(ending != "time-limit" and self._all_well())
+            await self.control_server.finish(ending != "time-limit" and self._has_no_failures())
         if ending == "time-limit":
             await self._pause(LATE)
         elif ending == "complete" and self.design.next(self.results):
-            self._part = self._own_part()
-            await self._pause("cells with another number of hosts come next", chain=True)
+            self._part = self._select_part()
+            await self._pause("the next cells need a different number of hosts", chain=True)
         else:
             self._end("complete", ending)
 
-    async def _studied(self, study: TrialLoop, first_number: int) -> str:
+    async def _run_trials(self, study: TrialLoop, first_number: int) -> str:
         """All trials; those that are still to be kept when they do not end in time are ended for that."""
         if not any(use.save and use.save.when == "always" for use in self.experiment.services.values()):
             return await study.run(first_number)
-        async with run_tasks(study.run(first_number), self.hold.late()) as (trials, late):
+        async with run_tasks(study.run(first_number), self.control_server.wait_for_deadline()) as (
+            trials,
+            late,
+        ):
             return "time-limit" if (await wait_first((trials, late))) is late else trials.result()
 
-    def _all_well(self) -> bool:
+    def _has_no_failures(self) -> bool:
         return all(result.status == "ok" for result in self.results)
 
-    async def _interrupted(self, stop: StopSignal) -> None:
+    async def _handle_interrupt(self, stop: StopSignal) -> None:
         task = asyncio.current_task()
         if task:
             task.uncancel()  # what follows is short, and has to be said
         if who := self.writer.folder.canceller():
             self._end("cancelled", f"{who} cancelled it")
-            raise self._stopped(f"was cancelled by {who}")
-        if stop.signal in TIME_IS_SHORT and (self.site.site.inside() or self.choices.seconds):
+            raise self._make_interruption(f"was cancelled by {who}")
+        if stop.signal in TIME_IS_SHORT and (self.site.site.current_job() or self.choices.seconds):
             await self._pause(LATE)
-        if failure := await self.site.site.failure():
+        if failure := await self.site.site.describe_failure():
             self._end("failed", failure)
-            raise HostLost(failure, hint=f"`steelyard resume {self.writer.folder.id}` goes on with it")
+            raise HostLost(failure, hint=f"`steelyard resume {self.writer.folder.id}` continues it")
         self._end("interrupted", "a signal ended it")
-        raise self._stopped("was interrupted")
+        raise self._make_interruption("was interrupted")
 
     async def _pause(self, reason: str, *, chain: bool = False) -> None:
         """End this session, and submit the job that goes on where that is wanted. Raises Interrupted."""
         if not (chain or self.choices.jobs.chain):
             self._end("interrupted", reason)
-            raise self._stopped(f"was interrupted: {reason}")
+            raise self._make_interruption(f"was interrupted: {reason}")
         if len(self.results) == self._done_before:
-            self._end("failed", f"{reason}, and not one trial was made in it")
+            self._end("failed", f"{reason}, and no trial finished in it")
             raise HostError(
-                f"run {self.writer.folder.id}: {reason}, and not one trial was made in it",
-                hint="give the site's jobs more `time`",
+                f"run {self.writer.folder.id}: {reason}, and no trial finished in it",
+                hint="give the site's jobs a longer `time`",
             )
-        facts = await self._job()
+        facts = await self._submit_job()
         self._end("interrupted", reason, next=facts["job"])
         self._note_job(facts)
-        raise Interrupted(f"run {self.writer.folder.id}: {reason}; job {facts['job']} goes on with it")
+        raise Interrupted(f"run {self.writer.folder.id}: {reason}; job {facts['job']} continues it")
 
-    def _stopped(self, what: str) -> Interrupted:
-        hint = f"`steelyard resume {self.writer.folder.id}` goes on with it"
+    def _make_interruption(self, what: str) -> Interrupted:
+        hint = f"`steelyard resume {self.writer.folder.id}` continues it"
         return Interrupted(f"run {self.writer.folder.id} {what}", hint=hint)
 
     def _end(self, state: str, reason: str, **more: Any) -> None:
@@ -179,16 +182,16 @@ class Session:
             more |= {"overhead": self._overhead.facts(), **self._counts()}
             self.writer.journal.write("run-ended", sync=True, state=state, reason=reason, **more)
         finally:
-            self.observer.ended(self.writer.folder, state, reason)
+            self.observer.on_end(self.writer.folder, state, reason)
 
     def _counts(self) -> dict[str, int]:
         failed = sum(result.status == "failed" for result in self.results)
         return {"done": len(self.results), "failed": failed}
 
-    async def _submit(self) -> None:
-        self._note_job(await self._job())
+    async def _submit_run(self) -> None:
+        self._note_job(await self._submit_job())
 
-    async def _job(self) -> dict[str, Any]:
+    async def _submit_job(self) -> dict[str, Any]:
         """Submit the job that the run goes on in; imported here, as most runs need no scheduler."""
         from steelyard.controller.jobs import submit
 
@@ -200,14 +203,14 @@ class Session:
         options = list(self.choices.jobs.options)
         self.writer.journal.write("run-submitted", sync=True, **facts, options=options, **self._counts())
 
-    def _own_part(self) -> Design:
+    def _select_part(self) -> Design:
         """The cells of this session: all; with `split` those with the fewest hosts that are not done."""
         if not self._splits:
             return self.design
-        left = [cell for cell in self.design.cells if self.design.among([cell]).next(self.results)]
+        left = [cell for cell in self.design.cells if self.design.restrict([cell]).next(self.results)]
         counts = host_counts(self.experiment, left)
         of_size = [cell for cell in left if count_used_hosts(self.experiment, cell) in counts[:1]]
-        return self.design.among(of_size) if of_size else self.design
+        return self.design.restrict(of_size) if of_size else self.design
 
     def _claims(self) -> Mapping[str, RoleClaim]:
         """What the roles take: as declared; with `split` no more than this session's cells use."""
@@ -216,36 +219,38 @@ class Session:
         return trim_claims(self.experiment, self._part.cells)
 
     @asynccontextmanager
-    async def _study(self) -> AsyncIterator[TrialLoop]:
-        token = Token.mine(self.writer.folder.id)
+    async def _open_trial_loop(self) -> AsyncIterator[TrialLoop]:
+        token = Token.of(self.writer.folder.id)
         control = {"run": token.run, "pid": os.getpid(), "token": str(token)}
         self.writer.announce(**control)
         async with AsyncExitStack() as scope:
             sweep()
-            turn = await scope.enter_async_context(self._turn())
+            turn = await scope.enter_async_context(self._make_machine_lock())
             log = self.writer.folder.minder_log
-            hosts = await scope.enter_async_context(self._hosts(token, log))
-            scope.push_async_callback(self._overhead.ask, hosts)
+            hosts = await scope.enter_async_context(self._lease_hosts(token, log))
+            scope.push_async_callback(self._overhead.read_agents, hosts)
             lacking = scratch_warnings(choose_scratch(self.choices.scratch), self.site.site)
             before = (*self.site.notes, *self.site.site.warnings(), *lacking)
             for text in (*before, *omissions(self.experiment, self._part.cells)):
                 self._warn(text)
             if self.experiment.services:
                 await asyncio.gather(*map(_resolve_address, hosts))
-            if self.hold.wanted:
-                listening = self.hold.listening(self._address(hosts), self._warn, **control)
+            if self.control_server.is_wanted:
+                listening = self.control_server.accept_requests(self._address(hosts), self._warn, **control)
                 await scope.enter_async_context(listening)
             placement = Placement.of(self._claims(), hosts)
-            scratches = Scratches(self._scratch(host, token.run, len(hosts) == 1) for host in placement.hosts)
+            scratches = Scratches(
+                self._make_scratch(host, token.run, len(hosts) == 1) for host in placement.hosts
+            )
             scope.push_async_callback(scratches.close)
             await scratches.open()
             watch = TrialWatcher(
                 placement.hosts, self.writer.folder, self.experiment.telemetry, turn, self._warn
             )
-            await self._environment(placement, scratches)
-            origin = SnapshotOrigin(self.site.name, self.site.site.inside() or "")
+            await self._record_environment(placement, scratches)
+            origin = SnapshotOrigin(self.site.name, self.site.site.current_job() or "")
             deployment = Deployment(
-                self.experiment, placement, scratches, self.writer.folder, self.hold.note, origin
+                self.experiment, placement, scratches, self.writer.folder, self.control_server.note, origin
             )
             scope.push_async_callback(deployment.close)
             runner = TrialRunner(
@@ -259,30 +264,30 @@ class Session:
                 self.site.site.launcher(),
             )
             limit = TimeLimit(await self._seconds_left())
-            self.hold.serve(placement, deployment, limit)
+            self.control_server.attach_deployment(placement, deployment, limit)
             yield TrialLoop(
                 self.experiment, self._part, self.results, runner, self.writer, self.observer, limit
             )
 
-    def _turn(self) -> MachineLock:
-        return MachineLock(self.observer, beside=self.choices.beside, run=self.writer.folder.id)
+    def _make_machine_lock(self) -> MachineLock:
+        return MachineLock(self.observer, parallel=self.choices.parallel, run=self.writer.folder.id)
 
     async def _seconds_left(self) -> float | None:
-        left = await self.site.site.seconds_left()
+        left = await self.site.site.fetch_seconds_left()
         return self.choices.seconds if left is None else left
 
     def _address(self, hosts: Sequence[Host]) -> str:
         """Where commands reach this controller: in a job from other machines, else from this one only."""
-        if not self.site.site.inside():
+        if not self.site.site.current_job():
             return "127.0.0.1"
         here = next((host.address for host in hosts if isinstance(host, LocalHost)), "")
         return find_own_address(here)
 
-    def _hosts(self, token: Token, log: Path) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+    def _lease_hosts(self, token: Token, log: Path) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """Hosts of the site for all roles."""
         return self.site.site.lease(token, log, count_needed_hosts(self._claims()))
 
-    def _scratch(self, host: Host, run: str, alone: bool) -> Scratch:
+    def _make_scratch(self, host: Host, run: str, alone: bool) -> Scratch:
         chosen = choose_scratch(self.choices.scratch)
         near = PurePosixPath(chosen or self.store.scratch.absolute())
         base = near if chosen or host.shares_files else host.scratch_base() or FAR_SCRATCH
@@ -290,13 +295,13 @@ class Session:
 
     def _warn(self, text: str) -> None:
         self.writer.journal.write("warning", text=text)
-        self.observer.warned(text)
+        self.observer.on_warning(text)
 
     def _note_scratch(self, host: Host, path: PurePosixPath) -> None:
         facts = {} if host.shares_files else {"host": host.name}
         self.writer.journal.write("scratch", sync=True, path=str(path), mark=host.mark.digest, **facts)
 
-    async def _environment(self, placement: Placement, scratches: Scratches) -> None:
+    async def _record_environment(self, placement: Placement, scratches: Scratches) -> None:
         needs = list_tools(self.experiment, self.design.cells)
         facts = await gather_all(placement, needs, scratches, self.origin)
-        self.writer.document(self.writer.folder.environment, {"site": self.site.name, **facts})
+        self.writer.write_document(self.writer.folder.environment, {"site": self.site.name, **facts})

@@ -21,27 +21,27 @@ class StopSignal:
         self.signal: signal.Signals | None = None
         self._task, self._timed = task, False
 
-    def at(self, left: float | None) -> None:
+    def schedule(self, left: float | None) -> None:
         """End it in so many seconds, as a scheduler's warning would.
 
         From then on that warning is not heeded: it may come a minute early, which can be all that there is.
         """
         if left is not None:
             self._timed = True
-            asyncio.get_running_loop().call_later(max(0.0, left), self._now, signal.SIGUSR1)
+            asyncio.get_running_loop().call_later(max(0.0, left), self._stop, signal.SIGUSR1)
 
-    def heed(self, number: signal.Signals) -> None:
+    def handle_signal(self, number: signal.Signals) -> None:
         """A signal came."""
         if not (self._timed and number == signal.SIGUSR1):
-            self._now(number)
+            self._stop(number)
 
-    async def comes(self, within: float) -> bool:
+    async def wait_for_signal(self, within: float) -> bool:
         """Whether it has been ended, or is so within seconds."""
         with suppress(asyncio.CancelledError):
             await asyncio.sleep(within if self.signal is None else 0)
         return self.signal is not None
 
-    def _now(self, number: signal.Signals) -> None:
+    def _stop(self, number: signal.Signals) -> None:
         if self.signal is None:
             self.signal = number
             self._task.cancel()
@@ -56,7 +56,7 @@ def catch_signals() -> Iterator[StopSignal]:
     stop = StopSignal(task)
     try:
         for number in SIGNALS:
-            loop.add_signal_handler(number, stop.heed, number)
+            loop.add_signal_handler(number, stop.handle_signal, number)
     except (ValueError, RuntimeError):
         pass  # not the main thread, as in some notebooks; there the notebook interrupts
     try:

@@ -58,48 +58,48 @@ class Snapshots:
         await self._scope.aclose()
         self._near.clear()
 
-    async def keep(self, service: Service[Any], place: str | None) -> Snapshot:
+    async def save(self, service: Service[Any], place: str | None) -> Snapshot:
         """A snapshot in a place, by default the store's; complete there, or absent. Raises HostError."""
-        vault = self._vault(place)
+        vault = self._snapshot_store(place)
         began = time.monotonic()
-        snapshot = await self._taken(service, lambda _: vault)
+        snapshot = await self._take_snapshot(service, lambda _: vault)
         publishing = time.monotonic()
         first = service.context.hosts[0]
-        await vault.publish(service.runner(first, "publish"), snapshot)
+        await vault.publish(service.make_runner(first, "publish"), snapshot)
         steps = {**snapshot.steps, "publish": time.monotonic() - publishing}
         snapshot = snapshot.model_copy(update={"steps": steps})
-        self._tell(service, snapshot, time.monotonic() - began, place=vault.place)
+        self._note_snapshot(service, snapshot, time.monotonic() - began, place=vault.place)
         return snapshot
 
-    async def keep_in(self, service: Service[Any], place: str | None) -> Snapshot:
+    async def save_as_last(self, service: Service[Any], place: str | None) -> Snapshot:
         """A snapshot in a place; with None for this run. Raises HostError."""
-        snapshot = await (self.keep_near(service) if place is None else self.keep(service, place))
+        snapshot = await (self.save_local(service) if place is None else self.save(service, place))
         self._last[service.context.name] = snapshot, place
         return snapshot
 
-    async def bring_last(self, service: Service[Any]) -> Mapping[str, float]:
-        """What `keep_in` took last of a service is brought back; seconds by step. Raises HostError."""
+    async def recover_last(self, service: Service[Any]) -> Mapping[str, float]:
+        """What `save_as_last` took last of a service is brought back; seconds by step. Raises HostError."""
         if service.context.name not in self._last:
-            raise HostError(f"there is no snapshot of {service.context.name} to bring back: none was taken")
+            raise HostError(f"there is no snapshot of {service.context.name} to restore: none was taken")
         snapshot, place = self._last[service.context.name]
         return await (
-            self.bring_near(service, snapshot) if place is None else self.bring(service, snapshot, place)
+            self.recover_local(service, snapshot) if place is None else self.recover(service, snapshot, place)
         )
 
-    async def keep_near(self, service: Service[Any]) -> Snapshot:
+    async def save_local(self, service: Service[Any]) -> Snapshot:
         """A snapshot for this run: each host keeps its own files. Raises HostError."""
         began = time.monotonic()
-        snapshot = await self._taken(service, await self._each_its_own(service.context.hosts))
-        self._tell(service, snapshot, time.monotonic() - began)
+        snapshot = await self._take_snapshot(service, await self._open_local_stores(service.context.hosts))
+        self._note_snapshot(service, snapshot, time.monotonic() - began)
         return snapshot
 
     async def find(self, recover: Recover, host: Host, cwd: PurePosixPath, logs: Path) -> Snapshot:
         """The snapshot that is asked for. Raises HostError, also when there is none."""
-        vault = self._vault(recover.place)
+        vault = self._snapshot_store(recover.place)
         run = make_runner(host, cwd, logs, "find")
         name = recover.snapshot
         if name == LATEST:
-            names = await vault.names(run)
+            names = await vault.list_names(run)
             if not names:
                 raise HostError(f"there is no snapshot in {vault.place}, so there is no latest one")
             name = names[-1]
@@ -108,31 +108,33 @@ class Snapshots:
         except UnknownName as error:
             raise HostError(error.message, hint=error.hint) from error
 
-    async def bring(
+    async def recover(
         self, service: Service[Any], snapshot: Snapshot, place: str | None
     ) -> Mapping[str, float]:
         """Have a service hold the data of a snapshot in a place; seconds by step. Raises HostError."""
-        vault = self._vault(place)
-        return await self._brought(service, snapshot, lambda _: vault, place=vault.place)
+        vault = self._snapshot_store(place)
+        return await self._recover_service(service, snapshot, lambda _: vault, place=vault.place)
 
-    async def bring_near(self, service: Service[Any], snapshot: Snapshot) -> Mapping[str, float]:
+    async def recover_local(self, service: Service[Any], snapshot: Snapshot) -> Mapping[str, float]:
         """The same with one that the hosts keep for this run."""
-        return await self._brought(service, snapshot, await self._each_its_own(service.context.hosts))
+        return await self._recover_service(
+            service, snapshot, await self._open_local_stores(service.context.hosts)
+        )
 
-    async def _taken(self, service: Service[Any], vaults: Vaults) -> Snapshot:
+    async def _take_snapshot(self, service: Service[Any], vaults: Vaults) -> Snapshot:
         if not isinstance(service, Snapshottable):
-            raise HostError(f"service {service.context.name} cannot keep snapshots")
-        snapshot = await service.snapshot(vaults, self._name())
+            raise HostError(f"service {service.context.name} cannot take snapshots")
+        snapshot = await service.snapshot(vaults, self._make_name())
         about = {"origin": self._folder.id, "job": self._origin.job, "site": self._origin.site}
         return snapshot.model_copy(update=about)
 
-    def _name(self) -> str:
+    def _make_name(self) -> str:
         """Several services are kept within a second, so names that are alike are numbered."""
         name = snapshot_name(time.time(), self._origin.job or self._folder.id[-4:])
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}.{self._names[name]}"
 
-    async def _brought(
+    async def _recover_service(
         self, service: Service[Any], snapshot: Snapshot, vaults: Vaults, **more: Any
     ) -> Mapping[str, float]:
         if not isinstance(service, Snapshottable):
@@ -145,7 +147,7 @@ class Snapshots:
         self._note("snapshot-recovered", service=name, snapshot=snapshot.name, **about, **took, **more)
         return steps
 
-    def _tell(self, service: Service[Any], found: Snapshot, seconds: float, **place: str) -> None:
+    def _note_snapshot(self, service: Service[Any], found: Snapshot, seconds: float, **place: str) -> None:
         self._note(
             "snapshot-taken",
             service=service.context.name,
@@ -164,28 +166,28 @@ class Snapshots:
         for text in _warnings(service.context.name, found):
             self._note("warning", text=text)
 
-    def _vault(self, place: str | None) -> SnapshotStore:
+    def _snapshot_store(self, place: str | None) -> SnapshotStore:
         mine = str(Store(self._folder.path.absolute().parents[1]).snapshots)
-        return SnapshotStore.at(place or mine, os.environ)
+        return SnapshotStore.from_place(place or mine, os.environ)
 
-    async def _each_its_own(self, hosts: Sequence[Host]) -> Vaults:
+    async def _open_local_stores(self, hosts: Sequence[Host]) -> Vaults:
         for host in hosts:
             if host.name not in self._near:
-                made = self._scratches.of(host).directory("snapshots")
+                made = self._scratches.get_scratch(host).make_directory("snapshots")
                 self._near[host.name] = await self._scope.enter_async_context(made)
-        return lambda host: SnapshotStore.at(str(self._near[host.name]))
+        return lambda host: SnapshotStore.from_place(str(self._near[host.name]))
 
 
 def _warnings(service: str, found: Snapshot) -> Iterator[str]:
     what = f"snapshot {found.name} of {service}"
     if found.waiting:
         yield (
-            f"{what}: {', '.join(found.waiting)} still kept writes for other nodes, so fewer nodes have "
-            "these than should. Once it is recovered, read at QUORUM or have it repaired; a snapshot that is "
-            "taken later may have all"
+            f"{what}: {', '.join(found.waiting)} still held writes for other nodes, so these are "
+            "on fewer nodes than they should be. After recovery, read at QUORUM or run a repair; a later "
+            "snapshot may be complete"
         )
     if found.left_out:
         yield (
-            f"{what} leaves out {', '.join(found.left_out)}: code is not brought back with data. Make them "
-            "again once it is recovered"
+            f"{what} leaves out {', '.join(found.left_out)}: code is not restored with data. Create them "
+            "again after recovery"
         )

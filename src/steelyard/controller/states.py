@@ -19,7 +19,7 @@ async def read_states(services: Services, names: Iterable[str]) -> dict[str, flo
     for name in {each.partition(".")[0] for each in asked}:
         wanted = {each.partition(".")[2] for each in asked if each.startswith(f"{name}.")}
         if SETTLED in wanted:
-            values[f"{name}.{SETTLED}"] = await services[name].settled()
+            values[f"{name}.{SETTLED}"] = await services[name].is_settled()
         if wanted - {SETTLED}:
             values |= await _read_figures(name, services[name])
     return values
@@ -30,7 +30,7 @@ async def read_all_states(services: Services) -> dict[str, float | bool]:
     values: dict[str, float | bool] = {}
     for name, service in services.items():
         try:
-            values[f"{name}.{SETTLED}"] = await service.settled()
+            values[f"{name}.{SETTLED}"] = await service.is_settled()
             values |= await _read_figures(name, service)
         except HostError:
             continue
@@ -40,4 +40,4 @@ async def read_all_states(services: Services) -> dict[str, float | bool]:
 async def _read_figures(name: str, service: Service[Any]) -> dict[str, float]:
     if not isinstance(service, Metered):
         return {}
-    return {f"{name}.{key}": value for key, value in (await service.meters()).items()}
+    return {f"{name}.{key}": value for key, value in (await service.read_meters()).items()}

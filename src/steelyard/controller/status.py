@@ -15,7 +15,7 @@ async def query_nodes(service: Service[Any]) -> tuple[NodeState, ...]:
     """How its nodes are, by its own word, else by its processes."""
     if isinstance(service, HasNodes):
         try:
-            return await service.nodes()
+            return await service.list_nodes()
         except HostError:
             pass  # then its processes tell at least which of them live
     return tuple(

@@ -34,7 +34,7 @@ def status(folder: RunFolder) -> dict[str, Any]:
         ago = show_span(max(0.0, time.time() - trial.started - trial.result.seconds))
         report["last"] = f"the last trial, {trial.result.trial.cell.key}, ended {ago} ago"
     if any(line["kind"] == "run-submitted" for line in record.journal):
-        report["job"] = _job_sentence(record)
+        report["job"] = _query_job(record)
     return report
 
 
@@ -42,11 +42,11 @@ def steer(folder: RunFolder, verb: str) -> str:
     """`cancel`, `suspend` or `continue` a run; what came of it. Raises UsageError, HostError."""
     record = RunRecord(folder)
     if any(line["kind"] == "run-submitted" for line in record.journal):
-        return _cancel_job(record) if verb == "cancel" else _job_sentence(record, verb)
+        return _cancel_job(record) if verb == "cancel" else _query_job(record, verb)
     if verb != "cancel":
         raise UsageError(
-            f"run {folder.id} is in no job of a batch scheduler, so it cannot {verb}",
-            hint="Ctrl-C or `steelyard cancel` ends it in good order, and `steelyard resume` goes on",
+            f"run {folder.id} is not in a batch job, so it cannot {verb}",
+            hint="Ctrl-C or `steelyard cancel` stops it cleanly, and `steelyard resume` continues it",
         )
     return _end_controller(folder)
 
@@ -54,50 +54,50 @@ def steer(folder: RunFolder, verb: str) -> str:
 def _cancel_job(record: RunRecord) -> str:
     _mark_cancelled(record.folder)
     try:
-        return _job_sentence(record, "cancel")
+        return _query_job(record, "cancel")
     except HostError:
-        record.folder.cancelled.unlink(missing_ok=True)
+        record.folder.cancel_file.unlink(missing_ok=True)
         raise
 
 
-def _job_sentence(record: RunRecord, verb: str | None = None) -> str:
+def _query_job(record: RunRecord, verb: str | None = None) -> str:
     """Ask the scheduler; where a verb is given, after having it done."""
     from steelyard.controller.jobs import RunJob
 
     async def ask() -> str:
         job = RunJob(record)
-        return (await (job.act(verb) if verb else job.look())).sentence
+        return (await (job.act(verb) if verb else job.query())).sentence
 
     try:
         return complete(ask())
     except HostError as error:
         if verb:
             raise
-        return f"its job cannot be asked for: {error.message}"
+        return f"cannot query its job: {error.message}"
 
 
 def _end_controller(folder: RunFolder) -> str:
     if not is_live(folder):
         state = RunRecord(folder).glance().state
-        hint = "" if state == "complete" else "`steelyard resume` goes on with it"
-        raise UsageError(f"run {folder.id} is not going on: it is {state}", hint=hint)
+        hint = "" if state == "complete" else "`steelyard resume` continues it"
+        raise UsageError(f"run {folder.id} is not in progress: it is {state}", hint=hint)
     try:
-        token = Token.parse(str(json.loads(read_content(folder.control))["token"]))
+        token = Token.from_text(str(json.loads(read_content(folder.control))["token"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise HostError(
-            f"who drives run {folder.id} cannot be read from {folder.control}: {error}"
+            f"cannot read the controller of run {folder.id} from {folder.control}: {error}"
         ) from error
-    if token is None or not token.here():
-        raise HostError(f"run {folder.id} is driven from another machine or container; cancel it there")
+    if token is None or not token.is_local():
+        raise HostError(f"run {folder.id} is controlled from another machine or container; cancel it there")
     _mark_cancelled(folder)
     _signal_controller(token)
-    return f"run {folder.id} was asked to stop; it ends in good order"
+    return f"run {folder.id} was asked to stop; it is shutting down cleanly"
 
 
 def _mark_cancelled(folder: RunFolder) -> None:
     """Say in the run's folder that somebody wanted this end, so that nobody takes it for a failure."""
     with suppress(OSError):  # of somebody else, or full: then it ends as it would by a signal
-        folder.cancelled.write_text(account_name(os.geteuid()), "utf-8")
+        folder.cancel_file.write_text(account_name(os.geteuid()), "utf-8")
 
 
 def _signal_controller(token: Token) -> None:

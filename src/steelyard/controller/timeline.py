@@ -72,14 +72,14 @@ class Timeline:
             ) from error
 
     @asynccontextmanager
-    async def healed(self) -> AsyncIterator[None]:
+    async def heal_at_exit(self) -> AsyncIterator[None]:
         """Whatever happens in the block, all harm is healed after it, the last first."""
         try:
             yield
         finally:
             await asyncio.shield(self._heal())
 
-    async def beside(self, work: Coroutine[Any, Any, None]) -> None:
+    async def run_with_events(self, work: Coroutine[Any, Any, None]) -> None:
         """Do the work, and fire the events meanwhile; an event that has begun is waited for.
 
         Raises what the work raises, and TrialFailure when an event fails.
@@ -96,7 +96,7 @@ class Timeline:
             Mark(
                 "incomplete",
                 f"{_format_entry(index, entry)}"
-                f" {'was not complete' if index in self._begun else 'did not come'} before its phase ended",
+                f" {'was not complete' if index in self._begun else 'did not start'} before its phase ended",
             )
             for index, entry in enumerate(self._experiment.timeline)
             if index not in self._done
@@ -105,42 +105,42 @@ class Timeline:
     async def _play(self) -> None:
         entries = list(enumerate(self._experiment.timeline))
         once = [(index, entry) for index, entry in entries if entry.every is None]
-        again = [self._again(index, entry) for index, entry in entries if entry.every is not None]
-        async with run_tasks(self._in_order(once), *again) as running:
+        again = [self._fire_repeatedly(index, entry) for index, entry in entries if entry.every is not None]
+        async with run_tasks(self._fire_in_order(once), *again) as running:
             await asyncio.gather(*running)
 
-    async def _in_order(self, entries: Iterable[tuple[int, Entry]]) -> None:
+    async def _fire_in_order(self, entries: Iterable[tuple[int, Entry]]) -> None:
         for index, entry in entries:
-            play = self._script if entry.do == SCRIPT else self._one
+            play = self._run_script if entry.do == SCRIPT else self._fire_when_due
             if await play(index, entry) is None:
                 return
 
-    async def _one(self, index: int, entry: Entry) -> EntryOutcome | None:
+    async def _fire_when_due(self, index: int, entry: Entry) -> EntryOutcome | None:
         """Fire an entry when it is due; None when its phase ended before."""
         use = self._phase(entry)
-        began = await self._until_due(index, entry, use)
+        began = await self._wait_until_due(index, entry, use)
         if began is None:
             return None
         asked = (entry.at or 0.0) if entry.when is None else None
         return await self._fire(index, entry, use, began, asked)
 
-    async def _script(self, index: int, entry: Entry) -> int | None:
+    async def _run_script(self, index: int, entry: Entry) -> int | None:
         """Fire what a function yields, one after the other; how many, or None when a phase ended before.
 
         What it still waits for when its phase ends is not missed; what it has begun must be complete.
         """
-        began = await self._until_due(index, entry, self._phase(entry))
+        began = await self._wait_until_due(index, entry, self._phase(entry))
         if began is None:
             return None
         script, outcome, steps = TimelineScript(entry, self._experiment, self._cell, self._seed), None, 0
         try:
             while (
-                step := script.next(
+                step := script.next_entry(
                     time.monotonic() - began, await read_all_states(self._event_context.services), outcome
                 )
             ) is not None:
                 self._check(index, step)
-                outcome, steps = await self._one(index, step), steps + 1
+                outcome, steps = await self._fire_when_due(index, step), steps + 1
                 if outcome is None:
                     return None
         finally:
@@ -149,31 +149,31 @@ class Timeline:
             self._done.add(index)
         return steps
 
-    async def _again(self, index: int, entry: Entry) -> None:
+    async def _fire_repeatedly(self, index: int, entry: Entry) -> None:
         use, due = self._phase(entry), float(entry.at if entry.at is not None else entry.every or 0.0)
         while True:
-            began = await self._unless_over(use, self._stages.wait(use.phase, due))
+            began = await self._wait_within_phase(use, self._stages.wait(use.phase, due))
             if began is None:
                 return
             await self._fire(index, entry, use, began, due)
             due += entry.every or 0.0
 
-    async def _until_due(self, index: int, entry: Entry, use: WorkloadUse) -> float | None:
+    async def _wait_until_due(self, index: int, entry: Entry, use: WorkloadUse) -> float | None:
         """Wait for an entry's moment: when its phase began, or None when the phase ended before."""
-        began = await self._unless_over(use, self._stages.wait(use.phase, entry.at or 0.0))
+        began = await self._wait_within_phase(use, self._stages.wait(use.phase, entry.at or 0.0))
         if began is None or entry.when is None:
             return began
         condition = Expression.parse(entry.when, dotted=True)
-        held = await self._unless_over(use, self._holds(index, entry, condition))
+        held = await self._wait_within_phase(use, self._wait_for_condition(index, entry, condition))
         return None if held is None else began
 
-    async def _unless_over(self, use: WorkloadUse, waiting: Coroutine[Any, Any, float]) -> float | None:
+    async def _wait_within_phase(self, use: WorkloadUse, waiting: Coroutine[Any, Any, float]) -> float | None:
         """What comes of the waiting; None when the phase is over first."""
-        async with run_tasks(waiting, self._stages.ended(use.phase)) as running:
+        async with run_tasks(waiting, self._stages.wait_for_end(use.phase)) as running:
             done = await wait_first(running)
-            return None if self._stages.over(use.phase) else done.result()
+            return None if self._stages.is_over(use.phase) else done.result()
 
-    async def _holds(self, index: int, entry: Entry, condition: Expression) -> float:
+    async def _wait_for_condition(self, index: int, entry: Entry, condition: Expression) -> float:
         """Wait until a condition has held as long as asked. Raises TrialFailure when that takes too long."""
         began = since = time.monotonic()
         trouble = ""
@@ -183,16 +183,16 @@ class Timeline:
                     condition.value(await read_states(self._event_context.services, condition.names))
                 )
             except HostError as error:
-                holds, trouble = False, f"; the last look at it: {error.message}"
+                holds, trouble = False, f"; last error: {error.message}"
             except ExpressionError as error:
-                reason = f"'{entry.when}' cannot be decided: {error.message}"
+                reason = f"'{entry.when}' cannot be evaluated: {error.message}"
                 raise TrialFailure("event-failed", f"{_format_entry(index, entry)}: {reason}") from error
             now = time.monotonic()
             since = since if holds else now
             if holds and now - since >= entry.hold:
                 return now
             if entry.within is not None and now - began > entry.within:
-                reason = f"'{entry.when}' did not hold within {entry.within:g} s{trouble}"
+                reason = f"'{entry.when}' did not become true within {entry.within:g} s{trouble}"
                 raise TrialFailure("event-failed", f"{_format_entry(index, entry)}: {reason}")
             await asyncio.sleep(GLANCE)
 
@@ -228,13 +228,13 @@ class Timeline:
         except (HostError, UsageError) as error:
             raise TrialFailure("event-failed", f"{_format_entry(index, entry)}: {error.message}") from error
         took = time.monotonic() - now
-        self._count(index, event, took, facts)
+        self._add_figures(index, event, took, facts)
         self._note("event-ended", **about, took=took, facts=dict(facts))
-        if not self._stages.over(use.phase):
+        if not self._stages.is_over(use.phase):
             self._done.add(index)
         return EntryOutcome(asked, now - began, took, facts)
 
-    def _count(self, index: int, event: Event[Any], took: float, facts: Mapping[str, Any]) -> None:
+    def _add_figures(self, index: int, event: Event[Any], took: float, facts: Mapping[str, Any]) -> None:
         if prefix := event_prefix(self._experiment.timeline, index):
             names = [metric.name for metric in event.metrics if metric.name in facts]
             self.figures |= {prefix + name: float(facts[name]) for name in names}
@@ -245,7 +245,7 @@ class Timeline:
             try:
                 await event.heal()
             except HostError as error:
-                self._note("warning", text=f"trial {self._number}: cannot be healed: {error.message}")
+                self._note("warning", text=f"trial {self._number}: cannot heal an event: {error.message}")
         self._events.clear()
 
     def _phase(self, entry: Entry) -> WorkloadUse:

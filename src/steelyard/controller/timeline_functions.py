@@ -30,9 +30,9 @@ def read_texts(experiment: Experiment, origin: Path | None) -> dict[str, str]:
 def save_texts(found: dict[str, str], writer: RunWriter) -> None:
     """Write them into the run's folder. Raises StoreError."""
     if found:
-        writer.directory(writer.folder.functions)
+        writer.make_directory(writer.folder.functions)
     for name, text in found.items():
-        writer.text(writer.folder.functions / name, text.rstrip("\n"), sync=True)
+        writer.write_text(writer.folder.functions / name, text.rstrip("\n"), sync=True)
 
 
 def load_functions(experiment: Experiment, origin: Path | None) -> Experiment:
@@ -51,7 +51,9 @@ def _attach_functions(experiment: Experiment, path_of: Callable[[int, Entry], Pa
         return experiment
     for index, entry in _scripts(experiment):
         if entry.function is None:
-            entries[index] = entry.calling(_import_function(path_of(index, entry), _split_use(entry)[1]))
+            entries[index] = entry.with_function(
+                _import_function(path_of(index, entry), _split_use(entry)[1])
+            )
     return experiment.model_copy(update={"timeline": tuple(entries)})
 
 
@@ -81,7 +83,7 @@ def _read_text(entry: Entry, origin: Path | None) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise UsageError(f"the timeline's function {entry.options['use']} cannot be had: {error}") from error
+        raise UsageError(f"cannot load the timeline's function {entry.options['use']}: {error}") from error
 
 
 def _read_source(function: EventFunction) -> str:
@@ -92,14 +94,14 @@ def _read_source(function: EventFunction) -> str:
     try:
         return inspect.getsource(function)
     except OSError:
-        return f"# {function.__name__}: its text is not known\n"
+        return f"# {function.__name__}: its source is not available\n"
 
 
 def _import_function(path: Path, name: str) -> EventFunction:
-    hint = "a function that Python was given must stand at the top level of its file, and the file alone"
+    hint = "define the function at the top level of a file that can be imported by itself"
     spec = importlib.util.spec_from_file_location(f"steelyard_timeline_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"the timeline's function '{name}': {path} is no file of Python", hint=hint)
+        raise UsageError(f"the timeline's function '{name}': {path} is not a Python file", hint=hint)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -110,5 +112,5 @@ def _import_function(path: Path, name: str) -> EventFunction:
             f"the timeline's function '{name}' cannot be imported from {path}: {reason}", hint=hint
         ) from error
     if not inspect.isgeneratorfunction(function):
-        raise UsageError(f"the timeline's '{name}' in {path} is no generator function: it must `yield`")
+        raise UsageError(f"the timeline's '{name}' in {path} is not a generator function: it must `yield`")
     return function

@@ -78,9 +78,9 @@ class TrialRunner:
             parameters=dict(trial.cell.parameters),
         )
         try:
-            await self._live(trial, number, account)
+            await self._run_trial(trial, number, account)
         except TrialFailure as failure:
-            account.failure = await self._cause(failure)
+            account.failure = await self._find_cause(failure)
         except MinderError:
             raise  # nothing can be started any more; resume makes this trial again
         except (StoreFull, HostError) as error:
@@ -92,25 +92,27 @@ class TrialRunner:
         self._record(result, account, number)
         return result, account
 
-    async def _live(self, trial: Trial, number: int, account: TrialData) -> None:
+    async def _run_trial(self, trial: Trial, number: int, account: TrialData) -> None:
         workloads = bind_all(self.experiment, trial.cell)
         async with AsyncExitStack() as scope:
             legs = [
-                PipelineStep(*entry, await scope.enter_async_context(self._workdirs(*entry, trial, number)))
+                PipelineStep(
+                    *entry, await scope.enter_async_context(self._make_workdirs(*entry, trial, number))
+                )
                 for entry in workloads
             ]
-            self._count(account, [leg.workdirs for leg in legs])
-            deployed = await scope.enter_async_context(self.deployment.for_trial(trial.cell, number))
+            self._count_copies(account, [leg.workdirs for leg in legs])
+            deployed = await scope.enter_async_context(self.deployment.deploy_for_trial(trial.cell, number))
             account.metrics |= deployed.times()
             account.marks += deployed.marks()
-            legs = [leg.knowing(trial.cell, deployed.known) for leg in legs]
-            runner, stages = self._runner(trial, number, deployed), Stages()
-            timeline = await self._timeline(trial, number, deployed, stages, scope)
+            legs = [leg.bind(trial.cell, deployed.known) for leg in legs]
+            runner, stages = self._make_runner(trial, number, deployed), Stages()
+            timeline = await self._make_timeline(trial, number, deployed, stages, scope)
             course = Pipeline(self.experiment, trial.cell, legs, runner, deployed, account, stages)
-            work = self._measured(trial, number, account, deployed, course, timeline)
+            work = self._measure(trial, number, account, deployed, course, timeline)
             await run_while_alive(deployed, work, self.writer.journal.write)
 
-    async def _measured(
+    async def _measure(
         self,
         trial: Trial,
         number: int,
@@ -121,26 +123,26 @@ class TrialRunner:
     ) -> None:
         """What happens once all services are there: preparation, phases beside events, judgement."""
         if self.experiment.reset == "snapshot":
-            await self._resets.prepared(trial.cell, deployed, course.prepare)
+            await self._resets.prepare_data(trial.cell, deployed, course.prepare)
         await self._prepare(course, number, account)
-        watch = self.watch.over(
+        watch = self.watch.watch_trial(
             number,
             trial.cell.key,
             course.seconds(),
-            thorough=self.deployment.any,
-            metered=deployed.metered(),
+            thorough=self.deployment.has_services,
+            metered=deployed.metered_services(),
         )
-        async with watch as watched, timeline.healed():
-            await timeline.beside(course.measure())
+        async with watch as watched, timeline.heal_at_exit():
+            await timeline.run_with_events(course.measure())
             account.marks += timeline.marks()
             account.metrics |= timeline.figures
             account.compute(self.experiment.metrics, trial.cell.parameters)
-            self._judge(account, await watched.marks(account.user_time))
+            self._judge(account, await watched.read_marks(account.user_time))
 
-    def _runner(self, trial: Trial, number: int, deployed: ReadyServices) -> PhaseRunner:
+    def _make_runner(self, trial: Trial, number: int, deployed: ReadyServices) -> PhaseRunner:
         return PhaseRunner(
             self._folder(number),
-            seed=self._seed_of(trial),
+            seed=self._trial_seed(trial),
             start=self.experiment.start,
             lockstep=self._lockstep,
             launcher=self.launcher,
@@ -148,7 +150,7 @@ class TrialRunner:
             known=deployed.known,
         )
 
-    async def _timeline(
+    async def _make_timeline(
         self, trial: Trial, number: int, deployed: ReadyServices, stages: Stages, scope: AsyncExitStack
     ) -> Timeline:
         """The events of the trial, each of which could happen here. Raises TrialFailure."""
@@ -156,19 +158,21 @@ class TrialRunner:
         hosts = self.placement.hosts if runs else ()
         event_context = EventContext(
             {service.context.name: service for service in deployed.services},
-            lambda text: tuple(slot.host for slot in self.placement.seats(Selection.parse(text))),
+            lambda text: tuple(slot.host for slot in self.placement.select_slots(Selection.parse(text))),
             {
-                host.name: await scope.enter_async_context(self.scratches.of(host).directory("events"))
+                host.name: await scope.enter_async_context(
+                    self.scratches.get_scratch(host).make_directory("events")
+                )
                 for host in hosts
             },
             self.writer.folder.trial(number) / "events",
             frozenset(name for name, use in self.experiment.services.items() if use.keep != "trial"),
             deployed.known,
-            self.deployment.snapshots.keep_in,
-            self.deployment.snapshots.bring_last,
+            self.deployment.snapshots.save_as_last,
+            self.deployment.snapshots.recover_last,
         )
         note = self.writer.journal.write
-        seed = self._seed_of(trial)
+        seed = self._trial_seed(trial)
         timeline = Timeline(self.experiment, trial.cell, event_context, stages, number, note, seed)
         timeline.check()
         return timeline
@@ -178,19 +182,19 @@ class TrialRunner:
         parts = share_machines(self.placement.hosts, list_occupants(self.experiment, self.placement, cell))
         return {name: share.cores for name, share in parts.items()}
 
-    def _workdirs(
+    def _make_workdirs(
         self, use: WorkloadUse, workload: Workload[Any], trial: Trial, number: int
     ) -> AbstractAsyncContextManager[tuple[Workdir, ...]]:
         copies = self.placement.copies(resolve_placement(use, trial.cell.parameters, self.experiment))
-        return self.scratches.workdirs(workload, trial, number, copies)
+        return self.scratches.make_workdirs(workload, trial, number, copies)
 
-    def _count(self, account: TrialData, workdirs: Sequence[Sequence[Workdir]]) -> None:
+    def _count_copies(self, account: TrialData, workdirs: Sequence[Sequence[Workdir]]) -> None:
         """The copies of the measured workload, and their hosts, where it is more than one."""
         uses = zip(self.experiment.workload, workdirs, strict=True)
         measured = max((of for use, of in uses if use.measured), key=len, default=())
         if len(measured) > 1 or len(self.placement.hosts) > 1:
             account.copies = max(1, len(measured))
-            account.on = tuple(dict.fromkeys(workdir.host.name for workdir in measured))
+            account.host_names = tuple(dict.fromkeys(workdir.host.name for workdir in measured))
 
     def _judge(self, account: TrialData, marks: list[Mark]) -> None:
         """Disturbed trials do not count, unless the file says that they do; then that is a warning."""
@@ -198,7 +202,7 @@ class TrialRunner:
         account.marks += [replace(mark, counted=counted) for mark in marks]
         if counted and marks:
             account.warnings.append(
-                "some trials were disturbed and count all the same, as 'disturbed: include' asks"
+                "some trials were disturbed but still count, as 'disturbed: include' asks"
             )
 
     async def _prepare(self, course: Pipeline, number: int, account: TrialData) -> None:
@@ -208,21 +212,21 @@ class TrialRunner:
 
         if self.experiment.before_each:
             steps = Preparation(course.workdirs(), warm_up=warm_up, folder=self._folder(number))
-            account.prepared, marks = await steps.carry_out(self.experiment.before_each)
+            account.preparation, marks = await steps.carry_out(self.experiment.before_each)
             account.marks += marks
             account.warnings += [f"{mark.reason}: such trials do not count" for mark in marks]
 
     def _folder(self, number: int) -> Callable[[str, str], Path]:
         def make(slot: str, phase: str) -> Path:
-            return self.writer.phase_folder(number, slot, phase)
+            return self.writer.make_phase_folder(number, slot, phase)
 
         return make
 
-    def _seed_of(self, trial: Trial) -> int:
+    def _trial_seed(self, trial: Trial) -> int:
         """A seed for the tool, the same whenever this very trial is run."""
         return (self.seed * 1_000_003 + trial.repetition * 7919 + _hash_text(trial.cell.key)) % 2**31
 
-    async def _cause(self, failure: TrialFailure) -> TrialFailure:
+    async def _find_cause(self, failure: TrialFailure) -> TrialFailure:
         """A crash may have a cause that the tool did not name: a full store or test directory."""
         if failure.category not in ("crashed", "unreadable-output", "disk-full"):
             return failure
@@ -231,8 +235,8 @@ class TrialRunner:
                 "store-full", f"no space left in {self.writer.folder.path}; {failure.message}"
             )
         for host in self.placement.hosts:
-            base = self.scratches.of(host).base
-            if await host.free_space(base) < LITTLE:
+            base = self.scratches.get_scratch(host).base
+            if await host.read_free_space(base) < LITTLE:
                 where = f"{base} on {host.name}" if len(self.placement.hosts) > 1 else f"{base}"
                 return TrialFailure("disk-full", f"no space left in {where}; {failure.message}")
         return failure
@@ -244,23 +248,23 @@ class TrialRunner:
             "trial": number,
             "parameters": dict(result.trial.cell.parameters),
             "repetition": result.trial.repetition,
-            "prepared": dict(account.prepared),
-            "phases": [document for ended in account.ended for document in ended.documents()],
+            "prepared": dict(account.preparation),
+            "phases": [document for ended in account.phases for document in ended.documents()],
         }
         try:
-            self.writer.directory(folder)
-            self.writer.document(folder / "trial.json", document)
+            self.writer.make_directory(folder)
+            self.writer.write_document(folder / "trial.json", document)
             if account.metrics or account.histograms:
                 bins = {name: {str(k): n for k, n in b.items()} for name, b in account.histograms.items()}
-                content = {"values": account.metrics, "histograms": bins, "copies": account.of_copies()}
-                self.writer.document(folder / "metrics.json", content, sync=bool(bins))
+                content = {"values": account.metrics, "histograms": bins, "copies": account.copy_values()}
+                self.writer.write_document(folder / "metrics.json", content, sync=bool(bins))
         except StoreFull as error:
             account.warnings.append(f"trial {number}: {error.message}")
 
 
 def _make_result(trial: Trial, account: TrialData, seconds: float) -> Result:
     failure, marks = account.failure, tuple(account.marks)
-    who = {"copies": account.copies, "on": account.on}
+    who = {"copies": account.copies, "on": account.host_names}
     if failure:
         return Result(trial, "failed", seconds, {}, marks, failure.category, **who)  # type: ignore[arg-type]
     return Result(trial, "ok", seconds, dict(account.metrics), marks, **who)  # type: ignore[arg-type]

@@ -18,8 +18,8 @@ from steelyard.model.uses import Start
 class TrialData:
     """What is known of a trial so far; whatever happens, this much is recorded."""
 
-    ended: list[PhaseResult] = field(default_factory=list)
-    prepared: Mapping[str, Any] = field(default_factory=dict)
+    phases: list[PhaseResult] = field(default_factory=list)
+    preparation: Mapping[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
     short: dict[str, int] = field(default_factory=dict)
@@ -29,11 +29,11 @@ class TrialData:
     warnings: list[str] = field(default_factory=list)
     failure: TrialFailure | None = None
     copies: int = 1
-    on: tuple[str, ...] = ()
+    host_names: tuple[str, ...] = ()
 
-    def of_copies(self) -> dict[str, dict[str, float]]:
+    def copy_values(self) -> dict[str, dict[str, float]]:
         """What each copy said by itself, where there were several."""
-        several = [phase for phase in self.ended if len(phase.copies) > 1]
+        several = [phase for phase in self.phases if len(phase.copies) > 1]
         return {
             f"{phase.name} {copy.name}": dict(copy.reading.values)
             for phase in several
@@ -43,7 +43,7 @@ class TrialData:
 
     def user_time(self, hosts: frozenset[str]) -> float:
         """CPU seconds in user mode of all that ran on these hosts."""
-        return sum(phase.user_time(hosts) for phase in self.ended)
+        return sum(phase.user_time(hosts) for phase in self.phases)
 
     def compute(self, wanted: Mapping[str, ComputedMetric], levels: Mapping[str, Scalar]) -> None:
         """Add the figures that the experiment computes of those so far; say of which it cannot, and why."""
@@ -55,15 +55,15 @@ class TrialData:
                 f"in some trials {name} has no value: {why}" for name, why in result.failed.items()
             ]
 
-    def take(self, ended: PhaseResult, prefix: str, start: Start) -> None:
+    def add_phase(self, ended: PhaseResult, prefix: str, start: Start) -> None:
         """Add what a phase said, and how its copies began."""
-        self.ended.append(ended)
+        self.phases.append(ended)
         self.marks += ended.marks()
         if ended.start:
             self.facts[f"{ended.name}_start"] = ended.start.facts()
             self.marks += ended.start.marks(start)
             self.warnings += ended.start.warnings(start)
-        if ended.window and ended.window.differs:
+        if ended.window and ended.window.is_staggered:
             self.facts[f"{ended.name}_window"] = ended.window.facts()
             self.marks += ended.window.marks()
             self.warnings += ended.window.warnings()

@@ -43,29 +43,29 @@ class TrialLoop:
         while batch := self.design.next(self.results):
             for trial in batch:
                 _stop_if_cancelled()
-                if self.limit.reached:
+                if self.limit.is_reached:
                     return "time-limit"
-                number = await self._with_retries(trial, number) + 1
-        return "budget" if self.design.out_of_budget(self.results) else "complete"
+                number = await self._run_with_retries(trial, number) + 1
+        return "budget" if self.design.is_out_of_budget(self.results) else "complete"
 
     def progress(self) -> Progress:
         """How far it is."""
         done = len(self.results)
-        least, most = self.design.expected(self.results)
+        least, most = self.design.count_trials(self.results)
         here = done - self._done_before
         pace = (time.monotonic() - self._began) / here if here else None
         left = pace * max(0, least - done) if pace is not None else None
         return Progress(done, self.failed, least, most, left)
 
-    async def _with_retries(self, trial: Trial, number: int) -> int:
+    async def _run_with_retries(self, trial: Trial, number: int) -> int:
         """Execute a trial, again after failures that the file says to retry. The last number used."""
         retry = self.experiment.retry
         for attempt in range(1, 2 + (retry.times if retry else 0)):
-            self.observer.trial_started(trial, number, self.progress())
+            self.observer.on_trial_start(trial, number, self.progress())
             result, account = await self.runner.execute(trial, number, attempt)
             again = retry is not None and result.category in retry.on and attempt <= retry.times
             self._end(result, account, number, attempt, again=again)
-            self.limit.took(result.seconds)
+            self.limit.record_duration(result.seconds)
             if not again:
                 break
             number += 1
@@ -82,7 +82,7 @@ class TrialLoop:
             self.failed = line["failed"]
         if again and self.experiment.retry:
             message += f"; retry {attempt} of {self.experiment.retry.times} follows"
-        self.observer.trial_ended(result, message, self.progress())
+        self.observer.on_trial_end(result, message, self.progress())
         self._check_space(result)
 
     def _line(
@@ -115,9 +115,9 @@ class TrialLoop:
     def _check_space(self, result: Result) -> None:
         """After a trial that found the store full, go on only when there is room again."""
         journal = self.writer.journal
-        if (result.category != "store-full" and journal.reserved) or journal.has_room():
+        if (result.category != "store-full" and journal.has_reserve) or journal.has_room():
             return
-        hint = "free some space, then `steelyard resume last` goes on; what had finished is safe"
+        hint = "free some space, then run `steelyard resume last`; finished trials are safe"
         raise StoreFull(f"the store {self.writer.folder.path} is full", hint=hint)
 
     def warn(self, text: str) -> None:
@@ -125,7 +125,7 @@ class TrialLoop:
         if text not in self._warned:
             self._warned.add(text)
             self.writer.journal.write("warning", text=text)
-            self.observer.warned(text)
+            self.observer.on_warning(text)
 
 
 def _stop_if_cancelled() -> None:

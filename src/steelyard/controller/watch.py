@@ -41,7 +41,7 @@ class WatchedMachine:
         self.host, self.names = hosts[0], frozenset(host.name for host in hosts)
         self._quota: tuple[str, ...] | None = None
 
-    async def patterns(self, long: bool) -> tuple[str, ...]:
+    async def list_patterns(self, long: bool) -> tuple[str, ...]:
         """The files that tell of disturbances."""
         if self._quota is None:
             files = await self.host.read([_CGROUP])
@@ -51,7 +51,7 @@ class WatchedMachine:
 
 
 class MachineWatch:
-    """What was seen of a machine when a trial began; `marks` looks again and judges."""
+    """What was seen of a machine when a trial began; `read_marks` looks again and judges."""
 
     def __init__(
         self, machine: WatchedMachine, before: HostCounters, clocks: Clocks | None, patterns: tuple[str, ...]
@@ -60,12 +60,12 @@ class MachineWatch:
         self._began, self._own_before = time.monotonic(), machine.host.own_user_time()
 
     @classmethod
-    async def begin(cls, machine: WatchedMachine, long: bool) -> MachineWatch:
+    async def from_machine(cls, machine: WatchedMachine, long: bool) -> MachineWatch:
         """Look for the first time."""
-        patterns, clocks = await machine.patterns(long), await machine.host.clocks()
+        patterns, clocks = await machine.list_patterns(long), await machine.host.read_clocks()
         return cls(machine, parse_counters(await machine.host.read(patterns)), clocks, patterns)
 
-    async def marks(self, user_time: UserTime) -> tuple[Mark, ...]:
+    async def read_marks(self, user_time: UserTime) -> tuple[Mark, ...]:
         """What disturbed the trial here; `user_time` tells what its processes on some hosts used (s)."""
         host = self._machine.host
         after = parse_counters(await host.read(self._patterns))
@@ -73,7 +73,7 @@ class MachineWatch:
         wall = time.monotonic() - self._began
         ours = user_time(self._machine.names) + host.own_user_time() - self._own_before
         load = judge(self._before, after, wall=wall, ours=ours, own=host.own_processes())
-        return load + judge_clocks(self._clocks, await host.clocks())
+        return load + judge_clocks(self._clocks, await host.read_clocks())
 
 
 class TrialWatch:
@@ -83,9 +83,9 @@ class TrialWatch:
         self._watch, self._watched = watch, watched
         self._clocks = None if watch.is_here else read_own_clocks()
 
-    async def marks(self, user_time: UserTime) -> list[Mark]:
+    async def read_marks(self, user_time: UserTime) -> list[Mark]:
         """What disturbed the trial, and on which machine where there are several."""
-        by_machine = await asyncio.gather(*(watched.marks(user_time) for watched in self._watched))
+        by_machine = await asyncio.gather(*(watched.read_marks(user_time) for watched in self._watched))
         marks = [
             mark if len(by_machine) == 1 else replace(mark, reason=f"{machine.host.name}: {mark.reason}")
             for machine, some in zip(self._watch.machines, by_machine, strict=True)
@@ -93,7 +93,7 @@ class TrialWatch:
         ]
         here = judge_clocks(self._clocks, read_own_clocks()) if self._clocks else ()
         marks += [replace(mark, reason=f"the controller's machine: {mark.reason}") for mark in here]
-        if not self._watch.turn.alone():
+        if not self._watch.machine_lock.is_alone():
             marks.append(Mark("disturbed", "another run measured on this machine", "another run"))
         return marks
 
@@ -110,13 +110,13 @@ class TrialWatcher:
         warn: Callable[[str], None],
     ) -> None:
         of_machine = group_by_machine(hosts)
-        self.machines, self.turn = [WatchedMachine(of) for of in of_machine.values()], turn
+        self.machines, self.machine_lock = [WatchedMachine(of) for of in of_machine.values()], turn
         self.is_here = identify_machine() in of_machine
         self._folder, self._every, self._warn = folder, asked.every, warn
         self._lasted: dict[str, float] = {}
 
     @asynccontextmanager
-    async def over(
+    async def watch_trial(
         self,
         number: int,
         cell: str,
@@ -130,24 +130,24 @@ class TrialWatcher:
         `thorough` asks for the table of processes in any case: the load of services is not foreign. `metered`
         services are asked for their figures as often as hosts are.
         """
-        long = self._expected(cell, expected) > LONG
+        long = self._expected_seconds(cell, expected) > LONG
         watched = await asyncio.gather(
-            *(MachineWatch.begin(machine, long or thorough) for machine in self.machines)
+            *(MachineWatch.from_machine(machine, long or thorough) for machine in self.machines)
         )
         of_all, began = TrialWatch(self, watched), time.monotonic()
         try:
             async with AsyncExitStack() as scope:
-                for sampler in self._samplers(number, metered or {}) if long else ():
-                    await scope.enter_async_context(self._sampling(sampler, number))
+                for sampler in self._make_samplers(number, metered or {}) if long else ():
+                    await scope.enter_async_context(self._run_sampler(sampler, number))
                 yield of_all
         finally:
             self._lasted[cell] = time.monotonic() - began
 
-    def _expected(self, cell: str, said: float | None) -> float:
+    def _expected_seconds(self, cell: str, said: float | None) -> float:
         """As long as the cell took before, else as its options say, else for all we know for ever."""
         return self._lasted.get(cell, math.inf if said is None else said)
 
-    def _samplers(self, number: int, metered: Mapping[str, Metered]) -> Iterator[Sampler]:
+    def _make_samplers(self, number: int, metered: Mapping[str, Metered]) -> Iterator[Sampler]:
         if not self._every:
             return
         for machine in self.machines:
@@ -157,9 +157,9 @@ class TrialWatcher:
             yield Sampler(ServiceSource(service), self._folder.meters(number, name, "ndjson"), self._every)
 
     @asynccontextmanager
-    async def _sampling(self, sampler: Sampler, number: int) -> AsyncIterator[None]:
+    async def _run_sampler(self, sampler: Sampler, number: int) -> AsyncIterator[None]:
         """Telemetry that cannot be kept is a warning: the trial's own figures stand."""
-        async with sampler.sampling() as task:
+        async with sampler.collect_samples() as task:
             yield
         stopped = None if task.cancelled() else task.exception()
         if stopped and not isinstance(stopped, OSError | SteelyardError):
@@ -169,4 +169,4 @@ class TrialWatcher:
         except (OSError, SteelyardError) as error:
             stopped = error
         if stopped:
-            self._warn(f"telemetry of {sampler.path.stem} in trial {number} could not be kept: {stopped}")
+            self._warn(f"telemetry of {sampler.path.stem} in trial {number} could not be saved: {stopped}")

@@ -37,14 +37,14 @@ class Window:
     """When copies worked, on our clock: each by itself, all at once, and from the first start to the end.
 
     `common` ends before it begins where there was no such time. `series`: the samples of each copy, where the
-    tool of all of them tells any. `summed`: the rates of which it tells none.
+    tool of all of them tells any. `summed_rates`: the rates of which it tells none.
     """
 
     spans: Mapping[str, Span]
     series: Mapping[str, Sequence[SeriesSample]]
     common: Span
     whole: Span
-    summed: tuple[str, ...]
+    summed_rates: tuple[str, ...]
 
     @classmethod
     def of(
@@ -59,13 +59,13 @@ class Window:
         return cls(spans, known, Span(max(begins), min(ends)), Span(min(begins), max(ends)), summed)
 
     @property
-    def differs(self) -> bool:
+    def is_staggered(self) -> bool:
         """Whether copies worked at times so different that their rates do not add up."""
         return self.common.length < (1 - TOLERANCE) * self.whole.length
 
     def factor(self, copy: str, metric: str) -> float:
         """A copy's rate in the common window over its rate as a whole; 1 where that is not known."""
-        if not self.differs or not self.series:
+        if not self.is_staggered or not self.series:
             return 1.0
         whole = _mean(self.series[copy], metric, self.spans[copy])
         common = _mean(self.series[copy], metric, self.common)
@@ -82,16 +82,17 @@ class Window:
             return ()
         first = min(self.spans, key=lambda name: self.spans[name].end)
         last = max(self.spans, key=lambda name: self.spans[name].begin)
-        reason = f"{first} had ended before {last} began: no rate is of all copies at once"
+        reason = f"{first} ended before {last} began: no rate covers all copies at once"
         return (Mark("incomplete", reason),)
 
     def warnings(self) -> list[str]:
         """Which rates say too much, as copies worked at different times."""
-        if not (self.differs and self.summed):
+        if not (self.is_staggered and self.summed_rates):
             return []
+        rates = ", ".join(self.summed_rates)
         return [
-            f"in some trials copies began or ended at different times: {', '.join(self.summed)} of all is "
-            "the sum of what each did in its own time, which may be more than all did at once"
+            f"in some trials copies began or ended at different times: {rates} of all is "
+            "the sum of each copy's own rate, which may exceed what all achieved at once"
         ]
 
 

@@ -31,7 +31,7 @@ def time_metric(name: str, about: str) -> Metric:
 
 async def refuse_snapshots(service: Service[Any], place: str | None = None) -> Any:  # noqa: ARG001
     """What keeps snapshots, and brings them back, where nobody does."""
-    raise HostError(f"service {service.context.name}: there is nobody who keeps snapshots")
+    raise HostError(f"service {service.context.name}: snapshots are not available here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class EventContext:
 
     `services` by the names of the file; `hosts` finds those of a selection such as `db[2]` (raises
     UsageError); `scratch` is a directory on each host, by its name; `logs` is where its output belongs.
-    `lasting` names the services that outlive the trial. `known` is what there is to know of services and
-    roles. `keep` takes a snapshot of a service into a place, or with None into the run's scratch on its
-    hosts; `bring` has a service hold again what `keep` took last.
+    `lasting_services` names the services that outlive the trial. `known` is what there is to know of services
+    and roles. `take_snapshot` takes a snapshot of a service into a place, or with None into the run's scratch
+    on its hosts; `recover_snapshot` has a service hold again what `take_snapshot` took last.
     """
 
     services: Mapping[str, Service[Any]]
     hosts: Callable[[str], tuple[Host, ...]]
     scratch: Mapping[str, PurePosixPath]
     logs: Path
-    lasting: frozenset[str] = frozenset()
+    lasting_services: frozenset[str] = frozenset()
     known: Known = field(default_factory=dict)
-    keep: Callable[[Service[Any], str | None], Awaitable[Snapshot]] = refuse_snapshots
-    bring: Callable[[Service[Any]], Awaitable[Mapping[str, float]]] = refuse_snapshots
+    take_snapshot: Callable[[Service[Any], str | None], Awaitable[Snapshot]] = refuse_snapshots
+    recover_snapshot: Callable[[Service[Any]], Awaitable[Mapping[str, float]]] = refuse_snapshots
 
 
 class EventOptions(BaseModel):
@@ -67,21 +67,22 @@ OptionsT = TypeVar("OptionsT", bound=EventOptions)
 class Event(ABC, Generic[OptionsT]):
     """Base of all events. The subclass's docstring says what happens, and what heals it.
 
-    It sets `options`, its `EventOptions` class; `capability`, the protocol that its service must have;
-    `site_must`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its facts
-    that are figures of the trial, beside the time it took; `stops`, whether something answers nobody for a
-    while; `examples`, option mappings for the catalogue and the contract tests. Methods raise HostError.
+    It sets `Options`, its `EventOptions` class; `capability`, the protocol that its service must have;
+    `site_capabilities`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its
+    facts that are figures of the trial, beside the time it took; `is_disruptive`, whether something answers
+    nobody for a while; `examples`, option mappings for the catalogue and the contract tests. Methods raise
+    HostError.
     """
 
-    options: ClassVar[type[EventOptions]] = EventOptions
+    Options: ClassVar[type[EventOptions]] = EventOptions
     capability: ClassVar[type[Any] | None] = None
-    site_must: ClassVar[frozenset[str]] = frozenset()
+    site_capabilities: ClassVar[frozenset[str]] = frozenset()
     metrics: ClassVar[tuple[Metric, ...]] = ()
-    stops: ClassVar[bool] = False
+    is_disruptive: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
-    def __init__(self, chosen: OptionsT, event_context: EventContext) -> None:
-        self.chosen, self.event_context = chosen, event_context
+    def __init__(self, options: OptionsT, event_context: EventContext) -> None:
+        self.options, self.event_context = options, event_context
 
     def check(self) -> None:
         """Whether it could happen on this event_context. Raises UsageError with the reason."""
@@ -111,7 +112,7 @@ class ServiceEventOptions(EventOptions):
 class NodeEventOptions(ServiceEventOptions):
     """Options of an event that acts on one node of a service."""
 
-    node: int = Field(ge=0, description="Which of its hosts, counted from 0")
+    node: int = Field(ge=0, description="The index of the host in the service, counted from 0")
 
 
 class ServiceEvent(Event[OptionsT]):
@@ -120,7 +121,7 @@ class ServiceEvent(Event[OptionsT]):
     @property
     def service(self) -> Any:
         """The service; it has the capability, the file was checked for it."""
-        return self.event_context.services[self.chosen.service]  # type: ignore[attr-defined]
+        return self.event_context.services[self.options.service]  # type: ignore[attr-defined]
 
 
 class NodeEvent(ServiceEvent[OptionsT]):
@@ -130,7 +131,7 @@ class NodeEvent(ServiceEvent[OptionsT]):
     def host(self) -> Host:
         """The node's host. Raises UsageError when the service has none of this number."""
         hosts = self.service.context.hosts + self.service.context.spare
-        number: int = self.chosen.node  # type: ignore[attr-defined]
+        number: int = self.options.node  # type: ignore[attr-defined]
         if number >= len(hosts):
             raise UsageError(f"node {number}: the service has {len(hosts)} hosts, counted from 0")
         return hosts[number]  # type: ignore[no-any-return]

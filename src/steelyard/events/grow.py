@@ -14,20 +14,20 @@ from steelyard.services.base import Growable
 class GrowOptions(ServiceEventOptions):
     """To which size."""
 
-    to: int = Field(ge=1, description="How many hosts it has afterwards")
+    to: int = Field(ge=1, description="The number of hosts after growing")
 
 
 class Grow(ServiceEvent[GrowOptions]):
-    """A service takes in hosts of its `grow_into`, in their order, until it has so many.
+    """Grow a service: add hosts of its `grow_into`, in order, up to the given number.
 
     Complete when every node sees every node. **Source**: cloud bursting in MIKELANGELO D6.3, chapter 5.
     """
 
-    options = GrowOptions
+    Options = GrowOptions
     capability = Growable
     examples = ({"service": "ring", "to": 4},)
 
     async def happen(self) -> Mapping[str, Any]:
         """Grow."""
-        await self.service.grow(self.chosen.to)
-        return {"to": self.chosen.to}
+        await self.service.grow(self.options.to)
+        return {"to": self.options.to}

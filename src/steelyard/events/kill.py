@@ -10,14 +10,14 @@ from steelyard.services.base import Killable
 
 
 class Kill(NodeEvent[NodeEventOptions]):
-    """All servers of a service on one host die by SIGKILL, as in a crash.
+    """Kill all servers of a service on one host with SIGKILL, as in a crash.
 
-    **Healed** by starting them again with the data that they left, unless the service ends with its trial.
+    **Healed** by restarting them with the data they left, unless the service ends with its trial.
     """
 
-    options = NodeEventOptions
+    Options = NodeEventOptions
     capability = Killable
-    stops = True
+    is_disruptive = True
     examples = ({"service": "ring", "node": 1},)
 
     async def happen(self) -> Mapping[str, Any]:
@@ -27,5 +27,5 @@ class Kill(NodeEvent[NodeEventOptions]):
 
     async def heal(self) -> None:
         """Start them again; those that were restarted meanwhile are left alone."""
-        if self.chosen.service in self.event_context.lasting:
+        if self.options.service in self.event_context.lasting_services:
             await self.service.restart(self.host.name)

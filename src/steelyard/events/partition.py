@@ -17,21 +17,21 @@ from steelyard.units import Duration
 class PartitionOptions(EventOptions):
     """Between which hosts, and for how long."""
 
-    between: tuple[str, str] = Field(description="Two groups of hosts, as [db[:2], db[2:]]")
+    between: tuple[str, str] = Field(description="Two groups of hosts, such as [db[:2], db[2:]]")
     length: Duration | None = Field(
-        None, gt=0, description="How long they stay apart; None is until the end of the trial"
+        None, gt=0, description="How long they stay separated; default: until the end of the trial"
     )
 
 
 class Partition(Event[PartitionOptions]):
-    """Two groups of hosts do not reach each other, while both still reach all others.
+    """Partition the network: two groups of hosts cannot reach each other, but both reach all others.
 
-    Only on a site that can do it (`netns`). **Healed** by letting them reach each other again.
+    Requires a site that supports it (`netns`). **Healed** by reconnecting the groups.
     """
 
-    options = PartitionOptions
-    site_must = frozenset({"part-network"})
-    stops = True
+    Options = PartitionOptions
+    site_capabilities = frozenset({"part-network"})
+    is_disruptive = True
     examples = ({"between": ["db[:2]", "db[2:]"]},)
 
     def check(self) -> None:
@@ -41,23 +41,21 @@ class Partition(Event[PartitionOptions]):
             raise UsageError(f"host {min(both)} is in both groups of the partition")
         for host in (*one, *other):
             if not isinstance(host, Cuttable):
-                raise UsageError(
-                    f"host {host.name} cannot be parted from others; the site netns has hosts that can"
-                )
+                raise UsageError(f"host {host.name} cannot be separated from others; use the site netns")
 
     async def happen(self) -> Mapping[str, Any]:
         """Part them, and join them again after the length."""
         one, other = self._groups()
-        await asyncio.gather(*(a.part(_addresses(b)) for a, b in self._sides()))
-        await self.heal_after(self.chosen.length)
+        await asyncio.gather(*(a.block_addresses(_addresses(b)) for a, b in self._sides()))
+        await self.heal_after(self.options.length)
         return {"hosts": [[host.name for host in one], [host.name for host in other]]}
 
     async def heal(self) -> None:
         """Let them reach each other."""
-        await asyncio.gather(*(a.join(_addresses(b)) for a, b in self._sides()))
+        await asyncio.gather(*(a.unblock_addresses(_addresses(b)) for a, b in self._sides()))
 
     def _groups(self) -> tuple[tuple[Host, ...], tuple[Host, ...]]:
-        one, other = self.chosen.between
+        one, other = self.options.between
         return self.event_context.hosts(one), self.event_context.hosts(other)
 
     def _sides(self) -> list[tuple[Cuttable, tuple[Host, ...]]]:

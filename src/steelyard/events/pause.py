@@ -16,25 +16,25 @@ class PauseOptions(NodeEventOptions):
     """Which node, and for how long."""
 
     length: Duration | None = Field(
-        None, gt=0, description="How long it stands still; None is until `resume`, or the end of the trial"
+        None, gt=0, description="How long it is paused; default: until `resume` or the end of the trial"
     )
 
 
 class Pause(NodeEvent[PauseOptions]):
-    """All servers of a service on one host stand still (SIGSTOP): they hold connections and answer nothing.
+    """Pause all servers of a service on one host (SIGSTOP): they keep connections but do not answer.
 
-    **Healed** by letting them go on (SIGCONT).
+    **Healed** by resuming them (SIGCONT).
     """
 
-    options = PauseOptions
+    Options = PauseOptions
     capability = Pausable
-    stops = True
+    is_disruptive = True
     examples = ({"service": "ring", "node": 1}, {"service": "ring", "node": 1, "length": "5s"})
 
     async def happen(self) -> Mapping[str, Any]:
         """Freeze, and thaw after the length."""
         await self.service.pause(self.host.name)
-        await self.heal_after(self.chosen.length)
+        await self.heal_after(self.options.length)
         return {"host": self.host.name}
 
     async def heal(self) -> None:

@@ -10,20 +10,24 @@ from steelyard.services.base import Snapshottable
 
 
 class RecoverSnapshot(ServiceEvent[ServiceEventOptions]):
-    """A service goes back to the last snapshot that an event `snapshot` took of it in the same trial.
+    """Restore a service to the last snapshot that an event `snapshot` took of it in the same trial.
 
-    Complete when its data are what they were then; clients may use it meanwhile, and see them change.
-    Together with `snapshot` it tells what not loading again saves. **Source**: C4S 2018, chapter 6.3.
+    Complete when its data are as they were then; clients may use it meanwhile and see the data change.
+    Together with `snapshot`, it shows how much time is saved by not loading the data again. **Source**: C4S
+    2018, chapter 6.3.
     """
 
-    options = ServiceEventOptions
+    Options = ServiceEventOptions
     capability = Snapshottable
     metrics = (
-        time_metric("copy", "bringing the files to the nodes"),
-        time_metric("import", "taking the files in"),
+        time_metric("copy", "copying the files to the nodes"),
+        time_metric("import", "importing the files"),
     )
     examples = ({"service": "ring"},)
 
     async def happen(self) -> Mapping[str, Any]:
         """Bring it back."""
-        return {f"{step}_time": took for step, took in (await self.event_context.bring(self.service)).items()}
+        return {
+            f"{step}_time": took
+            for step, took in (await self.event_context.recover_snapshot(self.service)).items()
+        }

@@ -10,14 +10,14 @@ from steelyard.services.base import Killable
 
 
 class Restart(NodeEvent[NodeEventOptions]):
-    """All servers of a service on one host are killed where they still run, and started again.
+    """Restart all servers of a service on one host; running ones are killed first.
 
     Complete when they answer. After `kill` it ends the outage.
     """
 
-    options = NodeEventOptions
+    Options = NodeEventOptions
     capability = Killable
-    stops = True
+    is_disruptive = True
     examples = ({"service": "ring", "node": 1},)
 
     async def happen(self) -> Mapping[str, Any]:
@@ -28,5 +28,5 @@ class Restart(NodeEvent[NodeEventOptions]):
 
     async def heal(self) -> None:
         """What was killed and did not come up gets another chance."""
-        if self.chosen.service in self.event_context.lasting:
+        if self.options.service in self.event_context.lasting_services:
             await self.service.restart(self.host.name)

@@ -10,9 +10,9 @@ from steelyard.services.base import Pausable
 
 
 class Resume(NodeEvent[NodeEventOptions]):
-    """All servers of a service on one host go on (SIGCONT) after a `pause`."""
+    """Resume all servers of a service on one host (SIGCONT) after a `pause`."""
 
-    options = NodeEventOptions
+    Options = NodeEventOptions
     capability = Pausable
     examples = ({"service": "ring", "node": 1},)
 

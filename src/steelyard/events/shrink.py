@@ -14,20 +14,20 @@ from steelyard.services.base import Shrinkable
 class ShrinkOptions(ServiceEventOptions):
     """To which size."""
 
-    to: int = Field(ge=1, description="How many hosts it has afterwards")
+    to: int = Field(ge=1, description="The number of hosts after shrinking")
 
 
 class Shrink(ServiceEvent[ShrinkOptions]):
-    """A service gives hosts back, the last first, until it has so many; no data are lost.
+    """Shrink a service: release hosts, the last first, down to the given number, without losing data.
 
-    Complete when the hosts that stay hold all data.
+    Complete when the remaining hosts hold all data.
     """
 
-    options = ShrinkOptions
+    Options = ShrinkOptions
     capability = Shrinkable
     examples = ({"service": "ring", "to": 3},)
 
     async def happen(self) -> Mapping[str, Any]:
         """Shrink."""
-        await self.service.shrink(self.chosen.to)
-        return {"to": self.chosen.to}
+        await self.service.shrink(self.options.to)
+        return {"to": self.options.to}

@@ -17,37 +17,37 @@ class SnapshotOptions(ServiceEventOptions):
 
     into: str | None = Field(
         None,
-        description="Where snapshots lie: a directory that all hosts see, or s3://bucket/prefix. "
-        "Default: the scratch of each host, where it is gone after the run",
+        description="Where to store it: a directory that all hosts can access, or s3://bucket/prefix. "
+        "Default: each host's scratch, which is removed after the run",
     )
 
 
 class TakeSnapshot(ServiceEvent[SnapshotOptions]):
-    """A service keeps the data of all its nodes at one moment, and copies them, while it is in use.
+    """Take a snapshot of the data of all nodes of a service at one moment, and copy it, during use.
 
-    Complete when all files are copied. The facts tell how long each step took, and how far the nodes' moments
-    lie apart. **Source**: Cassandra4Slurm (C4S) 2018, chapter 5.1.2 and table 6.1.
+    Complete when all files are copied. The facts record how long each step took, and how far apart the nodes'
+    moments are. **Source**: Cassandra4Slurm (C4S) 2018, chapter 5.1.2 and table 6.1.
     """
 
-    options = SnapshotOptions
+    Options = SnapshotOptions
     capability = Snapshottable
     metrics = (
         Metric("size", "B", "none", "files of all nodes"),
-        Metric("copied", "B", "lower", "files that the place did not have"),
-        Metric("spread", "s", "lower", "at most so far lie the nodes' moments apart"),
-        time_metric("connect", "asking all nodes for a connection"),
-        time_metric("wait", "for nodes to take writes that others kept for them"),
-        time_metric("flush", "writing what is in memory, before the moment"),
-        time_metric("freeze", "the moment: all nodes keep what they have"),
-        time_metric("collect", "laying the files together, and counting their rows"),
-        time_metric("describe", "asking what the tables are"),
+        Metric("copied", "B", "lower", "files that were not yet in the snapshot store"),
+        Metric("spread", "s", "lower", "upper bound on the time between the nodes' moments"),
+        time_metric("connect", "connecting to all nodes"),
+        time_metric("wait", "waiting for nodes to receive writes that others held for them"),
+        time_metric("flush", "writing memory contents to disk, before the moment"),
+        time_metric("freeze", "the moment: all nodes freeze their data"),
+        time_metric("collect", "collecting the files and counting their rows"),
+        time_metric("describe", "reading the table definitions"),
         time_metric("copy", "copying the files, on all nodes at once"),
     )
     examples = ({"service": "ring"},)
 
     async def happen(self) -> Mapping[str, Any]:
         """Keep it."""
-        snapshot = await self.event_context.keep(self.service, self.chosen.into)
+        snapshot = await self.event_context.take_snapshot(self.service, self.options.into)
         return {
             "snapshot": snapshot.name,
             "size": snapshot.size,

@@ -29,15 +29,15 @@ class Sizes:
     disjoint: bool = False
 
     @property
-    def used(self) -> int:
+    def used_nodes(self) -> int:
         """Nodes on which something runs."""
         both = self.database, self.application
         return sum(both) if self.disjoint else max(both)
 
     @property
-    def idle(self) -> int:
+    def idle_nodes(self) -> int:
         """Nodes that stay unused."""
-        return self.total - self.used
+        return self.total - self.used_nodes
 
     @property
     def roles(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Sizes:
             hosts_by_role = {"app": self.application, "db": {"hosts": self.database, "shares": "app"}}
         elif self.application:
             hosts_by_role["app"] = {"hosts": self.application, "shares": "db"}
-        return hosts_by_role | ({"idle": self.idle} if self.idle else {})
+        return hosts_by_role | ({"idle": self.idle_nodes} if self.idle_nodes else {})
 
 
 def resolve_sizes(
@@ -80,15 +80,15 @@ def resolve_sizes(
 
 def _check_sizes(found: Sizes) -> Sizes:
     numbers = (found.database, found.application) if found.disjoint else (found.database,)
-    if found.idle >= 0 and min(numbers) >= 1:
+    if found.idle_nodes >= 0 and min(numbers) >= 1:
         return found
-    least = max(1, found.database) + max(1, found.application) if found.disjoint else found.used
-    app = f" and {found.application} of the application" if found.disjoint or found.application else ""
+    least = max(1, found.database) + max(1, found.application) if found.disjoint else found.used_nodes
+    app = f" and {found.application} application nodes" if found.disjoint or found.application else ""
     apart = ", disjoint," if found.disjoint else ""
     raise UsageError(
-        f"-nT {found.total} is too few for {found.database} nodes of the database{app}{apart}: "
-        f"it takes at least {least}",
-        hint="raise -nT, or lower -nC or -nA; what you leave out fits itself to the others",
+        f"-nT {found.total} is too few for {found.database} database nodes{app}{apart}: "
+        f"at least {least} are needed",
+        hint="raise -nT, or lower -nC or -nA; omitted counts adapt to the others",
     )
 
 
@@ -114,7 +114,7 @@ class Application:
         }
         if self.pycompss is not None:
             if self.ranks is not None:
-                raise UsageError("--mpi and --pycompss both say how the application starts; give one of them")
+                raise UsageError("--mpi and --pycompss both define how the application starts; give only one")
             flags = split_words(self.pycompss, "--pycompss") if self.pycompss.strip() else []
             return {"use": "pycompss", "on": "app", **common, "flags": flags}
         if self.ranks is not None:
@@ -139,11 +139,11 @@ class Cluster:
         """The experiment, as a file would say it. Raises UsageError."""
         own: dict[str, Any] = {"use": self.database, "on": "db", "keep": "run"}
         if taken := [key for key in (*own, "grow_into", "recover", "save") if key in self.options]:
-            raise UsageError(f"--set {taken[0]}: that is for the options of the cluster, not of its database")
+            raise UsageError(f"--set {taken[0]}: this is an option of the cluster, not of its database")
         own |= {key: dict(value) for key in ("recover", "save") if (value := getattr(self, key))}
         workload = self.application.workload() if self.application else {"use": "command", "run": ["true"]}
         return {
-            **_common_keys(self.name, self._about()),
+            **_common_keys(self.name, self._description()),
             "roles": self.sizes.roles,
             "services": {SERVICE: {**self.options, **own}},
             "workload": {"on": "db[0]", **workload},
@@ -151,7 +151,7 @@ class Cluster:
             "tags": {TAG: self.name},
         }
 
-    def _about(self) -> str:
+    def _description(self) -> str:
         origin = f", with the data of snapshot {self.recover['snapshot']}" if self.recover else ""
         usage = f", used by: {escape_template(self.application.line)}" if self.application else ""
         return f"{self.database} on {self.sizes.database} nodes{origin}{usage}"
@@ -187,7 +187,7 @@ def split_words(line: str, option: str) -> list[str]:
     except ValueError as error:
         raise UsageError(f"{option}: '{line:.80}' cannot be split into words: {error}") from error
     if not parts:
-        raise UsageError(f"{option}: there is no command in '{line:.80}'")
+        raise UsageError(f"{option}: '{line:.80}' contains no command")
     return [escape_template(word) for word in parts]
 
 

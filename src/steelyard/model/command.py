@@ -28,7 +28,7 @@ class Command:
         """All that is laid over the environment of the host, secrets too: to start it, never to keep."""
         return {**self.env, **self.secrets}
 
-    def wrapped(self, *prefix: str) -> Self:
+    def wrap(self, *prefix: str) -> Self:
         """The same command started by another: `command.wrapped("numactl", "-N0")`."""
         return replace(self, argv=(*prefix, *self.argv))
 
@@ -67,14 +67,14 @@ class Endpoint:
 class Place:
     """Where a copy of a workload runs, as far as it may know.
 
-    `scratch`: its own empty directory on the host, removed after the trial. `raw`: where result files of
-    the tool belong; they are kept. `seed`: for the tool's own random numbers, the same in each resume.
-    `cores`, `memory` (bytes): of the host. `copy` counts from 0 over all hosts, `copies` is how many there
-    are altogether. `host` and `address` are the host's own, `peers` the addresses of all hosts of the
-    workload in order. `to` is the service it talks to, where it talks to one. `share` is how many of the
-    cores are the workload's own beside the services on its host; 0 where nobody counted. `known` is what
-    there is to know of all services and roles, by references such as `kv.port`; `named` are the services that
-    the workload's options name.
+    `scratch`: its own empty directory on the host, removed after the trial. `raw`: where result files of the
+    tool belong; they are kept. `seed`: for the tool's own random numbers, the same in each resume. `cores`,
+    `memory` (bytes): of the host. `copy` counts from 0 over all hosts, `copies` is how many there are
+    altogether. `host` and `address` are the host's own, `peers` the addresses of all hosts of the workload in
+    order. `to` is the service it talks to, where it talks to one. `share` is how many of the cores are the
+    workload's own beside the services on its host; 0 where nobody counted. `references` is what there is to
+    know of all services and roles, by references such as `kv.port`; `endpoints` are the services that the
+    workload's options name.
     """
 
     scratch: PurePosixPath
@@ -89,8 +89,8 @@ class Place:
     peers: tuple[str, ...] = ()
     to: Endpoint | None = None
     share: int = 0
-    known: Mapping[str, Any] = field(default_factory=dict)
-    named: Mapping[str, Endpoint] = field(default_factory=dict)
+    references: Mapping[str, Any] = field(default_factory=dict)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

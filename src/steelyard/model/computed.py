@@ -30,14 +30,14 @@ class ComputedMetric(Part):
         "seconds, per second; for example out_size / in_size",
     )
     unit: str = Field(
-        "1", description="What the result is in: s, B, B/s, 1/s, %, 1, or any word such as J/op"
+        "1", description="The unit of the result: s, B, B/s, 1/s, %, 1, or any word such as J/op"
     )
     better: Literal["higher", "lower", "none"] = Field("none", description="Which direction is better")
-    about: str = Field("", description="A few words for the report")
+    about: str = Field("", description="A short description for the report")
 
     @field_validator("formula")
     @classmethod
-    def _reckons(cls, value: str) -> str:
+    def _check_formula(cls, value: str) -> str:
         try:
             expression = Expression.parse(value)
         except ExpressionError as error:
@@ -45,15 +45,17 @@ class ComputedMetric(Part):
         if expression.is_condition:
             raise ValueError(f"'{value:.60}' is true or false; a metric is a number")
         if not expression.names:
-            raise ValueError(f"'{value:.60}' names no metric, so it is the same in every trial")
+            raise ValueError(f"'{value:.60}' contains no metric, so it is the same in every trial")
         return value
 
     @field_validator("unit")
     @classmethod
-    def _base(cls, value: str) -> str:
+    def _check_unit(cls, value: str) -> str:
         one = base_unit(value)
         if value not in (one.unit, "%"):
-            raise ValueError(f"'{value}': what is computed of base units is in base units; write {one.unit}")
+            raise ValueError(
+                f"'{value}': results computed from base units are in base units; write {one.unit}"
+            )
         return value
 
     @property
@@ -114,5 +116,5 @@ def _parse_level(level: Scalar) -> Scalar:
 
 def _check_finite(value: Scalar) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return float(value)

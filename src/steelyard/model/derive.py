@@ -24,14 +24,14 @@ class _Part(BaseModel):
 class EfficiencyLossSettings(_Part):
     """What a copy loses against a copy that runs alone."""
 
-    over: str | None = Field(None, description="The parameter that sets the copies; found when not given")
+    over: str | None = Field(None, description="The parameter that sets the copies; default: detected")
     metric: str | None = _METRIC
 
 
 class SpeedUpSettings(_Part):
     """How many times faster it gets with more hosts, copies or whatever a parameter counts."""
 
-    over: str | None = Field(None, description="The parameter that sets the hosts; found when not given")
+    over: str | None = Field(None, description="The parameter that sets the hosts; default: detected")
     metric: str | None = _METRIC
 
 
@@ -40,13 +40,15 @@ class KneeSettings(_Part):
 
     parameter: str = Field(description="The parameter whose levels are numbers")
     metric: str | None = _METRIC
-    tolerance: Share = Field(Share(0.05), description="A gain up to this much is none, for example 5%")
+    tolerance: Share = Field(
+        Share(0.05), description="The largest gain that counts as no gain, for example 5%"
+    )
 
     @field_validator("tolerance")
     @classmethod
-    def _sensible(cls, value: Share) -> Share:
+    def _check_tolerance(cls, value: Share) -> Share:
         if not 0 <= value < 10:
-            raise ValueError(f"{value} must lie between 0% and 1000%")
+            raise ValueError(f"{value} must be between 0% and 1000%")
         return value
 
 
@@ -79,7 +81,7 @@ class Derive(_Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _widened(cls, value: Any) -> Any:
+    def _widen_entry(cls, value: Any) -> Any:
         """`cost` becomes `{cost: {}}`, and so does `cost:` with nothing behind it."""
         if isinstance(value, str):
             return {value: {}}
@@ -88,7 +90,7 @@ class Derive(_Part):
         return value
 
     @model_validator(mode="after")
-    def _single(self) -> Self:
+    def _check_one_key(self) -> Self:
         if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
             raise ValueError("an entry has exactly one key: " + ", ".join(type(self).model_fields))
         return self
@@ -99,11 +101,11 @@ class Derive(_Part):
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
     @property
-    def asked(self) -> Any:
+    def settings(self) -> Any:
         """Its settings: a `KneeSettings`, a `CostSettings` …"""
         return getattr(self, self.name)
 
     def parameters(self) -> list[str]:
         """The parameters that it names, which must be some of the experiment's."""
-        candidates = (getattr(self.asked, key, None) for key in ("over", "parameter", "of"))
+        candidates = (getattr(self.settings, key, None) for key in ("over", "parameter", "of"))
         return [name for name in candidates if name]

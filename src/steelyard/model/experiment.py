@@ -76,22 +76,25 @@ class Experiment(Part):
     workload={"use": "command", "run": ["sleep", "${seconds}"]})`
     """
 
-    experiment: str = Field(description="Its name, which becomes part of the run's id")
+    experiment: str = Field(description="The experiment's name, which becomes part of the run's id")
     about: str = Field("", description="One or more sentences for the report")
     parameters: dict[str, Annotated[Levels, _widen_to("levels")]] = Field(default_factory=dict)
     roles: dict[
         Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")], Annotated[Role, _widen_to("hosts")]
-    ] = Field(default_factory=dict, description="Named groups of the site's hosts, with how many each takes")
+    ] = Field(default_factory=dict, description="Named groups of the site's hosts, and the size of each")
     services: dict[
         Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")],
         Annotated[ServiceUse, BeforeValidator(widen_service)],
-    ] = Field(default_factory=dict, description="What is deployed before measuring, by a name of yours")
+    ] = Field(
+        default_factory=dict,
+        description="The services to deploy before measuring, each under a name you choose",
+    )
     timeline: Annotated[
         tuple[Annotated[Entry, BeforeValidator(widen_entry)], ...], BeforeValidator(_to_list)
     ] = Field(
         (),
-        description="Events while a phase runs: grow, kill, cut … at a time, when a condition holds, or "
-        "as a generator function says",
+        description="Events during a phase: grow, kill, cut …, triggered by time, by a condition, or "
+        "by a generator function",
     )
     start: Start = Field(default_factory=Start)
     prices: Prices | None = None
@@ -99,18 +102,23 @@ class Experiment(Part):
         Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")], Annotated[ComputedMetric, _widen_to("is")]
     ] = Field(
         default_factory=dict,
-        description="Figures computed of each trial's other figures, as {ratio: out_size / in_size}",
+        description="Figures computed from each trial's other figures, such as {ratio: out_size / in_size}",
     )
     derive: Annotated[tuple[Derive, ...], BeforeValidator(_to_list)] = Field(
-        (), description="What the report derives: efficiency_loss, speedup, knee, cost, ranking, failure_rate"
+        (),
+        description="What the report calculates: efficiency_loss, speedup, knee, cost, ranking, failure_rate",
     )
-    zip: tuple[tuple[str, ...], ...] = Field((), description="Parameters whose levels go in step")
-    sample: Sample | None = Field(None, description="How parameters given by `between` are drawn")
+    zip: tuple[tuple[str, ...], ...] = Field(
+        (), description="Groups of parameters whose levels change together"
+    )
+    sample: Sample | None = Field(None, description="How levels of parameters with `between` are drawn")
     compare: Annotated[Compare, BeforeValidator(widen_compare)] | None = Field(
         None,
-        description="Compare the levels of one parameter within the run, and perhaps fail on a worse one",
+        description="Compare the levels of one parameter within the run, and optionally fail on a worse one",
     )
-    find: Find | None = Field(None, description="Search one parameter for the limit of a condition")
+    find: Find | None = Field(
+        None, description="Search for the limit of one parameter within which a condition holds"
+    )
     where: str | bool | None = Field(None, description="Keep only cells for which this is true")
     workload: Annotated[
         tuple[Annotated[WorkloadUse, BeforeValidator(widen_workload)], ...], BeforeValidator(_wrap_mapping)
@@ -121,21 +129,21 @@ class Experiment(Part):
     repeat: Annotated[Repeat, BeforeValidator(widen_repeat)] = Field(default_factory=Repeat)
     order: Literal["blocked", "random", "as-written"] = Field(
         "blocked",
-        description="Every cell once in random order, then all again; or all trials shuffled; or "
+        description="All cells in random order, once per repetition; or all trials shuffled; or "
         "one cell after the other",
     )
     seed: StrictInt | None = Field(
-        None, ge=0, lt=2**63, description="Drawn and recorded when it is not given"
+        None, ge=0, lt=2**63, description="Random seed; default: drawn and recorded"
     )
     reset: Literal["keep", "recreate", "snapshot"] = Field(
         "recreate",
-        description="What a repetition finds: its old scratch, an empty one, or the data of a "
-        "snapshot in its services, too",
+        description="The state each repetition starts from: the old scratch, an empty one, or also the "
+        "data of a snapshot in its services",
     )
     hold: StrictBool = Field(
-        False, description="After the last trial the services stay until `steelyard cluster stop`"
+        False, description="Leave the services running after the last trial, until `steelyard cluster stop`"
     )
-    timeout: Duration | None = Field(None, description="How long one phase may take; none when not given")
+    timeout: Duration | None = Field(None, description="Time limit of one phase; default: none")
     retry: Annotated[Retry, _widen_to("times")] | None = None
     require: Annotated[tuple[Annotated[Require, _widen_to("that")], ...], BeforeValidator(_to_list)] = ()
     telemetry: Annotated[TelemetrySettings, BeforeValidator(widen_telemetry)] = Field(
@@ -143,48 +151,48 @@ class Experiment(Part):
     )
     outliers: Literal["none", "tukey", "mad", "extremes"] = Field(
         "none",
-        description="Which values a summary sets aside; `tukey` and `mad` make intervals too narrow where "
+        description="How a summary excludes outliers; `tukey` and `mad` make intervals too narrow where "
         "there are two modes (docs/statistics.md)",
     )
     disturbed: Literal["replace", "exclude", "include"] = Field(
         "replace",
-        description="What becomes of trials that something else disturbed: made again, at most twice the "
-        "trials; left out; or counted, which the record says",
+        description="How to handle trials disturbed by other load: repeat them, up to twice the number of "
+        "trials; leave them out; or count them, as the record notes",
     )
-    site: str | None = Field(None, description="Where it runs by default; --site wins")
+    site: str | None = Field(None, description="The default site; --site overrides it")
     tags: dict[str, str | int | float | bool] = Field(
-        default_factory=dict, description="Words of yours that the record keeps"
+        default_factory=dict, description="Your own labels, which the record stores"
     )
     covers: tuple[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9.]{1,31}$")], ...] = Field(
-        (), description="Ids of the requirements it covers, for example SKA1"
+        (), description="Ids of the requirements that the experiment covers, for example SKA1"
     )
     _folder: Path | None = PrivateAttr(None)
 
     @field_validator("experiment")
     @classmethod
-    def _title(cls, value: str) -> str:
+    def _check_title(cls, value: str) -> str:
         if not TITLE.fullmatch(value):
             raise ValueError(f"'{value[:40]}' must be letters, digits, '.', '_' or '-', at most 63")
         return value
 
     @field_validator("where")
     @classmethod
-    def _condition(cls, value: str | bool | None) -> str | bool | None:
+    def _check_where(cls, value: str | bool | None) -> str | bool | None:
         return check_condition(value) if isinstance(value, str) else value
 
     @field_validator("zip", mode="before")
     @classmethod
-    def _groups(cls, value: object) -> object:
+    def _widen_zip(cls, value: object) -> object:
         """`zip: [a, b]` is one group."""
         flat = isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value)
         return [value] if flat else value
 
     @field_validator("workload")
     @classmethod
-    def _distinct(cls, value: tuple[WorkloadUse, ...]) -> tuple[WorkloadUse, ...]:
+    def _check_phases(cls, value: tuple[WorkloadUse, ...]) -> tuple[WorkloadUse, ...]:
         names = [use.phase for use in value]
         if len(value) > 1 and (None in names or len(set(names)) < len(names)):
-            raise ValueError("several entries need 'phase: NAME' each, and no name twice")
+            raise ValueError("with several entries, each needs a distinct 'phase: NAME'")
         return value
 
     @property
@@ -192,7 +200,7 @@ class Experiment(Part):
         """Where its file lies, and the programs beside it; None where that is not known."""
         return self._folder
 
-    def lying_in(self, folder: Path) -> Self:
+    def with_folder(self, folder: Path) -> Self:
         """The same with the folder of its file."""
         experiment = self.model_copy()
         experiment._folder = folder
@@ -209,7 +217,7 @@ class Experiment(Part):
         several = sum(entry.measured for entry in self.workload) > 1
         return f"{use.phase}_" if several else ""
 
-    def as_file(self) -> dict[str, Any]:
+    def to_tree(self) -> dict[str, Any]:
         """The tree of a file that says the same; what has its default is left out."""
         tree: dict[str, Any] = self.model_dump(
             mode="json", exclude_defaults=True, exclude={"workload", "timeline"}
@@ -227,7 +235,7 @@ class Experiment(Part):
             tree["find"] = self.find.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         tree["workload"] = [_dump_use(use) for use in self.workload]
         if self.timeline:
-            tree["timeline"] = [entry.as_file() for entry in self.timeline]
+            tree["timeline"] = [entry.to_tree() for entry in self.timeline]
         return tree
 
 

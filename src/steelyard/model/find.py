@@ -32,35 +32,37 @@ FINEST, COARSEST = 0.001, 1.0
 class Find(Part):
     """What is searched for. One of `maximize` and `minimize` names the parameter."""
 
-    maximize: str | None = Field(None, description="The parameter whose highest level is wanted")
-    minimize: str | None = Field(None, description="The parameter whose lowest level is wanted")
-    while_: str = Field(alias="while", description="What must hold, as in `require`: read_p99.median <= 20ms")
+    maximize: str | None = Field(None, description="The parameter whose highest passing level to find")
+    minimize: str | None = Field(None, description="The parameter whose lowest passing level to find")
+    while_: str = Field(
+        alias="while", description="The condition that must hold, as in `require`: read_p99.median <= 20ms"
+    )
     within: Share = Field(
-        Share(0.05), description="How near to each other the ends of the bracket must be, for example 5%"
+        Share(0.05), description="How far apart the ends of the bracket may be, for example 5%"
     )
 
     @field_validator("while_")
     @classmethod
-    def _readable(cls, value: str) -> str:
+    def _check_condition(cls, value: str) -> str:
         try:
             requirement = Requirement.parse(value)
         except UsageError as error:
             raise ValueError(error.message) from None
         if requirement.operator in ("==", "!="):
             raise ValueError(
-                f"'{value}': a limit needs one of <=, <, >=, >; {requirement.operator} has no side"
+                f"'{value}': a limit needs one of <=, <, >=, >; {requirement.operator} has no direction"
             )
         return value
 
     @field_validator("within")
     @classmethod
-    def _sensible(cls, value: Share) -> Share:
+    def _check_within(cls, value: Share) -> Share:
         if not FINEST <= value <= COARSEST:
-            raise ValueError(f"{value} must lie between 0.1% and 100%")
+            raise ValueError(f"{value} must be between 0.1% and 100%")
         return value
 
     @model_validator(mode="after")
-    def _one_goal(self) -> Self:
+    def _check_goal(self) -> Self:
         if (self.maximize is None) == (self.minimize is None):
             raise ValueError("find has exactly one of the keys 'maximize', 'minimize'")
         return self
@@ -103,19 +105,19 @@ class SearchBounds:
         kind = round if whole else float
         return cls(kind(low), kind(high), float(find.within), whole, find.goal)
 
-    def goes_up(self, *, met: bool) -> bool:
+    def is_upward(self, *, met: bool) -> bool:
         """Whether the search goes up from a level: it is looked for beyond what holds, or what does not."""
         return met == (self.goal == "maximize")
 
-    def next(self, below: Level | None, above: Level | None) -> Level | None:
+    def next_level(self, below: Level | None, above: Level | None) -> Level | None:
         """The next level to probe; None when the search is over."""
         if above is None:
             if below is None:
                 return self.low
             return None if below >= self.high else min(self._tidy(2 * below, 12), self.high)
-        return None if below is None or self.narrow(below, above) else self._middle(below, above)
+        return None if below is None or self.is_narrow(below, above) else self._middle(below, above)
 
-    def narrow(self, below: Level, above: Level) -> bool:
+    def is_narrow(self, below: Level, above: Level) -> bool:
         """Whether a bracket is as narrow as was asked, or holds no further level."""
         return above <= below * (1 + self.within) or (self.whole and above - below <= 1)
 
@@ -124,15 +126,15 @@ class SearchBounds:
         settled: list[Level] = []
         below: Level | None = None
         above: Level | None = None
-        while (level := self.next(below, above)) is not None:
+        while (level := self.next_level(below, above)) is not None:
             holds = met(level)
             if holds is None:
                 break
             settled.append(level)
-            below, above = (level, above) if self.goes_up(met=holds) else (below, level)
+            below, above = (level, above) if self.is_upward(met=holds) else (below, level)
         return Walk(tuple(settled), level, below, above)
 
-    def probes(self, below: Level | None = None, above: Level | None = None) -> tuple[int, int]:
+    def count_probes(self, below: Level | None = None, above: Level | None = None) -> tuple[int, int]:
         """How many levels there are still to probe, at least and at most."""
         return _count_probes(self, below, above)
 
@@ -149,7 +151,7 @@ class SearchBounds:
 class Walk(NamedTuple):
     """How far a search has come. `current` is the level that it measures now; None when it is over."""
 
-    settled: tuple[Level, ...]
+    finished_levels: tuple[Level, ...]
     current: Level | None
     below: Level | None
     above: Level | None
@@ -157,12 +159,12 @@ class Walk(NamedTuple):
     @property
     def levels(self) -> tuple[Level, ...]:
         """All levels so far, in the order in which they were probed."""
-        return self.settled if self.current is None else (*self.settled, self.current)
+        return self.finished_levels if self.current is None else (*self.finished_levels, self.current)
 
 
 @lru_cache(maxsize=1 << 17)
 def _count_probes(bounds: SearchBounds, below: Level | None, above: Level | None) -> tuple[int, int]:
-    level = bounds.next(below, above)
+    level = bounds.next_level(below, above)
     if level is None:
         return 0, 0
     up, down = _count_probes(bounds, level, above), _count_probes(bounds, below, level)
@@ -177,18 +179,18 @@ class Search:
     bounds: SearchBounds
     first: Cell
 
-    def at(self, level: Level) -> Cell:
+    def cell_at(self, level: Level) -> Cell:
         """The cell of a level."""
         return Cell({**self.first.parameters, self.parameter: level})
 
     def walk(self, met: Callable[[Cell], bool | None]) -> Walk:
         """How far it has come; see `Bounds.walk`."""
-        return self.bounds.walk(lambda level: met(self.at(level)))
+        return self.bounds.walk(lambda level: met(self.cell_at(level)))
 
     @property
     def ends(self) -> tuple[Cell, Cell]:
         """The cells at both bounds."""
-        return self.first, self.at(self.bounds.high)
+        return self.first, self.cell_at(self.bounds.high)
 
 
 class SearchGoal(NamedTuple):
@@ -205,7 +207,7 @@ class SearchGoal(NamedTuple):
         return own | {name: getattr(self.bounds, name) for name in SearchBounds.__dataclass_fields__}
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> SearchGoal:
+    def from_record(cls, found: Mapping[str, Any]) -> SearchGoal:
         """From there. Raises KeyError, UsageError."""
         bounds = SearchBounds(**{name: found[name] for name in SearchBounds.__dataclass_fields__})
         return cls(found["parameter"], Requirement.parse(found["while"]), bounds)

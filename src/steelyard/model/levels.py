@@ -31,7 +31,7 @@ def _check_number(value: object) -> int | float:
 
 def _check_positive(value: int | float) -> int | float:
     if value <= 0:
-        raise ValueError(f"{value} must be more than 0")
+        raise ValueError(f"{value} must be greater than 0")
     return value
 
 
@@ -49,9 +49,11 @@ class Levels(BaseModel):
 
     levels: tuple[Any, ...] | None = Field(None, description="The levels as a list, or one value")
     range: tuple[Number, Number] | None = Field(None, description="First and last level")
-    step: Positive | None = Field(None, description="How far one level of a range is from the next")
-    count: StrictInt | None = Field(None, ge=2, le=MOST_LEVELS, description="So many, evenly spread")
-    factor: Positive | None = Field(None, description="Each is so many times the one before")
+    step: Positive | None = Field(None, description="The difference between consecutive levels of a range")
+    count: StrictInt | None = Field(
+        None, ge=2, le=MOST_LEVELS, description="The number of levels, evenly spread"
+    )
+    factor: Positive | None = Field(None, description="The ratio of each level to the one before")
     between: tuple[Number, Number] | None = Field(None, description="Bounds for `sample`")
     scale: Literal["linear", "log"] = Field(
         "linear", description="How `count` or `sample` spread levels between the bounds"
@@ -60,29 +62,33 @@ class Levels(BaseModel):
 
     @field_validator("levels", mode="before")
     @classmethod
-    def _listed(cls, value: object) -> object:
+    def _check_levels(cls, value: object) -> object:
         if isinstance(value, dict):
-            raise ValueError("a parameter is a list of levels, or has the key 'range' or 'between'")
+            raise ValueError("a parameter must be a list of levels, or have the key 'range' or 'between'")
         levels = value if isinstance(value, list | tuple) else [value]
         if not levels:
             raise ValueError("a parameter needs at least one level")
         for level in levels:
             if not isinstance(level, int | float | str | bool | None):
-                raise ValueError(f"a level is a number, a string, true, false or null, not {level!r:.60}")
+                raise ValueError(
+                    f"a level must be a number, a string, true, false or null, not {level!r:.60}"
+                )
         return tuple(levels)
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def _check_form(self) -> Self:
         forms = [name for name in ("levels", "range", "between") if getattr(self, name) is not None]
         if len(forms) != 1:
-            raise ValueError("a parameter is a list of levels, or has one of the keys 'range', 'between'")
+            raise ValueError(
+                "a parameter must be a list of levels, or have one of the keys 'range', 'between'"
+            )
         spread = [name for name in ("step", "count", "factor") if getattr(self, name) is not None]
         if forms != ["range"] and spread:
-            raise ValueError(f"'{spread[0]}' goes with 'range'")
+            raise ValueError(f"'{spread[0]}' can be used only with 'range'")
         if len(spread) > 1:
-            raise ValueError(f"a range has one of {' and '.join(spread)}, not both")
+            raise ValueError(f"a range can have either {' or '.join(spread)}, not both")
         if forms != ["between"] and (self.scale != "linear" or self.integer):
-            raise ValueError("'scale' and 'integer' go with 'between'")
+            raise ValueError("'scale' and 'integer' can be used only with 'between'")
         self._check_bounds()
         return self
 
@@ -91,7 +97,7 @@ class Levels(BaseModel):
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"the first of {[low, high]} must be less than the last")
         if self.factor is not None and self.factor <= 1:
-            raise ValueError(f"factor: {self.factor} must be more than 1")
+            raise ValueError(f"factor: {self.factor} must be greater than 1")
         if low <= 0 and (self.factor is not None or self.scale == "log"):
             raise ValueError(f"{'factor' if self.factor else 'scale: log'} needs bounds above 0, found {low}")
         if self.range and self._length(low, high) > MOST_LEVELS:
@@ -112,17 +118,17 @@ class Levels(BaseModel):
             return ()
         low, high = self.range
         spread = range(1, int(self._length(low, high) + 2))
-        levels = [low, *(level for level in map(self._nth, spread) if level <= high * (1 + 1e-12))]
+        levels = [low, *(level for level in map(self._nth_level, spread) if level <= high * (1 + 1e-12))]
         whole = all(float(level).is_integer() for level in (*levels, high))
         return tuple(int(level) if whole else _tidy(level) for level in levels)
 
-    def _nth(self, index: int) -> float:
+    def _nth_level(self, index: int) -> float:
         low, high = self.range or (0, 1)
         if self.count is not None:
             return float(low + (high - low) * index / (self.count - 1))
         return float(low * self.factor**index if self.factor is not None else low + index * (self.step or 1))
 
-    def placed(self, share: float) -> Scalar:
+    def interpolate(self, share: float) -> Scalar:
         """The level at a share (0 to 1) of the way between the bounds; for `Sample`."""
         low, high = self.between or (0, 1)
         value = low * (high / low) ** share if self.scale == "log" else low + (high - low) * share
@@ -135,9 +141,9 @@ class Sample(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: Literal["latin-hypercube", "sobol"] = Field(
-        "latin-hypercube", description="How the points fill the space between all bounds"
+        "latin-hypercube", description="How the points are distributed between the bounds"
     )
-    size: StrictInt = Field(ge=1, le=MOST_LEVELS, description="How many points are drawn")
+    size: StrictInt = Field(ge=1, le=MOST_LEVELS, description="The number of points to draw")
 
 
 def _tidy(value: float) -> float:

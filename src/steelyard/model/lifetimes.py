@@ -40,13 +40,13 @@ def resolve_settings(use: ServiceUse, cell: Cell) -> dict[str, Any]:
 
     `${…}` of a script is the shell's, which has the parameters as variables: those that it names count.
     """
-    asked = use.asked()
+    asked = use.settings()
     options, script = split_scripts(asked["options"])
     settings: dict[str, Any] = substitute({**asked, "options": options}, Placeholders(cell.parameters))
     return {**settings, SCRIPT: script, "seen": find_mentions(script, cell.parameters)}
 
 
-def outlives(use: ServiceUse, other: ServiceUse) -> bool:
+def is_kept_longer(use: ServiceUse, other: ServiceUse) -> bool:
     """Whether one service is kept longer than another."""
     return _SPANS.index(use.keep) > _SPANS.index(other.keep)
 
@@ -81,11 +81,11 @@ def describe_restriction(experiment: Experiment, count: int) -> str:
         return ""
     names = ", ".join(name for name, use in experiment.services.items() if _is_binding(use))
     return (
-        f"{count} groups of cells that share a deployment of {names}, one group after the other; "
-        "what a deployment has by chance falls on its whole group"
+        f"{count} groups of cells each share a deployment of {names} and run one after the other; "
+        "chance effects of a deployment affect its entire group"
     )
 
 
 def _is_binding(use: ServiceUse) -> bool:
-    varies = bool(split_scripts(use.options)[1]) or "${" in json.dumps(use.asked(), default=str)
+    varies = bool(split_scripts(use.options)[1]) or "${" in json.dumps(use.settings(), default=str)
     return use.keep == "cell" or (use.keep == "run" and varies)

@@ -18,22 +18,24 @@ class Until(Part):
     """Repeat until a metric's interval is narrow enough."""
 
     metric: str = Field(description="A metric, or metric.median")
-    within: Share = Field(description="Half-width of the interval relative to the median, for example 5%")
-    confidence: Share = Field(Share(0.95), description="Of the interval")
+    within: Share = Field(
+        description="The half-width of the interval to reach, relative to the median, for example 5%"
+    )
+    confidence: Share = Field(Share(0.95), description="Confidence level of the interval")
 
     @field_validator("metric")
     @classmethod
-    def _of_the_median(cls, value: str) -> str:
+    def _check_metric(cls, value: str) -> str:
         name, _, over = value.partition(".")
         if over not in ("", "median"):
-            raise ValueError(f"'{value}': the stop rule looks at the median; write '{name}.median'")
+            raise ValueError(f"'{value}': the stop rule uses the median; write '{name}.median'")
         return name
 
     @field_validator("within", "confidence")
     @classmethod
-    def _inside(cls, value: Share) -> Share:
+    def _check_share(cls, value: Share) -> Share:
         if not 0 < value < 1:
-            raise ValueError(f"{value} must lie between 0% and 100%")
+            raise ValueError(f"{value} must be between 0% and 100%")
         return value
 
 
@@ -41,17 +43,23 @@ class Repeat(Part):
     """How often each cell is measured. Without `until` and `find`, `at_most` equals `at_least`."""
 
     at_least: StrictInt = Field(
-        6, ge=1, le=1_000_000, description="Repetitions of every cell; fewer than 6 give no 95 % interval"
+        6,
+        ge=1,
+        le=1_000_000,
+        description="Minimum repetitions of every cell; fewer than 6 give no 95 % interval",
     )
     at_most: StrictInt = Field(
-        6, ge=1, le=1_000_000, description="Repetitions of a cell that `until` or `find` leaves undecided"
+        6,
+        ge=1,
+        le=1_000_000,
+        description="Maximum repetitions of a cell that `until` or `find` leaves undecided",
     )
     until: Until | None = None
     budget: Duration | None = Field(None, description="Wall time after which no further trial starts")
 
     @model_validator(mode="before")
     @classmethod
-    def _bounds(cls, value: Any) -> Any:
+    def _fill_bounds(cls, value: Any) -> Any:
         """One bound alone gives the other: a fixed number, or room for `until`."""
         if not isinstance(value, dict):
             return value
@@ -66,7 +74,7 @@ class Repeat(Part):
         return bounds
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.at_least > self.at_most:
             raise ValueError(f"at_least: {self.at_least} is more than at_most: {self.at_most}")
         return self
@@ -83,20 +91,22 @@ class Step(Part):
 
     sync: StrictBool | None = Field(None, description="Write all dirty pages to disk")
     drop_caches: StrictBool | None = Field(
-        None, description="Empty the page cache; where that is refused, trials are marked"
+        None, description="Empty the page cache; if that is refused, trials are marked"
     )
     settle: Duration | None = Field(None, description="Wait this long, for example 2s")
     warm_up: StrictInt | None = Field(
-        None, ge=1, le=1000, description="Unmeasured executions before the measured one"
+        None, ge=1, le=1000, description="Number of unmeasured executions before the measured one"
     )
-    precondition: Size | None = Field(None, description="Write and delete this much in the scratch directory")
+    precondition: Size | None = Field(
+        None, description="Write this much data to the scratch directory and delete it"
+    )
 
     @model_validator(mode="after")
-    def _single(self) -> Self:
+    def _check_one_key(self) -> Self:
         if len(self.model_fields_set) != 1:
             raise ValueError("a step has exactly one key: " + ", ".join(type(self).model_fields))
         if self.value in (False, None):
-            raise ValueError(f"{self.name}: leave the step out instead of switching it off")
+            raise ValueError(f"{self.name}: remove the step instead of switching it off")
         return self
 
     @property
@@ -128,14 +138,14 @@ class Require(Part):
     """
 
     that: str = Field(description="METRIC.median, a comparison and a value, such as wall.median <= 2 s")
-    where: str | None = Field(None, description="Only cells for which this is true")
+    where: str | None = Field(None, description="Apply it only to cells for which this is true")
     against: str | None = Field(
-        None, description="The cells that those of `where` are divided by, alike in all other parameters"
+        None, description="The cells to divide those of `where` by; all other parameters must match"
     )
 
     @field_validator("that")
     @classmethod
-    def _readable(cls, value: str) -> str:
+    def _check_requirement(cls, value: str) -> str:
         try:
             Requirement.parse(value)
         except UsageError as error:
@@ -144,11 +154,11 @@ class Require(Part):
 
     @field_validator("where", "against")
     @classmethod
-    def _condition(cls, value: str | None) -> str | None:
+    def _check_conditions(cls, value: str | None) -> str | None:
         return check_condition(value)
 
     @model_validator(mode="after")
-    def _has_two_sides(self) -> Self:
+    def _check_sides(self) -> Self:
         if self.against is not None and self.where is None:
             raise ValueError("'against' divides the cells of 'where' by others; add 'where'")
         return self
@@ -157,22 +167,24 @@ class Require(Part):
 class Retry(Part):
     """How often a failed trial is tried again, and after which failures."""
 
-    times: StrictInt = Field(1, ge=1, le=100, description="How often at most a trial is made again")
+    times: StrictInt = Field(1, ge=1, le=100, description="The most times a trial is repeated")
     on: tuple[FailureCategory, ...] = Field(
-        ("crashed", "timed-out", "host-failed"), description="The failures after which it is made again"
+        ("crashed", "timed-out", "host-failed"), description="The failures after which a trial is repeated"
     )
 
 
 class TelemetrySettings(Part):
     """How often the hosts are sampled."""
 
-    every: Duration | None = Field(Duration(1.0), description="How often; `telemetry: off` samples nothing")
+    every: Duration | None = Field(
+        Duration(1.0), description="The sampling interval; `telemetry: off` disables sampling"
+    )
 
     @field_validator("every")
     @classmethod
-    def _not_too_often(cls, value: Duration | None) -> Duration | None:
+    def _check_interval(cls, value: Duration | None) -> Duration | None:
         if value is not None and value < 0.1:
-            raise ValueError(f"{value} is too often: sampling more than 10 times a second disturbs the trial")
+            raise ValueError(f"{value} is too short: sampling more than 10 times a second disturbs the trial")
         return value
 
 

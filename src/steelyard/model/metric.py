@@ -78,9 +78,12 @@ def latency_metrics(name: str, about: str, *, secondary: bool = False) -> tuple[
 def launch_metrics(service: str) -> tuple[Metric, ...]:
     """What a service that is deployed for every trial tells of that, by its name in the experiment."""
     return (
-        Metric(f"{service}_launch_time", "s", "lower", "from nothing until it is ready"),
+        Metric(f"{service}_launch_time", "s", "lower", "time from an empty host until the service is ready"),
         Metric(
-            f"{service}_configure_time", "s", "lower", "of that: ports, files, settings, before it starts"
+            f"{service}_configure_time",
+            "s",
+            "lower",
+            "part of that time: ports, files and settings, before the service starts",
         ),
     )
 

@@ -24,35 +24,35 @@ class Program(BaseModel):
 
     run: tuple[str, ...] | None = Field(
         None,
-        description="Program and arguments; no shell reads them. A program or script that lies beside the "
+        description="Program and arguments, not interpreted by a shell. A program or script next to the "
         "experiment file is found there",
     )
     script: str | None = Field(None, description="Lines for sh -eu; parameters are its environment variables")
     env: dict[str, str] = Field(default_factory=dict, description="Environment variables to set")
     cwd: Absolute | None = Field(
         None,
-        description="A directory that is there on every host, to run in instead of its scratch; "
+        description="An existing directory on every host, to run in instead of the scratch; "
         "${experiment.dir} is that of the experiment file",
     )
 
     @field_validator("run", mode="before")
     @classmethod
-    def _listed(cls, value: object) -> object:
+    def _convert_run(cls, value: object) -> object:
         if isinstance(value, str):
-            raise ValueError(f"it is a list: [{', '.join(value.split()[:4])}]; for shell lines use 'script'")
-        return [as_word(part) for part in value] if isinstance(value, list | tuple) else value
+            raise ValueError(f"write a list: [{', '.join(value.split()[:4])}]; for shell lines use 'script'")
+        return [to_word(part) for part in value] if isinstance(value, list | tuple) else value
 
     @field_validator("env", mode="before")
     @classmethod
-    def _texts(cls, value: object) -> object:
-        return {key: as_word(part) for key, part in value.items()} if isinstance(value, dict) else value
+    def _convert_env(cls, value: object) -> object:
+        return {key: to_word(part) for key, part in value.items()} if isinstance(value, dict) else value
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _check_program(self) -> Self:
         if (self.run is None) == (self.script is None):
-            raise ValueError("give 'run: [program, argument, …]' or 'script: |', one of them")
+            raise ValueError("give either 'run: [program, argument, …]' or 'script: |'")
         if self.run is not None and not (self.run and self.run[0]):
-            raise ValueError("run: it needs a program")
+            raise ValueError("run: give a program")
         return self
 
     def command(self, levels: Mapping[str, Scalar], env: Mapping[str, str]) -> Command:
@@ -79,7 +79,7 @@ def find_mentions(script: str, levels: Mapping[str, Scalar]) -> dict[str, Scalar
     return {name: level for name, level in levels.items() if re.search(rf"\$\{{?{name}\b", script)}
 
 
-def as_word(part: object) -> object:
+def to_word(part: object) -> object:
     """Numbers may stand bare in a list: `[sleep, 0.1]`."""
     return str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part
 

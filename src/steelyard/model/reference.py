@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from steelyard.model.command import Endpoint
-from steelyard.model.expression import ExpressionError, names_in
+from steelyard.model.expression import ExpressionError, find_names
 from steelyard.model.program import split_scripts
 from steelyard.model.trial import Scalar
 from steelyard.model.uses import ServiceUse
@@ -84,7 +84,7 @@ def find_services(options: Mapping[str, Any], services: Mapping[str, ServiceUse]
     """The services that options name, as `${kv.port}` or as the variable STEELYARD_KV_PORT."""
     try:
         rest, script = split_scripts(options)
-        names = {name for _, name in names_in(rest)}
+        names = {name for _, name in find_names(rest)}
     except ExpressionError:
         return set()  # that is said where its options are looked at
     names |= set(find_references(script))

@@ -45,7 +45,7 @@ class Requirement:
         metric, copies, repetitions = _split_path(path)
         return cls(text.strip(), metric, cast(Operator, operator), bound, copies, repetitions)
 
-    def holds(self, value: float) -> bool:
+    def is_met(self, value: float) -> bool:
         """Whether one value satisfies it."""
         bound = self.bound.value
         match self.operator:
@@ -61,9 +61,9 @@ class Requirement:
                 return value == bound
         return value != bound
 
-    def holds_between(self, low: float, high: float) -> bool | None:
+    def is_met_between(self, low: float, high: float) -> bool | None:
         """Whether it is satisfied by all values from `low` to `high`; None where one end does and one not."""
-        ends = {self.holds(low), self.holds(high)}
+        ends = {self.is_met(low), self.is_met(high)}
         return None if len(ends) == 2 else ends.pop()
 
 

@@ -34,7 +34,7 @@ class Selection:
         """Read `client[:4]`. Raises UsageError."""
         form = _FORM.fullmatch(text)
         if not form:
-            raise UsageError(f"'{text:.60}' is no selection of hosts; {_EXAMPLES}")
+            raise UsageError(f"'{text:.60}' is not a selection of hosts; {_EXAMPLES}")
         role, first, colon, last = form.groups()
         if "[" not in text:
             return cls(role)
@@ -44,10 +44,10 @@ class Selection:
             return cls(role, int(first), int(first) + 1)
         selection = cls(role, int(first or 0), int(last) if last else None)
         if selection.last is not None and selection.last <= selection.first:
-            raise UsageError(f"'{text:.60}' picks no host; {_EXAMPLES}")
+            raise UsageError(f"'{text:.60}' selects no host; {_EXAMPLES}")
         return selection
 
-    def of(self, hosts: Mapping[str, Sequence[HostT]]) -> tuple[HostT, ...]:
+    def select(self, hosts: Mapping[str, Sequence[HostT]]) -> tuple[HostT, ...]:
         """The hosts it picks from those of each role. Raises UsageError when there are not that many."""
         group = hosts[self.role]
         if self.first >= len(group) or (self.last or 0) > len(group):
@@ -55,7 +55,7 @@ class Selection:
             raise UsageError(f"'{self}' needs {wanted} hosts of role '{self.role}', which has {len(group)}")
         return tuple(group[self.first : self.last])
 
-    def overlaps(self, other: Selection) -> bool:
+    def has_overlap(self, other: Selection) -> bool:
         """Whether both may pick the same host of a role."""
         ends = self.last or math.inf, other.last or math.inf
         return self.role == other.role and self.first < ends[1] and other.first < ends[0]
@@ -82,7 +82,7 @@ def count_needed_hosts(roles: Mapping[str, RoleClaim]) -> int | None:
     return sum(numbers) if len(numbers) == len(own) else None
 
 
-def count_least_hosts(roles: Mapping[str, RoleClaim]) -> int:
+def count_min_hosts(roles: Mapping[str, RoleClaim]) -> int:
     """The fewest hosts that fill all roles."""
     return sum(1 if claim.hosts == "all" else claim.hosts for claim in roles.values() if claim.shares is None)
 
@@ -108,14 +108,16 @@ def _share_hosts(name: str, claim: RoleClaim, group: tuple[HostT, ...]) -> tuple
     count = len(group) if claim.hosts == "all" else claim.hosts
     if count > len(group):
         raise UsageError(
-            f"role '{name}' wants {count} of the hosts of role '{claim.shares}', which has {len(group)}"
+            f"role '{name}' needs {count} hosts of role '{claim.shares}', which has {len(group)}"
         )
     return group[:count]
 
 
 def _shortage_error(name: str, count: Count, reserved: int, there: int) -> UsageError:
     wanted = f"{reserved}" if count != "all" else f"more than {reserved}"
-    hint = "name a site with more hosts (--site local:N puts N on this machine), or lower the role's number"
+    hint = (
+        "choose a site with more hosts (--site local:N starts N on this machine), or lower the role's number"
+    )
     return UsageError(
         f"role '{name}' cannot be filled: the roles need {wanted} hosts, the site has {there}", hint=hint
     )

@@ -29,7 +29,7 @@ from steelyard.errors import StoreError
 from steelyard.model.part import Part
 
 SCHEMA = 1
-REFUSED_HINT = "use a snapshot that Steelyard took, from a place where only people you trust can write"
+REFUSED_HINT = "use a snapshot taken by Steelyard, from a place that only trusted people can write to"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LARGEST = 64 << 20
 """Characters of a manifest, of some 350,000 files. A longer one is neither written nor read."""
@@ -41,14 +41,14 @@ _ODD = frozenset("\\\t\n'\"")
 
 def _check_printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError(f"{text[:80]!r} has characters that cannot be printed")
+        raise ValueError(f"{text[:80]!r} contains unprintable characters")
     return text
 
 
 def _check_unique(things: Iterable[Hashable], what: str) -> None:
     repeated = [str(thing) for thing, times in Counter(things).items() if times > 1]
     if repeated:
-        raise ValueError(f"{what} {', '.join(repeated[:5])} is there more than once")
+        raise ValueError(f"{what} {', '.join(repeated[:5])} occurs more than once")
 
 
 Label = Annotated[str, Field(max_length=256), AfterValidator(_check_printable)]
@@ -69,11 +69,11 @@ class StoredFile(Part):
 
     @field_validator("path")
     @classmethod
-    def _stays_inside(cls, value: str) -> str:
+    def _check_path(cls, value: str) -> str:
         parts = value.split("/")
         odd = any(part in ("", ".", "..") or part.startswith("-") or len(part) > 255 for part in parts)
         if odd or not value.isprintable() or _ODD & set(value):
-            raise ValueError(f"{value[:80]!r} is no plain path of a file")
+            raise ValueError(f"{value[:80]!r} is not a plain file path")
         return value
 
 
@@ -87,7 +87,7 @@ class SnapshotNode(Part):
 
     @field_validator("files")
     @classmethod
-    def _apart(cls, files: tuple[StoredFile, ...]) -> tuple[StoredFile, ...]:
+    def _check_files(cls, files: tuple[StoredFile, ...]) -> tuple[StoredFile, ...]:
         """No file is where another is, or a directory of it has to be."""
         paths = [file.path for file in files]
         folders = {PurePosixPath(path.rpartition("/")[0]) for path in paths}
@@ -131,7 +131,7 @@ class Snapshot(Part):
     left_out: Annotated[tuple[Label, ...], FailFast(), Field(max_length=100_000)] = ()
 
     @model_validator(mode="after")
-    def _nobody_twice(self) -> Self:
+    def _check_nodes(self) -> Self:
         _check_unique((node.host for node in self.nodes), "the host")
         _check_unique((token for node in self.nodes for token in node.tokens), "the token")
         return self
@@ -169,10 +169,10 @@ class Snapshot(Part):
         try:
             snapshot = cls.model_validate_json(_check_size(text, where))
         except ValidationError as error:
-            raise StoreError(f"{where} is no manifest of a snapshot: {_describe_faults(error)}") from None
+            raise StoreError(f"{where} is not a snapshot manifest: {_describe_faults(error)}") from None
         if snapshot.schema_version > SCHEMA:
-            hint = "a newer Steelyard wrote it; update this one"
-            raise StoreError(f"{where} has schema {snapshot.schema_version}, this is for {SCHEMA}", hint=hint)
+            hint = "a newer Steelyard wrote it; update your Steelyard"
+            raise StoreError(f"{where} has schema {snapshot.schema_version}, expected {SCHEMA}", hint=hint)
         return snapshot
 
 
@@ -186,7 +186,7 @@ def _check_size(text: str, where: str) -> str:
     """The text of a manifest, where it is not so large that reading it would fill the memory."""
     if len(text) > LARGEST or text.count(",") > _MOST_VALUES:
         size = f"{len(text) >> 20} MiB with {text.count(',')} commas"
-        hint = f"a manifest has at most {LARGEST >> 20} MiB with {_MOST_VALUES} commas; keep fewer files"
+        hint = f"a manifest may have at most {LARGEST >> 20} MiB and {_MOST_VALUES} commas; save fewer files"
         raise StoreError(f"{where} is too large: {size}", hint=hint)
     return text
 

@@ -59,7 +59,7 @@ def problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], st
     yield from _sample_problems(experiment)
     count = _count_cells(experiment)
     if count > MOST_CELLS:
-        hint = "draw some of them with 'sample', or let them go in step with 'zip'"
+        hint = "draw some of them with 'sample', or let levels change together with 'zip'"
         yield ("parameters",), f"{count:,} cells are more than {MOST_CELLS:,}; {hint}"
 
 
@@ -77,17 +77,17 @@ def _zip_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...
             if name not in experiment.parameters:
                 yield ("zip", index), f"zip: '{name}' is not a parameter"
             elif name == _search_parameter(experiment):
-                yield ("zip", index), f"zip: '{name}' is searched by 'find'; it cannot go in step with others"
+                yield ("zip", index), f"zip: '{name}' is searched by 'find'; it cannot be zipped with others"
             elif experiment.parameters[name].between:
-                yield ("zip", index), f"zip: '{name}' is drawn by 'sample'; it cannot go in step with others"
+                yield ("zip", index), f"zip: '{name}' is drawn by 'sample'; it cannot be zipped with others"
             elif grouped.count(name) > 1:
-                yield ("zip", index), f"zip: '{name}' stands in it twice"
+                yield ("zip", index), f"zip: '{name}' is listed twice"
         known = [experiment.parameters[name] for name in group if name in experiment.parameters]
         lengths = {len(levels.values()) for levels in known if not levels.between}
         if len(lengths) > 1:
             yield (
                 ("zip", index),
-                f"zip: {', '.join(group)} have {_join_numbers(lengths)} levels; they must have as many",
+                f"zip: {', '.join(group)} have {_join_numbers(lengths)} levels; the numbers must match",
             )
 
 
@@ -96,11 +96,11 @@ def _duplicate_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | in
     in_step = {name for group in experiment.zip for name in group}
     for name, levels in experiment.parameters.items():
         if name not in in_step and _find_duplicate([(level,) for level in levels.values()]):
-            yield ("parameters", name), f"{name}: a level stands twice in {list(levels.values())!r:.80}"
+            yield ("parameters", name), f"{name}: a level is repeated in {list(levels.values())!r:.80}"
     for index, group in enumerate(experiment.zip):
         columns = [experiment.parameters[name].values() for name in group if name in experiment.parameters]
         if again := _find_duplicate(zip(*columns, strict=False)):
-            yield ("zip", index), f"zip: {', '.join(group)} are twice {', '.join(map(show_level, again))}"
+            yield ("zip", index), f"zip: {', '.join(group)} repeat {', '.join(map(show_level, again))}"
 
 
 def _find_duplicate(rows: Iterable[tuple[Scalar, ...]]) -> tuple[Scalar, ...] | None:
@@ -118,10 +118,10 @@ def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, 
     if drawn and experiment.sample is None:
         yield (
             ("parameters", drawn[0]),
-            f"'{drawn[0]}' has 'between' but 'sample' is missing; add 'sample: {{size: 20}}'",
+            f"'{drawn[0]}' has 'between', but 'sample' is missing; add 'sample: {{size: 20}}'",
         )
     if experiment.sample and not drawn:
-        beside = " beside the one that 'find' searches" if experiment.find else ""
+        beside = " other than the one that 'find' searches" if experiment.find else ""
         yield ("sample",), f"sample: no parameter{beside} has 'between', so there is nothing to draw"
 
 
@@ -175,4 +175,4 @@ def _draw_axis(sample: Sample, drawn: Mapping[str, Levels], seed: int) -> SpaceA
 
 
 def _level_at(levels: Levels, share: float) -> Scalar:
-    return levels.placed(float(share))
+    return levels.interpolate(float(share))

@@ -43,19 +43,19 @@ class Entry(BaseModel):
     do: str = Field(description="The event's name; `steelyard catalog` lists them")
     during: str | None = Field(
         None,
-        description="The phase that it belongs to; by default the first measured one. An only entry of "
+        description="The phase during which it happens; default: the first measured one. A single entry of "
         "`workload` without a phase is `run`",
     )
-    at: Duration | None = Field(None, description="So long after the phase began")
-    every: Duration | None = Field(None, description="Again after each so long, until the phase ends")
+    at: Duration | None = Field(None, description="Time after the start of the phase")
+    every: Duration | None = Field(None, description="The interval at which it repeats until the phase ends")
     when: str | None = Field(
-        None, description="A condition on services, as ring.settled or ring.pending_compactions < 5"
+        None, description="A condition on services, such as ring.settled or ring.pending_compactions < 5"
     )
     hold: Duration = Field(
         Duration(0.0), alias="for", description="How long the condition must hold before it fires"
     )
     within: Duration | None = Field(
-        None, description="How long to wait for the condition, and for the event; then the trial fails"
+        None, description="How long to wait for the condition and the event before the trial fails"
     )
     options: dict[str, Any] = Field(default_factory=dict)
     _function: EventFunction | None = PrivateAttr(None)  # what `do: script` names, once it is there
@@ -65,11 +65,11 @@ class Entry(BaseModel):
         """The entry that stands for a generator function. Raises ValueError when it is none."""
         if not inspect.isgeneratorfunction(function):
             name = getattr(function, "__name__", repr(function))
-            raise ValueError(f"'{name}' is no generator function: it must `yield` entries")
+            raise ValueError(f"'{name}' is not a generator function: it must `yield` entries")
         file = Path(inspect.getsourcefile(function) or "unknown.py").name
-        return cls(do=SCRIPT, options={"use": f"{file}:{function.__name__}"}).calling(function)
+        return cls(do=SCRIPT, options={"use": f"{file}:{function.__name__}"}).with_function(function)
 
-    def calling(self, function: EventFunction) -> Self:
+    def with_function(self, function: EventFunction) -> Self:
         """The same entry with the function that it names."""
         entry = self.model_copy()
         entry._function = function
@@ -82,14 +82,14 @@ class Entry(BaseModel):
 
     @field_validator("every")
     @classmethod
-    def _not_too_often(cls, value: Duration | None) -> Duration | None:
+    def _check_every(cls, value: Duration | None) -> Duration | None:
         if value is not None and value < 0.1:
-            raise ValueError(f"{value} is too often; at least 100ms lie between two events")
+            raise ValueError(f"{value} is too short; leave at least 100ms between events")
         return value
 
     @field_validator("when")
     @classmethod
-    def _condition(cls, value: str | None) -> str | None:
+    def _check_when(cls, value: str | None) -> str | None:
         if value is not None:
             try:
                 Expression.parse(value, dotted=True)
@@ -98,16 +98,18 @@ class Entry(BaseModel):
         return value
 
     @model_validator(mode="after")
-    def _one_moment(self) -> Self:
+    def _check_moment(self) -> Self:
         if self.when is not None and (self.at is not None or self.every is not None):
-            raise ValueError("'when' waits for a condition, 'at' and 'every' for a time: give one of them")
+            raise ValueError(
+                "'when' waits for a condition, 'at' and 'every' for a time: give only one of them"
+            )
         if self.do == SCRIPT and self.every is not None:
-            raise ValueError("'every' makes no sense with a function, which can repeat what it likes")
+            raise ValueError("'every' cannot be used with a function; repeat events in the function instead")
         if self.when is None and self.hold:
-            raise ValueError("'for' says how long the condition of 'when' must hold, and there is none")
+            raise ValueError("'for' is how long the condition of 'when' must hold; add 'when'")
         return self
 
-    def as_file(self) -> dict[str, Any]:
+    def to_tree(self) -> dict[str, Any]:
         """As it stands in a file."""
         own = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"options"})
         return {**own, **self.options}

@@ -38,21 +38,21 @@ class Tool:
     places: tuple[str, ...] = ()
 
     @property
-    def in_place_of_its_own(self) -> bool:
+    def has_own_directory(self) -> bool:
         """Whether `steelyard install` puts it into a directory of its own, and not on PATH."""
         return bool(self.pip or self.cargo or self.maven)
 
     @property
-    def obtainable(self) -> bool:
+    def is_obtainable(self) -> bool:
         """Whether anything brings it; else whoever needs it must have it from its maker."""
-        return bool(self.apt or self.dnf or self.in_place_of_its_own)
+        return bool(self.apt or self.dnf or self.has_own_directory)
 
     def argv(self, *arguments: str) -> tuple[str, ...]:
         """The command line that starts it, on whatever host."""
         plain = (self.program or self.name, *arguments)
         if self.places:
             return ("sh", "-c", _BESIDE_PATH, " ".join(self.places), *plain)
-        return ("sh", "-c", _FROM_ENVIRONMENT, self.name, *plain) if self.in_place_of_its_own else plain
+        return ("sh", "-c", _FROM_ENVIRONMENT, self.name, *plain) if self.has_own_directory else plain
 
 
 NETBENCH = Tool(

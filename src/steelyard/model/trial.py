@@ -72,12 +72,12 @@ class Result:
     on: tuple[str, ...] = ()
 
     @property
-    def poolable(self) -> bool:
+    def is_poolable(self) -> bool:
         """Whether its metrics may stand beside the others in a summary."""
         return self.status == "ok" and all(mark.counted for mark in self.marks)
 
     @property
-    def disturbed(self) -> bool:
+    def is_disturbed(self) -> bool:
         """Whether it ended well and only a disturbance speaks against it, so that another one may count."""
         uncounted = [mark.kind for mark in self.marks if not mark.counted]
         return self.status == "ok" and set(uncounted) == {"disturbed"}

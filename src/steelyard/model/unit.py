@@ -51,12 +51,12 @@ def convert_number(text: str, unit: str) -> float:
     try:
         quantity = read_quantity(text)
     except UnitError as error:
-        raise UnitError(f"{error.message}; or find the number alone, and say its unit") from None
+        raise UnitError(f"{error.message}; or extract only the number and set its unit") from None
     if quantity.unit == one.unit or (quantity.unit, one.unit) == ("1", "%"):
         return quantity.value
     factor = _factor(quantity.unit, one.unit)
     if factor is None:
-        raise UnitError(f"found '{text.strip()}', but {word} is not its unit, {unit}")
+        raise UnitError(f"found '{text.strip()}', but {word} is not the declared unit {unit}")
     return quantity.value * factor
 
 

@@ -27,23 +27,27 @@ class WorkloadUse(Part):
 
     use: str = Field(description="The workload's name; `steelyard catalog` lists them")
     phase: str | None = Field(
-        None, pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$", description="Names the stage, where there are several"
+        None,
+        pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$",
+        description="The name of the phase; required if there are several",
     )
-    measured: StrictBool = Field(True, description="false: it prepares, and its figures are not kept")
-    timeout: Duration | None = Field(None, description="How long one phase may take, for example 5min")
-    on: str | None = Field(None, description="Which hosts run it: a role, or some of it, as client[:4]")
-    to: str | None = Field(None, description="The service it talks to, by its name under `services`")
+    measured: StrictBool = Field(True, description="false: it only prepares, and its figures are discarded")
+    timeout: Duration | None = Field(None, description="Time limit of the phase, for example 5min")
+    on: str | None = Field(
+        None, description="The hosts that run it: a role, or part of one, such as client[:4]"
+    )
+    to: str | None = Field(None, description="The service it works with, by its name under `services`")
     copies: StrictInt | str = Field(
         1, description="Simultaneous instances on each host: a number, or `cores` for one per core"
     )
     ranks: StrictInt | str | None = Field(
-        None, description="Ranks of a parallel program on each host: one copy, started by a launcher"
+        None, description="Ranks of a parallel program on each host, started as one copy by a launcher"
     )
     launcher: str | None = Field(
-        None, description="What starts ranks: mpirun, srun, jsrun, blaunch, pbsdsh; by default the site's"
+        None, description="The launcher of ranks: mpirun, srun, jsrun, blaunch, pbsdsh; default: the site's"
     )
     wrap: Wrap | None = Field(
-        None, description="What each copy is put under: cpus, memory_node, nice, image; each may be a level"
+        None, description="Conditions for each copy: cpus, memory_node, nice, image; each may be a level"
     )
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -52,24 +56,24 @@ class WorkloadUse(Part):
         fields = {
             key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None
         }
-        return fields | ({"wrap": self.wrap.asked()} if self.wrap else {})
+        return fields | ({"wrap": self.wrap.settings()} if self.wrap else {})
 
 
 class Role(Part):
     """A named group of hosts."""
 
     hosts: Annotated[StrictInt, Field(ge=1, le=100_000)] | Literal["all"] = Field(
-        description="How many hosts of the site, or `all` that no other role takes"
+        description="Number of the site's hosts, or `all` for those that no other role takes"
     )
-    shares: str | None = Field(None, description="The role whose hosts it uses, instead of hosts of its own")
+    shares: str | None = Field(None, description="The role whose hosts it shares")
 
 
 class Start(Part):
     """How the copies of a workload begin."""
 
-    together: StrictBool = Field(True, description="At one agreed instant, on all hosts")
+    together: StrictBool = Field(True, description="Start at one agreed instant on all hosts")
     skew: Duration | None = Field(
-        None, description="The most by which their starts may differ; a trial beyond it is marked disturbed"
+        None, description="The largest difference between starts; a trial that exceeds it is marked disturbed"
     )
 
 
@@ -77,10 +81,12 @@ class Recover(Part):
     """With which data a service begins its life."""
 
     snapshot: str = Field(
-        "latest", description="Name of a snapshot, or `latest`; `steelyard cluster snapshots` lists them"
+        "latest", description="Name of the snapshot, or `latest`; `steelyard cluster snapshots` lists them"
     )
     place: str | None = Field(
-        None, alias="from", description="Where snapshots lie: a directory that all hosts see, or s3://bucket"
+        None,
+        alias="from",
+        description="Where snapshots are: a directory that all hosts can access, or s3://bucket",
     )
 
 
@@ -88,10 +94,11 @@ class Save(Part):
     """What is kept of a service's data when its life ends."""
 
     into: str | None = Field(
-        None, description="Where snapshots lie: a directory that all hosts see, or s3://bucket/prefix"
+        None,
+        description="Where to store snapshots: a directory that all hosts can access, or s3://bucket/prefix",
     )
     when: Literal["success", "always"] = Field(
-        "success", description="Whether a snapshot is taken after a trial that failed, too"
+        "success", description="Whether to take a snapshot also after a failed trial"
     )
 
 
@@ -99,33 +106,33 @@ class ServiceUse(Part):
     """One entry of `services`: what is deployed before measuring, and where."""
 
     use: str = Field(
-        description="The service's name; `steelyard catalog` lists them. With ${kind} it is a level, and "
-        "options that one kind alone has stand below its name, as redis: {save: true}"
+        description="The service's name; `steelyard catalog` lists them. With ${kind}, it is a level, and "
+        "options that only one kind has go under its name: redis: {save: true}"
     )
     on: str = Field(
         DEFAULT_ROLE,
-        description="Which hosts it runs on: a role, or some of it; without roles, all hosts",
+        description="The hosts it runs on: a role, or part of one; without roles, all hosts",
     )
-    grow_into: str | None = Field(None, description="Further hosts that it may take in while it is in use")
+    grow_into: str | None = Field(None, description="Further hosts that it may add during use")
     keep: Literal["trial", "cell", "run"] = Field(
-        "run", description="How long it lives; in a run as long as its options stay the same"
+        "run", description="How long it lives; with `run`, as long as its options stay the same"
     )
     open: StrictBool = Field(
-        False, description="Everybody on its hosts may use it, where it can ask for no password"
+        False, description="Allow a service without a password, which anyone on its hosts can use"
     )
-    recover: Recover | None = Field(None, description="The snapshot with whose data it begins")
-    save: Save | None = Field(None, description="Take a snapshot of its data at the end of its life")
+    recover: Recover | None = Field(None, description="The snapshot whose data it starts with")
+    save: Save | None = Field(None, description="Take a snapshot of its data before it is removed")
     wrap: Wrap | None = Field(
         None,
-        description="What its servers are put under: cpus, memory_node, nice, image; each may be a level",
+        description="Conditions for its servers: cpus, memory_node, nice, image; each may be a level",
     )
     options: dict[str, Any] = Field(default_factory=dict)
 
-    def asked(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
         recover = self.recover.model_dump(by_alias=True) if self.recover else None
         fields = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
-        wrap = {"wrap": self.wrap.asked()} if self.wrap else {}
+        wrap = {"wrap": self.wrap.settings()} if self.wrap else {}
         return fields | wrap | ({"recover": recover} if recover else {})
 
 
@@ -141,9 +148,9 @@ def widen_service(value: object) -> object:
 class Prices(Part):
     """What an hour of a machine costs, by its type; the source and date make it a fact."""
 
-    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="By its ISO 4217 code")
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="The currency's ISO 4217 code")
     per_hour: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        description="Price of an hour by machine type or host name"
+        description="Price per hour by machine type or host name"
     )
-    source: str = Field("", description="Where the prices are from")
-    date: str = Field("", description="Of which day they are, as 2015-08-01")
+    source: str = Field("", description="The source of the prices")
+    date: str = Field("", description="The date of the prices, such as 2015-08-01")

@@ -50,18 +50,20 @@ _NAMES = ("STEELYARD_TOKEN", "STEELYARD_CHILD")  # by which `clean` knows what i
 class Wrap(Part):
     """What a process is put under. Each key may be a level, and null."""
 
-    cpus: StrictInt | str | None = Field(None, description="CPUs that it may use, as 0-3 or 0,2 (taskset)")
+    cpus: StrictInt | str | None = Field(
+        None, description="CPUs that it may use, such as 0-3 or 0,2 (taskset)"
+    )
     memory_node: StrictInt | str | None = Field(
-        None, description="NUMA nodes that its memory comes from, as 0 (numactl --membind)"
+        None, description="NUMA nodes to allocate its memory from, such as 0 (numactl --membind)"
     )
     nice: StrictInt | str | None = Field(
-        None, description="How far it gives way to others, from -20 to 19; below 0 needs root (nice)"
+        None, description="Scheduling niceness, from -20 to 19; below 0 needs root (nice)"
     )
     image: str | None = Field(
-        None, description="The container image that it runs in: a name for podman, or a .sif for apptainer"
+        None, description="The container image to run it in: a name for podman, or a .sif file for apptainer"
     )
 
-    def asked(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
         return self.model_dump(exclude_none=True)
 
@@ -78,7 +80,7 @@ class Conditions:
     @classmethod
     def of(cls, wrap: Wrap | None, levels: Mapping[str, Any]) -> Conditions:
         """Put a cell's levels in. Raises ExpressionError, UsageError that names the key."""
-        settings = substitute(wrap.asked(), levels) if wrap else {}
+        settings = substitute(wrap.settings(), levels) if wrap else {}
         return cls(
             _parse_numbers("cpus", settings.get("cpus")),
             _parse_numbers("memory_node", settings.get("memory_node")),
@@ -91,7 +93,7 @@ class Conditions:
         """Whether there is one at all."""
         return self != Conditions()
 
-    def needs(self) -> tuple[Tool, ...]:
+    def required_tools(self) -> tuple[Tool, ...]:
         """The programs that put a process under them, but for a container's, of which there are two."""
         tools = (
             (self.cpus, _TASKSET),
@@ -100,7 +102,7 @@ class Conditions:
         )
         return tuple(tool for asked, tool in tools if asked is not None)
 
-    def around(
+    def wrap_command(
         self, command: Command, *, runtime: str = "", mounts: tuple[str, ...] = (), told: str = ""
     ) -> Command:
         """The command under these conditions; `told` is the file for what the kernel says of it.
@@ -109,14 +111,14 @@ class Conditions:
         """
         inner = command
         if self.image:
-            inner = self._contained(command, runtime or self.runtimes()[0], mounts)
+            inner = self._wrap_in_container(command, runtime or self.runtimes()[0], mounts)
         tell = ("sh", "-c", _TELL, told) if told else ()
         cpus = ("taskset", "-c", format_numbers(self.cpus)) if self.cpus else ()
         memory = (
             ("numactl", f"--membind={format_numbers(self.memory_nodes)}", "--") if self.memory_nodes else ()
         )
         nice = ("nice", "-n", str(self.nice)) if self.nice is not None else ()
-        return inner.wrapped(*nice, *cpus, *memory, *tell)
+        return inner.wrap(*nice, *cpus, *memory, *tell)
 
     def runtime(self, there: Mapping[str, bool]) -> str | None:
         """What starts its image on a host: podman or apptainer, as far as they are `there`."""
@@ -126,18 +128,18 @@ class Conditions:
         """What can start its image, the first choice first."""
         return ("apptainer",) if str(self.image).endswith(".sif") else tuple(RUNTIMES)
 
-    def _contained(self, command: Command, runtime: str, mounts: tuple[str, ...]) -> Command:
+    def _wrap_in_container(self, command: Command, runtime: str, mounts: tuple[str, ...]) -> Command:
         at = str(command.cwd or (mounts[0] if mounts else "/"))
         inside = replace(command, cwd=None)
         if runtime == "apptainer":
             image = str(self.image)
             named = image if image.endswith(".sif") or "://" in image else f"docker://{image}"
             binds = [word for path in mounts for word in ("--bind", path)]
-            return inside.wrapped("apptainer", "--quiet", "exec", *binds, "--pwd", at, named)
+            return inside.wrap("apptainer", "--quiet", "exec", *binds, "--pwd", at, named)
         volumes = [word for path in mounts for word in ("--volume", f"{path}:{path}")]
         variables = [word for name in sorted({*command.variables, *_NAMES}) for word in ("--env", name)]
         fixed = ("--rm", "--interactive", "--network=host", "--security-opt=label=disable", "--entrypoint=")
-        return inside.wrapped("podman", "run", *fixed, *volumes, *variables, "--workdir", at, str(self.image))
+        return inside.wrap("podman", "run", *fixed, *volumes, *variables, "--workdir", at, str(self.image))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ class KernelReport:
     nice: int | None = None
 
     @classmethod
-    def read(cls, text: str) -> KernelReport:
+    def from_text(cls, text: str) -> KernelReport:
         """From /proc/PID/status, /proc/PID/stat and the first line of /proc/PID/numa_maps, in a row.
 
         Where numactl binds memory, that is the process's policy, which stands in numa_maps alone.
@@ -183,7 +185,10 @@ class ConditionCheck:
     def marks(self) -> list[Mark]:
         """One for each that it did not get."""
         return [
-            Mark("fallback", f"{self.who}: {key} {one['asked']} was asked, the kernel says {one['got']}")
+            Mark(
+                "fallback",
+                f"{self.who}: {key} {one['asked']} was requested, but the kernel reports {one['got']}",
+            )
             for key, one in self.record().items()
             if key != "image" and one["asked"] != one["got"]
         ]
@@ -209,7 +214,7 @@ def _parse_numbers(key: str, value: object) -> tuple[int, ...] | None:
         return None
     text = str(value).replace(" ", "")
     if isinstance(value, bool) or not _LIST.fullmatch(text) or not (numbers := _parse_list(text)):
-        raise UsageError(f"{key}: {value!r} is no list of numbers, as 0-3 or 0,2")
+        raise UsageError(f"{key}: {value!r} is not a list of numbers such as 0-3 or 0,2")
     return numbers
 
 
@@ -228,7 +233,7 @@ def _parse_nice(value: object) -> int | None:
         return None
     text = str(value)
     if isinstance(value, bool) or not re.fullmatch(r"-?\d{1,2}", text) or int(text) not in _NICENESS:
-        raise UsageError(f"nice: {value!r} is no whole number from -20 to 19")
+        raise UsageError(f"nice: {value!r} is not a whole number from -20 to 19")
     return int(text)
 
 
@@ -236,5 +241,5 @@ def _parse_image(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
-        raise UsageError(f"image: {value!r} is no name of an image, as alpine:3 or /images/tool.sif")
+        raise UsageError(f"image: {value!r} is not an image name such as alpine:3 or /images/tool.sif")
     return value

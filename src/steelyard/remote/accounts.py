@@ -42,8 +42,8 @@ for range in $RANGES; do
     done
 done
 [ "$account" ] || {
-    echo "no user id is free here for a server, which shall not run as root: let this user namespace have" \
-        "the ids $((low + span - 1)) down to $low, or run Steelyard as another user than root" >&2
+    echo "no user id is free here for a server, which must not run as root: give this user namespace" \
+        "the ids $((low + span - 1)) down to $low, or run Steelyard as a user other than root" >&2
     exit 1
 }
 """

@@ -27,13 +27,14 @@ _GREETING_NOISE = 65536  # bytes that a login shell may say before the agent doe
 class AgentTimeouts(NamedTuple):
     """How patient both sides are, in seconds.
 
-    `beat`: how often the controller shows that it lives. `patience`: for how long the agent, and the
-    controller, bear that the other is silent. `hello`: for how long an agent may take to begin.
+    `beat_interval`: how often the controller shows that it lives. `silence_timeout`: for how long the agent,
+    and the controller, bear that the other is silent. `hello_timeout`: for how long an agent may take to
+    begin.
     """
 
-    beat: float = 4.0
-    patience: float = 15.0
-    hello: float = 30.0
+    beat_interval: float = 4.0
+    silence_timeout: float = 15.0
+    hello_timeout: float = 30.0
 
 
 class RequestRefused(HostError):
@@ -74,12 +75,14 @@ class Agent:
     async def ask(self, *words: str) -> bytes:
         """Send a request, and return what is replied. Raises Refused and HostLost."""
         answer: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
-        line = self._line(words)
+        line = self._encode_request(words)
         async with self._sending:
             self._check()
             self._waiting.append(answer)
             await self._send(line)
-        code, content = await self._in_time(answer, f"did not answer `{words[0]}`", self._pace.patience)
+        code, content = await self._wait_for(
+            answer, f"did not answer `{words[0]}`", self._pace.silence_timeout
+        )
         if code:
             raise RequestRefused(self.name, code, content.decode(errors="replace").strip())
         return content
@@ -89,21 +92,21 @@ class Agent:
 
         Everybody there can see script and arguments: nothing that is secret may be in them.
         """
-        return await self._see_to_end(id_, seconds, "do", id_, f"{seconds:.3f}", script, *words)
+        return await self._run_and_fetch(id_, seconds, "do", id_, f"{seconds:.3f}", script, *words)
 
     async def remove(self, id_: str, seconds: float, path: str) -> tuple[int, bytes]:
         """Remove a scratch directory that it made: as `run`, with what stands in its way."""
-        return await self._see_to_end(id_, seconds, "remove", id_, f"{seconds:.3f}", path)
+        return await self._run_and_fetch(id_, seconds, "remove", id_, f"{seconds:.3f}", path)
 
-    async def _see_to_end(self, id_: str, seconds: float, *request: str) -> tuple[int, bytes]:
+    async def _run_and_fetch(self, id_: str, seconds: float, *request: str) -> tuple[int, bytes]:
         self._scripts[id_] = done = asyncio.get_running_loop().create_future()
         try:
             await self.ask(*request)
-            late = seconds + self._pace.patience
-            code = await self._in_time(done, "did not end a script", late)
+            late = seconds + self._pace.silence_timeout
+            code = await self._wait_for(done, "did not end a script", late)
             return code, await self.ask("fetch", id_)
         except asyncio.CancelledError:
-            self._later("kill", id_, "0")
+            self._ask_in_background("kill", id_, "0")
             raise
         finally:
             del self._scripts[id_]
@@ -113,9 +116,11 @@ class Agent:
         child = self._children[id_] = RemoteChild(self, id_)
         try:
             await self.ask("start", id_, *words)
-            await self._in_time(child.begun, "did not say whether a program began", self._pace.patience)
+            await self._wait_for(
+                child.begun, "did not report whether a program started", self._pace.silence_timeout
+            )
         except asyncio.CancelledError:
-            self._later("kill", id_, "0")
+            self._ask_in_background("kill", id_, "0")
             raise
         except HostError:
             self._children.pop(id_, None)
@@ -128,59 +133,61 @@ class Agent:
             self._check()
             self._greeting = asyncio.get_running_loop().create_future()
             await self._send(wire.encode_request(("become", path)))
-            self.hello = await self._in_time(self._greeting, "did not become the probe", self._pace.hello)
+            self.hello = await self._wait_for(
+                self._greeting, "did not start the probe", self._pace.hello_timeout
+            )
 
     # The channel ----------------------------------------------------------------------------------------
 
     async def _begin(self) -> None:
-        for work in (self._hear_replies, self._hear_events, self._beat):
-            self._tasks.append(asyncio.create_task(self._or_lose(work)))
-        silence = "did not greet us: is there a POSIX shell, and does its start-up file keep quiet?"
-        self.hello = await self._in_time(self._greeting, silence, self._pace.hello)
+        for work in (self._read_replies, self._read_events, self._send_heartbeats):
+            self._tasks.append(asyncio.create_task(self._run_guarded(work)))
+        silence = "sent no greeting (does it have a POSIX shell, and a silent shell start-up file?)"
+        self.hello = await self._wait_for(self._greeting, silence, self._pace.hello_timeout)
 
     async def _end(self) -> None:
         for task in self._tasks[2:]:
             task.cancel()
         with suppress(HostLost, TimeoutError):
-            async with asyncio.timeout(self._pace.patience):
+            async with asyncio.timeout(self._pace.silence_timeout):
                 await self._channel.end_input()
                 await self._channel.wait()
-        self._lose("the lease is closed")
+        self._mark_lost("the lease is closed")
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._channel.close()
 
-    async def _or_lose(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run_guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except (ValueError, asyncio.LimitOverrunError) as error:
-            self._lose(f"said what no agent says: {error}")
+            self._mark_lost(f"sent an invalid message: {error}")
         except (asyncio.IncompleteReadError, ConnectionError, OSError):
-            self._lose("ended the connection")
+            self._mark_lost("ended the connection")
         except HostLost as error:
-            self._lose(error.message)
+            self._mark_lost(error.message)
 
-    async def _hear_replies(self) -> None:
-        self._greet(await self._first_line())
+    async def _read_replies(self) -> None:
+        self._set_greeting(await self._read_greeting())
         while True:
             line = await self._channel.stdout.readuntil(b"\n")
             if line.startswith(wire.GREETING) and not self._greeting.done():
-                self._greet(wire.parse_hello(line))
+                self._set_greeting(wire.parse_hello(line))
                 continue
             code, length = wire.parse_header(line)
             content = await self._channel.stdout.readexactly(length)
             if not self._waiting:
-                raise wire.WireError("a reply to nothing")
+                raise wire.WireError("a reply without a request")
             answer = self._waiting.popleft()
             if not answer.done():
                 answer.set_result((code, content))
 
-    def _greet(self, hello: wire.Hello) -> None:
+    def _set_greeting(self, hello: wire.Hello) -> None:
         if not self._greeting.done():
             self._greeting.set_result(hello)
 
-    async def _first_line(self) -> wire.Hello:
+    async def _read_greeting(self) -> wire.Hello:
         """What a login shell says before the agent is for the log."""
         noise = 0
         while noise < _GREETING_NOISE:
@@ -191,12 +198,12 @@ class Agent:
             self._say(line.decode(errors="replace").rstrip())
         raise wire.WireError(f"{noise} bytes and no greeting")
 
-    async def _hear_events(self) -> None:
+    async def _read_events(self) -> None:
         while line := await self._channel.stderr.readline():
-            self._hear(wire.parse_event(line))
+            self._handle_event(wire.parse_event(line))
         raise ConnectionResetError
 
-    def _hear(self, event: wire.Event) -> None:
+    def _handle_event(self, event: wire.Event) -> None:
         match event:
             case wire.Say(text):
                 self._say(text)
@@ -207,14 +214,14 @@ class Agent:
             case _:
                 child = self._children.get(event.id)
                 if child:
-                    child.hear(event)
+                    child.handle_event(event)
                 if isinstance(event, wire.Exited | wire.Failed):
                     self._children.pop(event.id, None)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Show that we live, and see that the other side does: a cut cable makes no sound."""
         while True:
-            await asyncio.sleep(self._pace.beat)
+            await asyncio.sleep(self._pace.beat_interval)
             if self._sending.locked():
                 continue
             async with self._sending:
@@ -225,21 +232,21 @@ class Agent:
 
     async def _send(self, data: bytes) -> None:
         try:
-            async with asyncio.timeout(self._pace.patience):
+            async with asyncio.timeout(self._pace.silence_timeout):
                 await self._channel.send(data)
         except TimeoutError:
-            raise self._lose(f"took nothing for {self._pace.patience:g} s") from None
+            raise self._mark_lost(f"accepted no data for {self._pace.silence_timeout:g} s") from None
         except HostLost as error:
-            raise self._lose(error.message) from error
+            raise self._mark_lost(error.message) from error
 
-    async def _in_time(self, future: asyncio.Future[T], silence: str, seconds: float) -> T:
+    async def _wait_for(self, future: asyncio.Future[T], silence: str, seconds: float) -> T:
         try:
             async with asyncio.timeout(seconds):
                 return await future
         except TimeoutError:
-            raise self._lose(f"{silence} within {seconds:g} s") from None
+            raise self._mark_lost(f"{silence} within {seconds:g} s") from None
 
-    def _line(self, words: Sequence[str]) -> bytes:
+    def _encode_request(self, words: Sequence[str]) -> bytes:
         try:
             return wire.encode_request(words)
         except ValueError as error:
@@ -249,11 +256,13 @@ class Agent:
         if self.lost:
             raise HostLost(self.lost.message, hint=self.lost.hint)
 
-    def _lose(self, why: str) -> HostLost:
+    def _mark_lost(self, why: str) -> HostLost:
         """Nobody is to wait any longer. The agent ends everything when its lease ends."""
         if self.lost is None:
             text = why if why.startswith("host ") else f"host {self.name} is lost: it {why}"
-            self.lost = HostLost(text, hint="what ran there ends itself; is it up, and reachable from here?")
+            self.lost = HostLost(
+                text, hint="its processes end by themselves; is it up, and reachable from here?"
+            )
             self._channel.close()
         waiting: list[asyncio.Future[Any]] = [self._greeting, *self._waiting, *self._scripts.values()]
         for future in waiting:
@@ -264,7 +273,7 @@ class Agent:
             child.fail(self.lost)
         return self.lost
 
-    def _later(self, *words: str) -> None:
+    def _ask_in_background(self, *words: str) -> None:
         """A request whose outcome nobody waits for any more."""
 
         async def send() -> None:
@@ -278,5 +287,5 @@ def agent_script(token: Token, pace: AgentTimeouts) -> str:
     """`agent.sh` with its parts and arguments, as the command of a channel."""
     names = ("gate.sh", "processes.sh", "scratch.sh", "agent.sh")
     gate, *parts = (Path(__file__).with_name(name).read_text("utf-8") for name in names)
-    words = (str(token), f"{pace.beat:.3f}", f"{pace.patience:.3f}")
+    words = (str(token), f"{pace.beat_interval:.3f}", f"{pace.silence_timeout:.3f}")
     return wire.build_script(words, "".join(parts), sy_gate=gate)

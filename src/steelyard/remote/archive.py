@@ -73,7 +73,7 @@ def unpack(source: ByteSource, target: Path, bounds: ArchiveBounds | None = None
             bufsize=_BLOCK,
             errors="surrogateescape",
         ) as archive:
-            _Unpacker(target, bounds or ArchiveBounds()).take(archive, counted)
+            _Unpacker(target, bounds or ArchiveBounds()).unpack(archive, counted)
     except ArchiveError:
         raise
     except (tarfile.TarError, ValueError, ArithmeticError, EOFError, RecursionError) as error:
@@ -90,7 +90,7 @@ class _LimitedSource:
         data = self._source.read(size)
         self.left -= len(data)
         if self.left < 0:
-            raise ArchiveError("its headers have no end")
+            raise ArchiveError("its headers are incomplete")
         return data
 
 
@@ -101,14 +101,14 @@ class _Unpacker:
         self._files: set[PurePosixPath] = set()
         self._links: dict[PurePosixPath, str] = {}
 
-    def take(self, archive: tarfile.TarFile, counted: _LimitedSource) -> None:
+    def unpack(self, archive: tarfile.TarFile, counted: _LimitedSource) -> None:
         self._target.mkdir(exist_ok=True)
         if self._target.is_symlink():
-            raise ArchiveError("it would be unpacked through a link")
+            raise ArchiveError("it would extract through a link")
         for entry in archive:
             counted.left = _MOST_HEADERS + max(entry.size, 0)
             self._count(entry)
-            self._one(archive, entry)
+            self._unpack_entry(archive, entry)
             counted.left = _MOST_HEADERS
         for name, to in tuple(self._links.items()):
             self._clear(name).symlink_to(to)
@@ -118,24 +118,24 @@ class _Unpacker:
         self._entries += 1
         if entry.size < 0 or self._size > self._bounds.size or self._entries > self._bounds.entries:
             raise ArchiveError(
-                f"it holds more than {self._bounds.size} bytes or {self._bounds.entries} entries"
+                f"it contains more than {self._bounds.size} bytes or {self._bounds.entries} entries"
             )
 
-    def _one(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+    def _unpack_entry(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
         name = _check_inside(entry.name)
         if entry.isdir():
-            self._folder(name)
+            self._make_folder(name)
         elif entry.issym():
             self._links[name] = _check_link(name, entry.linkname)
         elif entry.islnk() and (first := _check_inside(entry.linkname)) in self._files:
             self._clear(name).hardlink_to(self._target / first)
             self._files.add(name)
         elif entry.isreg() and not entry.issparse() and (content := archive.extractfile(entry)):
-            self._file(name, content, entry)
+            self._write_file(name, content, entry)
         else:
-            raise ArchiveError(f"{entry.name!r} is no file, folder or link within it")
+            raise ArchiveError(f"{entry.name!r} is not a file, folder or link within it")
 
-    def _file(self, name: PurePosixPath, content: IO[bytes], entry: tarfile.TarInfo) -> None:
+    def _write_file(self, name: PurePosixPath, content: IO[bytes], entry: tarfile.TarInfo) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(self._clear(name), flags, entry.mode & 0o755 | 0o600)
         self._files.add(name)
@@ -144,9 +144,9 @@ class _Unpacker:
             while data := content.read(_BLOCK):
                 left -= file.write(data)
         if left:
-            raise ArchiveError(f"{entry.name!r} is cut short")
+            raise ArchiveError(f"{entry.name!r} is truncated")
 
-    def _folder(self, name: PurePosixPath) -> None:
+    def _make_folder(self, name: PurePosixPath) -> None:
         """Make a folder and those above it; none of them may be a link, whoever made it."""
         for above in (*reversed(name.parents), name):
             path = self._target / above
@@ -156,13 +156,13 @@ class _Unpacker:
                 path.mkdir()
             except FileExistsError:
                 if not stat.S_ISDIR(path.lstat().st_mode):
-                    raise ArchiveError(f"{str(above)!r} is there already, and no folder") from None
+                    raise ArchiveError(f"{str(above)!r} already exists and is not a folder") from None
 
     def _clear(self, name: PurePosixPath) -> Path:
         """The path for a new file or link, which replaces what is there."""
         if name == PurePosixPath():
-            raise ArchiveError("it is no folder")
-        self._folder(name.parent)
+            raise ArchiveError("it is not a folder")
+        self._make_folder(name.parent)
         path = self._target / name
         if path.is_symlink() or path.is_file():
             path.unlink()
@@ -174,7 +174,7 @@ class _Unpacker:
 def _check_inside(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
-        raise ArchiveError(f"{name!r} lies outside")
+        raise ArchiveError(f"{name!r} is outside")
     return path
 
 
@@ -183,5 +183,5 @@ def _check_link(name: PurePosixPath, to: str) -> str:
     path = PurePosixPath(to)
     up = len(tuple(itertools.takewhile("..".__eq__, path.parts)))
     if path.is_absolute() or ".." in path.parts[up:] or up > len(name.parent.parts) or "\0" in to:
-        raise ArchiveError(f"{str(name)!r} leads to {to!r}, which lies outside, or may")
+        raise ArchiveError(f"{str(name)!r} points to {to!r}, which is or may be outside")
     return to

@@ -22,10 +22,10 @@ class Streams(NamedTuple):
 
 
 class ClockOffset(NamedTuple):
-    """How a host's wall clock stands to the controller's: `offset` seconds ahead, give or take `within`."""
+    """A host's wall clock: `offset` seconds ahead of the controller's, give or take `uncertainty`."""
 
     offset: float
-    within: float
+    uncertainty: float
 
 
 class Process(Protocol):
@@ -55,10 +55,10 @@ class Cuttable(Protocol):
     async def heal(self) -> None:
         """Plug it in again."""
 
-    async def part(self, addresses: Sequence[str]) -> None:
+    async def block_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach these addresses no more."""
 
-    async def join(self, addresses: Sequence[str]) -> None:
+    async def unblock_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach them again; nothing happens where it does."""
 
 
@@ -115,11 +115,11 @@ class Host(ABC):
         Output is in `streams` at the latest when `wait` returns.
         """
 
-    async def clock(self) -> ClockOffset:
+    async def read_clock_offset(self) -> ClockOffset:
         """How its wall clock stands to ours; exact where the clock is the same."""
         return ClockOffset(0.0, 0.0)
 
-    async def clocks(self) -> Clocks | None:
+    async def read_clocks(self) -> Clocks | None:
         """Its clocks at one moment, to be compared with a later one; None where it does not tell."""
         return None
 
@@ -167,7 +167,7 @@ class Host(ABC):
         """Remove a directory inside the scratch with everything in it."""
 
     @abstractmethod
-    async def free_space(self, path: PurePosixPath) -> int:
+    async def read_free_space(self, path: PurePosixPath) -> int:
         """Bytes that are free for us on the file system of a directory."""
 
     @abstractmethod

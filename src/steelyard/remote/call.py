@@ -34,7 +34,7 @@ class Answer:
     stderr: str
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether it ended otherwise than with 0."""
         return self.code != 0
 
@@ -44,7 +44,7 @@ class Answer:
         if self.code is None:
             return "it did not answer in time"
         said = " ".join((self.stderr.strip() or self.stdout.strip()).split())
-        return said[:500] or f"it ended with code {self.code} and said nothing"
+        return said[:500] or f"it exited with code {self.code} and printed nothing"
 
 
 class MissingProgram(HostError):
@@ -102,7 +102,7 @@ class _Output:
         self._read = {pipe.fileno(): bytearray() for pipe in (process.stdout, process.stderr) if pipe}
         self._open = set(self._read)
         for pipe in self._open:
-            self._loop.add_reader(pipe, self._more, pipe)
+            self._loop.add_reader(pipe, self._read_more, pipe)
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +121,7 @@ class _Output:
         """Standard output, standard error."""
         return [text.decode(errors="replace") for text in self._read.values()]
 
-    def _more(self, pipe: int) -> None:
+    def _read_more(self, pipe: int) -> None:
         if text := os.read(pipe, 1 << 16):
             self._read[pipe] += text
         else:

@@ -15,7 +15,7 @@ _LOOKS = 3
 
 
 class Clocks(NamedTuple):
-    """Clocks in seconds: `wall` belongs to the moment `boot`, give or take `within`.
+    """Clocks in seconds: `wall` belongs to the moment `boot`, give or take `uncertainty`.
 
     `boot` is CLOCK_BOOTTIME, which goes on while the machine is suspended; `awake` is CLOCK_MONOTONIC, which
     does not. `suspends` counts how often the machine was suspended. None where the host does not tell.
@@ -23,7 +23,7 @@ class Clocks(NamedTuple):
 
     wall: float
     boot: float
-    within: float = 0.0
+    uncertainty: float = 0.0
     awake: float | None = None
     suspends: int | None = None
 
@@ -40,7 +40,7 @@ class Clocks(NamedTuple):
 
 def read_own_clocks() -> Clocks:
     """Those of this machine: the best of a few looks, as any of them may be interrupted."""
-    return min((_read_once() for _ in range(_LOOKS)), key=lambda clocks: clocks.within)
+    return min((_read_once() for _ in range(_LOOKS)), key=lambda clocks: clocks.uncertainty)
 
 
 def _read_once() -> Clocks:

@@ -68,7 +68,7 @@ async def listen(address: str, handle: Handler) -> AsyncIterator[ControlAddress]
     try:
         server = await asyncio.start_server(desk.serve, address, 0, limit=LONGEST, backlog=AT_ONCE)
     except OSError as error:
-        raise HostError(f"no control socket on {address}: {error.strerror or error}") from error
+        raise HostError(f"cannot open a control socket on {address}: {error.strerror or error}") from error
     try:
         sockname = server.sockets[0].getsockname()
         yield ControlAddress(str(sockname[0]), int(sockname[1]), key)
@@ -119,9 +119,9 @@ class _ControlServer:
         async with run_tasks(self._answer(str(body.pop("verb", "")), body)) as (answering,):
             turn = 0
             while not (await asyncio.wait({answering}, timeout=BUSY_EVERY))[0]:
-                await self._sealed(writer, session, turn, {"busy": True})
+                await self._send_answer(writer, session, turn, {"busy": True})
                 turn += 1
-            await self._sealed(writer, session, turn, answering.result())
+            await self._send_answer(writer, session, turn, answering.result())
 
     async def _answer(self, verb: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
@@ -131,7 +131,7 @@ class _ControlServer:
         except Exception as error:  # a mistake of ours must not end the run
             return {"failed": f"{verb}: {type(error).__name__}: {error}", "hint": ""}
 
-    async def _sealed(
+    async def _send_answer(
         self, writer: asyncio.StreamWriter, session: tuple[str, str], turn: int, answer: Mapping[str, Any]
     ) -> None:
         text = json.dumps(answer, default=str)
@@ -171,7 +171,7 @@ async def _exchange(
         said = _parse_object(await asyncio.wait_for(_read_line(reader), WITHIN + BUSY_EVERY))
         answer = str(said["answer"])
         if not hmac.compare_digest(_seal(known.key, f"answer-{turn}", *session, answer), str(said["seal"])):
-            raise ValueError("somebody else answers there")
+            raise ValueError("the answer is not from this run's controller")
         body = _parse_object(answer.encode())
         if "failed" in body:
             raise HostError(str(body["failed"]), hint=str(body.get("hint", "")))
@@ -187,12 +187,12 @@ def read_control_address(control: Path) -> ControlAddress:
         told = json.loads(read_content(control, LONGEST))["socket"]
         return ControlAddress(str(told["address"]), int(told["port"]), str(told["key"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
-        hint = "it has ended, or is only just beginning; `steelyard status` tells"
-        raise HostError(f"nobody can be asked: {control} names no control socket", hint=hint) from error
+        hint = "it has ended or is still starting; check `steelyard status`"
+        raise HostError(f"no controller to reach: {control} names no control socket", hint=hint) from error
 
 
 def _explain_unreachable(known: ControlAddress, error: BaseException) -> HostError:
-    reason = getattr(error, "strerror", None) or str(error) or "it closed the connection, or is too slow"
+    reason = getattr(error, "strerror", None) or str(error) or "it closed the connection or is too slow"
     hint = "is its job still running, and can this machine reach that address?"
     return HostError(f"the controller at {known.address}:{known.port} does not answer: {reason}", hint=hint)
 
@@ -217,7 +217,7 @@ def _parse_object(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deep") from None
     if not isinstance(body, dict):
-        raise ValueError("no object")
+        raise ValueError("not an object")
     return body
 
 

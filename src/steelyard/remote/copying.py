@@ -28,7 +28,7 @@ cat >>"$part" && chmod "$2" "$part" && mv -f "$part" "$1" || { rm -f "$part"; ex
 _TAKE_FOLDER = 'mkdir -p "$1" && cd "$1" && exec tar -xof -'
 _GIVE = """if [ -d "$1" ]; then cd "$1" && echo steelyard-copy folder && exec tar -cf - .
 elif [ -f "$1" ]; then exec 3<"$1" && echo steelyard-copy file && exec cat <&3
-else echo "there is no such file or folder" >&2; exit 1; fi
+else echo "no such file or folder" >&2; exit 1; fi
 """
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ async def put(transport: Transport, source: Path, target: PurePosixPath) -> None
     try:
         if source.is_dir():
             async with _open_channel(transport, f"{source} to {target}", _TAKE_FOLDER, str(target)) as copy:
-                await copy.in_thread(lambda: pack(source, copy))
+                await copy.run_in_thread(lambda: pack(source, copy))
         else:
             mode = f"{source.stat().st_mode & 0o755 | 0o600:o}"
             async with _open_channel(
@@ -56,12 +56,12 @@ async def get(
     """Copy a file or a folder from a host. Raises HostError, also for a folder that may not be believed."""
     try:
         async with _open_channel(transport, str(source), _GIVE, str(source)) as copy:
-            if await copy.kind() == b"folder":
-                await copy.in_thread(lambda: unpack(copy, target, bounds))
+            if await copy.read_kind() == b"folder":
+                await copy.run_in_thread(lambda: unpack(copy, target, bounds))
             else:
                 await _drain(copy, target, (bounds or ArchiveBounds()).size)
     except ArchiveError as error:
-        raise HostError(f"host {transport.name}: what it sent of {source} is refused: {error}") from error
+        raise HostError(f"host {transport.name}: its archive of {source} was rejected: {error}") from error
     except OSError as error:
         raise HostError(f"host {transport.name}: cannot copy {source} to {target}: {error}") from error
 
@@ -77,7 +77,7 @@ async def _drain(copy: CopyChannel, target: Path, most: int) -> None:
         while data := await copy.receive(_BLOCK):
             most -= file.write(data)
             if most < 0:
-                raise ArchiveError("it has no end")
+                raise ArchiveError("it is truncated")
 
 
 class CopyChannel:
@@ -86,20 +86,20 @@ class CopyChannel:
     def __init__(self, name: str, what: str, channel: Channel) -> None:
         self._name, self._what, self._channel = name, what, channel
         self._loop = asyncio.get_running_loop()
-        self._reason = asyncio.create_task(self._complaints())
+        self._reason = asyncio.create_task(self._read_errors())
 
     async def send(self, data: bytes) -> None:
         """Hand over bytes. Raises HostLost."""
-        await self._moving(self._channel.send(data))
+        await self._await_step(self._channel.send(data))
 
     async def receive(self, size: int) -> bytes:
         """At most so many bytes; none at the end. Raises HostLost."""
-        return await self._moving(self._channel.stdout.read(size))
+        return await self._await_step(self._channel.stdout.read(size))
 
-    async def kind(self) -> bytes:
+    async def read_kind(self) -> bytes:
         """What is given: folder or file. What a login shell says before is passed over."""
         noise = 0
-        while line := await self._moving(self._line()):
+        while line := await self._await_step(self._read_line()):
             words = line.split()
             if words[:1] == [b"steelyard-copy"] and len(words) == 2:
                 return words[1]
@@ -107,20 +107,20 @@ class CopyChannel:
             if noise > _MOST_NOISE:
                 break
         await self.finish()
-        raise HostError(f"host {self._name}: it gave no copy of {self._what}")
+        raise HostError(f"host {self._name}: it sent no copy of {self._what}")
 
-    async def _line(self) -> bytes:
+    async def _read_line(self) -> bytes:
         try:
             return await self._channel.stdout.readline()
         except ValueError as error:  # longer than any line should be
-            raise HostError(f"host {self._name}: it gave no copy of {self._what}: {error}") from error
+            raise HostError(f"host {self._name}: it sent no copy of {self._what}: {error}") from error
 
     async def finish(self) -> None:
         """See the script to its end. Raises HostError with its complaint."""
         with suppress(HostLost):
             await self._channel.end_input()
-        code = await self._moving(self._channel.wait())
-        reason = await self._moving(asyncio.shield(self._reason))
+        code = await self._await_step(self._channel.wait())
+        reason = await self._await_step(asyncio.shield(self._reason))
         if code:
             raise HostError(f"host {self._name}: cannot copy {self._what}: {reason or f'code {code}'}")
 
@@ -129,7 +129,7 @@ class CopyChannel:
         self._channel.close()
         self._reason.cancel()
 
-    async def in_thread(self, work: Callable[[], None]) -> None:
+    async def run_in_thread(self, work: Callable[[], None]) -> None:
         """Do blocking work that calls `read` or `write`."""
         task = asyncio.create_task(asyncio.to_thread(work))
         try:
@@ -148,14 +148,14 @@ class CopyChannel:
         asyncio.run_coroutine_threadsafe(self.send(bytes(data)), self._loop).result()
         return len(data)
 
-    async def _moving(self, step: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+    async def _await_step(self, step: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
         try:
             async with asyncio.timeout(IDLE):
                 return await step
         except TimeoutError:
-            raise HostLost(f"host {self._name}: a copy made no progress for {IDLE:g} s") from None
+            raise HostLost(f"host {self._name}: copying made no progress for {IDLE:g} s") from None
 
-    async def _complaints(self) -> str:
+    async def _read_errors(self) -> str:
         said = b""
         while data := await self._channel.stderr.read(4096):
             said = (said + data)[:_MOST_REASON]

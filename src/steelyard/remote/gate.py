@@ -27,9 +27,9 @@ def gate_command(command: Command, at: int, record: Path, probe: Path | None) ->
     With the probe to a fraction of a millisecond; with a shell, best bash, to some milliseconds.
     """
     if probe:
-        return command.wrapped(str(probe), "gate", str(at), str(record))
+        return command.wrap(str(probe), "gate", str(at), str(record))
     script = Path(__file__).with_name("gate.sh").read_text("utf-8")
-    return command.wrapped("sh", "-c", script, "sh", str(at), str(record))
+    return command.wrap("sh", "-c", script, "sh", str(at), str(record))
 
 
 def read_record(fd: int) -> GateRecord:
@@ -45,7 +45,7 @@ class GatedProcess:
 
     def __init__(self, process: Process, record: int) -> None:
         self._process = process
-        self._end = asyncio.create_task(self._see_to_the_end(record))
+        self._end = asyncio.create_task(self._await_exit(record))
         self._end.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     @property
@@ -61,7 +61,7 @@ class GatedProcess:
         """End it and all below it, whether it waits or runs."""
         await self._process.kill(grace)
 
-    async def _see_to_the_end(self, record: int) -> Exit:
+    async def _await_exit(self, record: int) -> Exit:
         try:
             ended = await self._process.wait()
             return adjust_exit(ended, await _await_record(record))

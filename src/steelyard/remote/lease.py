@@ -32,8 +32,8 @@ READY_WITHIN = 30.0
 GONE_WITHIN = 30.0
 _HINTS = {
     "program": "Is it installed, executable and on PATH? A script's first line must name its interpreter.",
-    "directory": "The working directory must be there before the program starts.",
-    "stdin": "The file must be there and readable.",
+    "directory": "The working directory must exist before the program starts.",
+    "stdin": "The file must exist and be readable.",
 }
 
 
@@ -72,10 +72,10 @@ class LeaseChild:
             self._lease._send(do="kill", id=self.name, grace=grace)
         await self.wait()
 
-    def _began(self, message: dict[str, Any]) -> None:
+    def _on_start(self, message: dict[str, Any]) -> None:
         self.pid, self.started, self.clock = message["pid"], message["started"], message["clock"]
 
-    def _ended(self, message: dict[str, Any]) -> None:
+    def _on_exit(self, message: dict[str, Any]) -> None:
         figures = {key: value for key, value in message.items() if key not in ("event", "id")}
         figures["peak_is_bound"] |= message["peak_memory"] <= self._least_peak
         self._exit.set_result(Exit(started=self.started, **figures))
@@ -86,7 +86,7 @@ class Lease:
 
     def __init__(self, token: Token) -> None:
         loop = asyncio.get_running_loop()
-        self.token, self.mark, self.minder_pid = token, ScratchMarker.fresh(token.run), 0
+        self.token, self.mark, self.minder_pid = token, ScratchMarker.generate(token.run), 0
         self._names = map(str, itertools.count(1))
         self._children: dict[str, LeaseChild] = {}
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -107,7 +107,7 @@ class Lease:
         lease = cls(token)
         try:
             await lease._connect(log)
-            await lease._become_ready()
+            await lease._wait_ready()
             yield lease
         finally:
             await lease._close()
@@ -179,16 +179,16 @@ class Lease:
         if event == "ready":
             self._ready.set_result(None)
         elif event == "exited":
-            self._children.pop(name)._ended(message)
+            self._children.pop(name)._on_exit(message)
         elif event == "started":
-            self._children[name]._began(message)
+            self._children[name]._on_start(message)
         elif event == "failed":
             del self._children[name]
         answer = self._answers.get(name)
         if answer and not answer.done() and event != "exited":
             answer.set_result(message)
 
-    def _lost(self) -> None:
+    def _on_connection_lost(self) -> None:
         self._over = MinderError("the lease is closed") if self._closing else self._sweep()
         exits = [child._exit for child in self._children.values()]
         waiting: list[asyncio.Future[Any]] = [self._ready, *self._answers.values(), *exits]
@@ -203,10 +203,10 @@ class Lease:
             if self._answers:  # between the minder's vfork and its exec a program bears no token yet
                 time.sleep(EXEC_WITHIN)
                 ended += end_bearers(self._is_ours)
-            rest = f"{ended} processes that it had started were ended"
+            rest = f"{ended} processes that it had started were killed"
         except SweepError as error:
             rest = error.message
-        return MinderError(f"the minder (pid {self.minder_pid}) of run {self.token.run} is gone; {rest}")
+        return MinderError(f"the minder (pid {self.minder_pid}) of run {self.token.run} has died; {rest}")
 
     def _is_ours(self, token: Token) -> bool:
         return token == self.token
@@ -224,17 +224,17 @@ class Lease:
             self._gone.set_result(0)
             raise MinderError(f"cannot start the minder with {sys.executable}: {error}") from error
         pidfd = os.pidfd_open(self.minder_pid)
-        loop.add_reader(pidfd, self._minder_ended, pidfd)
+        loop.add_reader(pidfd, self._on_minder_exit, pidfd)
         self._transport, _ = await loop.create_unix_connection(lambda: _Wire(self), sock=ours)
 
-    async def _become_ready(self) -> None:
+    async def _wait_ready(self) -> None:
         try:
             async with asyncio.timeout(READY_WITHIN):
                 await self._ready
         except TimeoutError:
             raise MinderError(f"minder {self.minder_pid} was not ready within {READY_WITHIN:g} s") from None
 
-    def _minder_ended(self, pidfd: int) -> None:
+    def _on_minder_exit(self, pidfd: int) -> None:
         asyncio.get_running_loop().remove_reader(pidfd)
         os.close(pidfd)
         status = -1
@@ -251,7 +251,7 @@ class Lease:
                 if await self._gone != 0:
                     end_bearers(self._is_ours)
         except TimeoutError:
-            message = f"the minder (pid {self.minder_pid}) still waits for processes to end"
+            message = f"the minder (pid {self.minder_pid}) is still waiting for processes to end"
             raise MinderError(message, hint=UNENDING) from None
         finally:
             if self._transport:
@@ -270,7 +270,7 @@ class _Wire(asyncio.Protocol):
             self._lease._receive(json.loads(line))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._lease._lost()
+        self._lease._on_connection_lost()
 
 
 def _spawn_minder(token: Token, lease: int, log: Path) -> int:

@@ -63,7 +63,7 @@ class LocalHost(Host):
         """The minder."""
         return self._lease.minder_pid
 
-    async def clocks(self) -> Clocks:
+    async def read_clocks(self) -> Clocks:
         """Our own."""
         return read_own_clocks()
 
@@ -178,9 +178,9 @@ class LocalHost(Host):
         try:
             await self._lease.make_scratch(Path(path))
         except OSError as error:
-            hint = "name another directory with --scratch DIR or STEELYARD_SCRATCH"
+            hint = "choose another directory with --scratch DIR or STEELYARD_SCRATCH"
             raise HostError(
-                f"cannot make the scratch directory {path}: {error.strerror}", hint=hint
+                f"cannot create the scratch directory {path}: {error.strerror}", hint=hint
             ) from error
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
@@ -201,7 +201,7 @@ class LocalHost(Host):
         try:
             Path(path).mkdir(mode=0o700, exist_ok=True)  # the scratch may be open for passage
         except OSError as error:
-            raise HostError(f"cannot make the directory {path}: {error.strerror}") from error
+            raise HostError(f"cannot create the directory {path}: {error.strerror}") from error
 
     async def remove_directory(self, path: PurePosixPath) -> None:
         """Remove a directory with everything in it; symbolic links are removed, never followed."""
@@ -212,7 +212,7 @@ class LocalHost(Host):
         except OSError as error:
             raise HostError(f"cannot remove {path}: {error.strerror}") from error
 
-    async def free_space(self, path: PurePosixPath) -> int:
+    async def read_free_space(self, path: PurePosixPath) -> int:
         """Bytes free for us under a directory; those of the nearest parent that exists."""
         place = next(parent for parent in (Path(path), *Path(path).parents) if parent.exists())
         status = os.statvfs(place)
@@ -250,7 +250,7 @@ def _read_all(file: int) -> bytes:
 
 def _start_failure(error: StartError) -> TrialFailure | HostError:
     if error.what == "program" and error.errno in _NOT_A_PROGRAM:
-        hint = f"`steelyard install {error.value}` or your package manager may bring it"
+        hint = f"install it with `steelyard install {error.value}` or your package manager"
         return TrialFailure("tool-missing", f"{error.message}. {hint}")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return TrialFailure("store-full", error.message)

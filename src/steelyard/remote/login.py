@@ -38,7 +38,7 @@ class Login:
     trusted: str | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """Read `[user@]host[:port]`, an IPv6 address in brackets. Raises ValueError with an example."""
         form = _FORM.fullmatch(text.strip())
         port = int(form["port"]) if form and form["port"] else None
@@ -52,5 +52,5 @@ class Login:
         """The jump hosts of such a list, entered with the same key, files and patience. Raises ValueError."""
         if not jump or jump == NONE:
             return ()
-        parsed = [Login.parse(hop) for hop in str(jump).split(",")]
+        parsed = [Login.from_text(hop) for hop in str(jump).split(",")]
         return tuple(replace(self, host=hop.host, user=hop.user, port=hop.port, jump=None) for hop in parsed)

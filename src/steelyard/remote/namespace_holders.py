@@ -29,7 +29,7 @@ async def start_holder(
             async with asyncio.timeout(READY_WITHIN):
                 await says.readuntil(b"ready\n")
         except asyncio.IncompleteReadError as error:
-            raise _explain_failure("its namespaces could not be made", error.partial) from error
+            raise _explain_failure("its namespaces could not be created", error.partial) from error
         except TimeoutError as error:
             raise HostError(f"its namespaces were not ready within {READY_WITHIN:g} s") from error
     return child.pid
@@ -80,7 +80,7 @@ async def _start_program(
 
 def _explain_failure(what: str, said: bytes) -> HostError:
     words = " ".join(said.decode(errors="replace").split())[:300]
-    hint = "the kernel or this container may forbid it; `--site local:N` does without namespaces"
+    hint = "the kernel or this container may forbid this; `--site local:N` needs no namespaces"
     return HostError(f"{what}: {words or 'it said nothing'}", hint=hint)
 
 

@@ -38,13 +38,13 @@ class CuttableNode:
         """Plug it in again. Raises HostError."""
         await self.wiring.heal(self.name)
 
-    async def part(self, addresses: Sequence[str]) -> None:
+    async def block_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach these addresses no more. Raises HostError."""
-        await self.wiring.part(self.name, addresses)
+        await self.wiring.block_addresses(self.name, addresses)
 
-    async def join(self, addresses: Sequence[str]) -> None:
+    async def unblock_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach them again. Raises HostError."""
-        await self.wiring.join(self.name, addresses)
+        await self.wiring.unblock_addresses(self.name, addresses)
 
 
 class SshNode(CuttableNode, ShellHost):
@@ -102,7 +102,7 @@ async def open_ssh_nodes(
     """So many namespaces with an sshd each. `rate` is in bytes per second, `lost_after` in seconds."""
     async with Namespaces.open(lease) as wiring:
         sshd = NamespaceSshd.make(log, lost_after)
-        await wiring.add(count, sshd.inside(), rate=rate)
+        await wiring.add(count, sshd.node_setup(), rate=rate)
         hosts = []
         for node in wiring.nodes:
             login = sshd.login(node.address, CONNECT_WITHIN)
@@ -131,4 +131,7 @@ async def open_nsenter_nodes(
 
 
 def _facts(wiring: Namespaces, name: str) -> dict[str, str]:
-    return {"cut": " ".join(wiring.cable(name, "down")), "heal": " ".join(wiring.cable(name, "up"))}
+    return {
+        "cut": " ".join(wiring.cable_command(name, "down")),
+        "heal": " ".join(wiring.cable_command(name, "up")),
+    }

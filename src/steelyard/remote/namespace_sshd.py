@@ -78,18 +78,18 @@ class NamespaceSshd:
         host, client = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
         return cls(program, host, client, log, lost_after)
 
-    def inside(self) -> NodeSetup:
+    def node_setup(self) -> NodeSetup:
         """What a node has to become."""
         lines = _LINES.replace("{sshd}", self._program).replace("{log}", '"$SY_LOG"')
         variables = {
             "SY_HOST_KEY": self._host.export_private_key().decode(),
             "SY_AUTHORIZED": self._client.export_public_key().decode(),
-            "SY_CONFIG": "".join((_CONFIG, self._alive(), *_format_setenv())),
+            "SY_CONFIG": "".join((_CONFIG, self._keepalive_line(), *_format_setenv())),
             "SY_LOG": str(self._log.absolute()),
         }
         return NodeSetup(lines, tuple(variables.items()))
 
-    def _alive(self) -> str:
+    def _keepalive_line(self) -> str:
         # A session whose client is gone without a word ends, and with it the last that keeps a namespace.
         return f"ClientAliveInterval {max(round(self._lost_after / 2), 1)}\n"
 

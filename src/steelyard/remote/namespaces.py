@@ -140,7 +140,7 @@ class Namespaces:
             "SY_BECOME": inside.lines,
             **dict(inside.variables),
         }
-        made = [asyncio.ensure_future(self._node(*each, variables)) for each in addresses.items()]
+        made = [asyncio.ensure_future(self._start_node(*each, variables)) for each in addresses.items()]
         try:
             self.nodes = tuple(await asyncio.gather(*made))
         finally:
@@ -149,16 +149,16 @@ class Namespaces:
 
     async def cut(self, name: str) -> None:
         """Pull a node's cable out of the hub: nothing reaches it, nothing leaves it. Raises HostError."""
-        await capture_output(*self.cable(name, "down"))
+        await capture_output(*self.cable_command(name, "down"))
 
-    async def part(self, name: str, addresses: Iterable[str]) -> None:
+    async def block_addresses(self, name: str, addresses: Iterable[str]) -> None:
         """Have a node send nothing to these addresses. Raises HostError."""
         for address in addresses:
             await capture_output(
                 *_nsenter(self._holder(name), "ip", "route", "replace", "blackhole", f"{address}/32")
             )
 
-    async def join(self, name: str, addresses: Iterable[str]) -> None:
+    async def unblock_addresses(self, name: str, addresses: Iterable[str]) -> None:
         """Have it send to them again; nothing happens where it does. Raises HostError."""
         for address in addresses:
             words = ("ip", "route", "flush", "type", "blackhole", "exact", f"{address}/32")
@@ -166,7 +166,7 @@ class Namespaces:
 
     async def heal(self, name: str) -> None:
         """Plug it in again; returns when both ends know, which takes up to a second. Raises HostError."""
-        await capture_output(*self.cable(name, "up"))
+        await capture_output(*self.cable_command(name, "up"))
         pid = self._holder(name)
         deadline = time.monotonic() + HEALED_WITHIN
         for holder, device in ((self._hub, name), (pid, "eth0")):
@@ -175,18 +175,19 @@ class Namespaces:
             ):
                 if time.monotonic() > deadline:
                     raise HostError(
-                        f"host {name}: its cable is plugged in, but not up in {HEALED_WITHIN:g} s"
+                        f"host {name}: its link was reconnected but did not come up within "
+                        f"{HEALED_WITHIN:g} s"
                     )
                 await asyncio.sleep(GLANCE)
 
     def _holder(self, name: str) -> int:
         return next(node.pid for node in self.nodes if node.name == name)
 
-    def cable(self, name: str, state: str) -> tuple[str, ...]:
+    def cable_command(self, name: str, state: str) -> tuple[str, ...]:
         """The command that does so (`up`, `down`), for people too."""
         return _nsenter(self._hub, "ip", "link", "set", name, state)
 
-    async def _node(self, name: str, address: str, variables: Mapping[str, str]) -> NamespaceNode:
+    async def _start_node(self, name: str, address: str, variables: Mapping[str, str]) -> NamespaceNode:
         words = (name, f"{address}/{self.network.prefixlen}", str(self._hub))
         try:
             holder = await start_holder(self._lease, ("-n", "-u", "-m"), _NODE, words, variables)
@@ -206,7 +207,9 @@ async def _make_hub(lease: Lease) -> tuple[IPv4Network, int]:
         except HostError as error:
             if "File exists" not in error.message:  # another run was faster with this network
                 raise
-    raise HostError("no network for namespaces could be had; other runs were always faster", hint="try again")
+    raise HostError(
+        "no network is available for namespaces; other runs took each free one first", hint="try again"
+    )
 
 
 def _nsenter(holder: int, *argv: str) -> tuple[str, ...]:
@@ -225,8 +228,10 @@ def _shaping_arguments(rate: float) -> str:
 
 def _require_programs(programs: Sequence[str]) -> None:
     if os.geteuid() != 0:
-        raise HostError("namespaces need root", hint="run as root, or use `--site local:N`, which does not")
+        raise HostError(
+            "namespaces need root", hint="run as root, or use `--site local:N`, which needs no root"
+        )
     missing = [program for program in programs if not shutil.which(program, path=search_path())]
     if missing:
-        hint = "packages iproute2 and util-linux bring them; `--site local:N` does without"
-        raise HostError(f"namespaces need {', '.join(missing)}, which this machine lacks", hint=hint)
+        hint = "install the packages iproute2 and util-linux, or use `--site local:N`, which needs neither"
+        raise HostError(f"namespaces need {', '.join(missing)}, which this machine does not have", hint=hint)

@@ -48,16 +48,16 @@ class OutputFollower:
         pause = PAUSE
         while True:
             await asyncio.sleep(pause)
-            came = await self._bring(_BIT)
+            came = await self._fetch_chunk(_BIT)
             pause = PAUSE if came else min(pause * 1.5, LONGEST_PAUSE)
 
     async def finish(self) -> None:
         """Bring all that is left. Raises HostError."""
-        while await self._bring(_CHUNK) >= _CHUNK:
+        while await self._fetch_chunk(_CHUNK) >= _CHUNK:
             pass
         await self._script('rm -f "$@"', *(str(remote_path) for remote_path, _ in self._files))
 
-    async def _bring(self, most: int) -> int:
+    async def _fetch_chunk(self, most: int) -> int:
         """Bring at most so many bytes of each file; how many of the file that gave most."""
         words = [word for size, (remote_path, _) in self._pairs() for word in (str(size), str(remote_path))]
         said = await self._script(_NEWS, str(most), *words)
@@ -80,7 +80,7 @@ class OutputFollower:
             with near.open(mode) as file:
                 file.write(data)
         except OSError as error:
-            message = f"the output of a program on {self._host} cannot be kept: {error}"
+            message = f"the output of a program on {self._host} cannot be saved: {error}"
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise TrialFailure("store-full", message) from error
             raise HostError(message) from error

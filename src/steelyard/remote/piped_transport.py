@@ -28,7 +28,7 @@ class PipedChannel:
         self.pid = process.pid
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the program has ended and was collected."""
         return self._process.returncode is not None
 
@@ -92,10 +92,10 @@ class PipedTransport(Transport):
                 start_new_session=True,
             )
         except OSError as error:
-            hint = f"{self._argv[0]} leads to this host; is it installed and on PATH?"
+            hint = f"{self._argv[0]} connects to this host; is it installed and on PATH?"
             raise HostLost(f"host {self.name}: cannot start {self._argv[0]}: {error}", hint=hint) from error
         channel = PipedChannel(self.name, Process(pipes, streams, loop), pipes)
-        self._channels = [each for each in self._channels if not each.ended]
+        self._channels = [each for each in self._channels if not each.has_ended]
         self._channels.append(channel)
         return channel
 

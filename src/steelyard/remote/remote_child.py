@@ -39,7 +39,7 @@ class RemoteChild:
             await self._agent.ask("kill", self.name, f"{grace:.3f}")
         await self.wait()
 
-    def hear(self, event: wire.Event) -> None:
+    def handle_event(self, event: wire.Event) -> None:
         """Take in what the agent says of it."""
         match event:
             case wire.Started(_, pid) if not self.begun.done():

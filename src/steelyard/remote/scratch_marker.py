@@ -19,7 +19,7 @@ class ScratchMarker:
     text: str = field(repr=False)
 
     @classmethod
-    def fresh(cls, run: str) -> Self:
+    def generate(cls, run: str) -> Self:
         """Draw one for a run."""
         return cls(f"{run}:{secrets.token_hex(16)}")
 

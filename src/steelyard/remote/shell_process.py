@@ -21,7 +21,7 @@ class ShellProcess:
 
     def __init__(self, child: RemoteChild, output: OutputFollower | None) -> None:
         self._child, self._output = child, output
-        self._end = asyncio.create_task(self._see_to_the_end())
+        self._end = asyncio.create_task(self._await_exit())
         self._end.add_done_callback(_retrieve_exception)
 
     @property
@@ -41,7 +41,7 @@ class ShellProcess:
         await self._child.kill(grace)
         await asyncio.wait([self._end])
 
-    async def _see_to_the_end(self) -> Exit:
+    async def _await_exit(self) -> Exit:
         if self._output is None:
             return convert_exit(await self._child.wait())
         following = asyncio.create_task(self._output.follow())
@@ -87,7 +87,7 @@ def start_failure(
     }.get(error.what, "")
     message = f"cannot start on {host}: {error.what} {value!r}: {error.errno}"
     if error.what == "program" and error.errno in _NOT_A_PROGRAM:
-        hint = f"`steelyard install {value}` or the package manager there may bring it"
+        hint = f"install it there with `steelyard install {value}` or the package manager"
         return TrialFailure("tool-missing", f"{message}. {hint}")
     if error.errno in ("ENOSPC", "EDQUOT"):
         return TrialFailure("store-full", message)

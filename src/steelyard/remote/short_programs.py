@@ -20,7 +20,7 @@ _COMPLAINT = re.compile(
 )
 
 
-async def run_short(
+async def run_short_program(
     host: Host, command: Command, *, cwd: PurePosixPath, logs: Path, label: str, seconds: float = 60.0
 ) -> str:
     """What a short program prints. Raises HostError with what it said when it fails or takes too long."""
@@ -30,7 +30,7 @@ async def run_short(
     ended, timed_out = await finish(await host.start(command, streams, cwd=cwd), seconds)
     if ended.code != 0 or timed_out:
         said = tail(streams.stderr) or (
-            f"it took longer than {seconds:g} s" if timed_out else "it said nothing"
+            f"it took longer than {seconds:g} s" if timed_out else "it printed nothing"
         )
         raise HostError(f"{label} failed on {host.name}: {said}")
     return streams.stdout.read_text(errors="replace")
@@ -40,7 +40,7 @@ def make_runner(host: Host, cwd: PurePosixPath, logs: Path, label: str, seconds:
     """Runs commands in a directory on a host, as `run_short` does."""
 
     async def run(command: Command) -> str:
-        return await run_short(host, command, cwd=cwd, logs=logs, label=label, seconds=seconds)
+        return await run_short_program(host, command, cwd=cwd, logs=logs, label=label, seconds=seconds)
 
     return run
 
@@ -54,7 +54,7 @@ async def explain_missing_file(host: Host, command: Command, folder: object) -> 
     if not missing:
         return ""
     where = f"{missing.splitlines()[0]} is not on {host.name}"
-    return f"{where}; keep the experiment in a directory that all hosts see, or copy the file there"
+    return f"{where}; put the experiment in a directory that all hosts can access, or copy the file there"
 
 
 def tail(path: Path, most: int = _LAST_WORDS) -> str:
@@ -67,7 +67,7 @@ def tail(path: Path, most: int = _LAST_WORDS) -> str:
         return ""
 
 
-def complaints(path: Path) -> str:
+def find_log_errors(path: Path) -> str:
     """The last kinds of errors in a log, but those in its `tail`: servers go on to say how they shut down.
 
     Errors that differ in numbers alone are of one kind.

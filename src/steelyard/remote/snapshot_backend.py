@@ -28,15 +28,16 @@ _KEYS = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN")
 class StoreBackend:
     """How one kind of place is used.
 
-    `root` is the place as the functions of `script` take it. `small` and `large` are how files are laid aside
-    before they are stored (copy, link, symlink), `brought` is how they come from there to their target.
+    `root` is the place as the functions of `script` take it. `small_file_method` and `large_file_method` are
+    how files are laid aside before they are stored (copy, link, symlink), `fetch_method` is how they come
+    from there to their target.
     """
 
     root: str
     script: str
-    small: str
-    large: str
-    brought: str
+    small_file_method: str
+    large_file_method: str
+    fetch_method: str
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hidden: tuple[str, ...] = field(default=(), repr=False)
     needs: tuple[Tool, ...] = ()
@@ -46,16 +47,16 @@ class StoreBackend:
         argv = ("sh", "-c", f'{self.script}\n{function} "$@"', "sh", *words)
         return Command(argv, stdin=stdin, secrets=self.secrets)
 
-    def staged(self, files: Sequence[StoredFile]) -> str:
+    def staging_list(self, files: Sequence[StoredFile]) -> str:
         """Files below a directory that are to be laid aside, for `stage` in `vault.sh`."""
-        hows = (self.large if file.size >= _LARGE else self.small for file in files)
+        hows = (self.large_file_method if file.size >= _LARGE else self.small_file_method for file in files)
         return "".join(f"{how}\n{_place(file)}\n{file.path}\n" for how, file in zip(hows, files, strict=True))
 
-    def laid(self, files: Sequence[StoredFile], cached: Mapping[str, PurePosixPath]) -> str:
+    def target_list(self, files: Sequence[StoredFile], cached: Mapping[str, PurePosixPath]) -> str:
         """Files that are to be laid at their paths, for `lay` in `vault.sh`."""
         return "".join(f"{self._source(file, cached)}\n{file.digest}  {file.path}\n" for file in files)
 
-    def without_secrets(self, message: str) -> str:
+    def redact_secrets(self, message: str) -> str:
         """A message in which no key stands."""
         for value in self.hidden:
             message = message.replace(value, "***")
@@ -64,7 +65,7 @@ class StoreBackend:
     def _source(self, file: StoredFile, cached: Mapping[str, PurePosixPath]) -> str:
         if file.digest in cached:
             return f"{'link' if file.size >= _LARGE else 'copy'}\n{cached[file.digest]}"
-        return f"{self.brought}\n{_place(file)}"
+        return f"{self.fetch_method}\n{_place(file)}"
 
 
 def choose_backend(place: str, secrets: Mapping[str, str]) -> StoreBackend:
@@ -73,8 +74,11 @@ def choose_backend(place: str, secrets: Mapping[str, str]) -> StoreBackend:
         return StoreBackend(str(PurePosixPath(place)), _script("vault.sh"), "copy", "link", "copy")
     if bucket := _BUCKET.fullmatch(place):
         return _object_store(bucket[1], secrets)
-    hint = "give a directory that all hosts see, as /shared/snapshots, or a bucket, as s3://bucket/prefix"
-    raise UsageError(f"{place!r} is no place for snapshots", hint=hint)
+    hint = (
+        "give a directory that all hosts can access, such as /shared/snapshots, or a bucket, such as "
+        "s3://bucket/prefix"
+    )
+    raise UsageError(f"{place!r} is not a valid place for snapshots", hint=hint)
 
 
 def _object_store(root: str, secrets: Mapping[str, str]) -> StoreBackend:

@@ -28,11 +28,11 @@ def parse_survey(text: str, directory: PurePosixPath) -> tuple[StoredFile, ...]:
     hashed = {match[2]: match[1] for line in listed if (match := _DIGEST.fullmatch(line))}
     if sizes.keys() != hashed.keys() or len(listed) != len(sizes) + len(hashed):
         odd = sorted(sizes.keys() ^ hashed.keys())[:5]
-        raise HostError(f"cannot keep {directory}: its files changed meanwhile: {', '.join(odd)}")
+        raise HostError(f"cannot save {directory}: its files changed meanwhile: {', '.join(odd)}")
     try:
         return tuple(StoredFile(path=path, size=sizes[path], digest=hashed[path]) for path in sorted(sizes))
     except ValidationError as error:
-        raise HostError(f"cannot keep {directory}: {error.errors()[0]['msg']}") from error
+        raise HostError(f"cannot save {directory}: {error.errors()[0]['msg']}") from error
 
 
 def format_places(files: Sequence[StoredFile]) -> str:
@@ -73,5 +73,5 @@ def describe_fault(file: StoredFile, held: Mapping[str, int]) -> str:
     if size is None:
         return "is missing"
     if size != file.size:
-        return f"has {size} bytes instead of {file.size}"
-    return "has the right size but other content: its SHA-256 is not that of its name"
+        return f"has {size} bytes, expected {file.size}"
+    return "has the right size but different content: its SHA-256 does not match its name"

@@ -27,7 +27,7 @@ from steelyard.model.tool import Tool
 from steelyard.remote import snapshot_listing as listing
 from steelyard.remote.snapshot_backend import StoreBackend, choose_backend
 
-__all__ = ["GRACE", "Runner", "SavedFiles", "SnapshotStore", "local_runner"]
+__all__ = ["GRACE", "Runner", "SavedFiles", "SnapshotStore", "make_local_runner"]
 
 GRACE = 720  # minutes: longer than from a snapshot's first kept file to its manifest
 
@@ -54,7 +54,7 @@ class SnapshotStore:
         self.place, self._means = place, means
 
     @staticmethod
-    def at(place: str, secrets: Mapping[str, str] | None = None) -> SnapshotStore:
+    def from_place(place: str, secrets: Mapping[str, str] | None = None) -> SnapshotStore:
         """The vault in an absolute directory, or at `s3://bucket/prefix`. Raises UsageError for other places.
 
         `secrets` opens an object store, in the words of its own tools: AWS_ACCESS_KEY_ID,
@@ -74,11 +74,11 @@ class SnapshotStore:
         They must never change: large ones become links where the vault is on the same file system. Symbolic
         links, special files and odd names are refused.
         """
-        what = f"keep {directory}"
-        files = listing.parse_survey(await self._do(run, what, "survey", str(directory)), directory)
+        what = f"save {directory}"
+        files = listing.parse_survey(await self._run_function(run, what, "survey", str(directory)), directory)
         if not files:
             return SavedFiles((), 0)
-        held = await self._sizes(run, what, files, "refresh", f"{uuid.uuid4()}.part")
+        held = await self._read_sizes(run, what, files, "refresh", f"{uuid.uuid4()}.part")
         lacking = list({file.digest: file for file in files if held.get(file.digest) != file.size}.values())
         if lacking:
             await self._store(run, what, directory, lacking)
@@ -97,40 +97,40 @@ class SnapshotStore:
         comes from the vault. HostError tells which files are not right.
         """
         what = f"fetch files to {target}"
-        cached = await self._cached(run, what, files, cache) if cache else {}
-        wrong = await self._lay(run, what, files, target, cached)
+        cached = await self._find_cached(run, what, files, cache) if cache else {}
+        wrong = await self._place_files(run, what, files, target, cached)
         if cached and wrong:
             sound = {digest: path for digest, path in cached.items() if digest not in wrong}
-            wrong = await self._lay(run, what, files, target, sound)
+            wrong = await self._place_files(run, what, files, target, sound)
         if wrong:
             faulty = [file for file in files if file.digest in wrong]
-            raise self._faulty(what, faulty, await self._sizes(run, what, faulty))
+            raise self._explain_faults(what, faulty, await self._read_sizes(run, what, faulty))
 
     async def check(self, run: Runner, snapshot: Snapshot) -> None:
         """Make sure, quickly, that all files of a snapshot are there, with their sizes."""
         what = f"use snapshot '{snapshot.name}'"
         files = [file for node in snapshot.nodes for file in node.files]
-        held = await self._sizes(run, what, files)
+        held = await self._read_sizes(run, what, files)
         if faulty := [file for file in files if held.get(file.digest) != file.size]:
-            raise self._faulty(what, faulty, held)
+            raise self._explain_faults(what, faulty, held)
 
     async def publish(self, run: Runner, snapshot: Snapshot) -> None:
         """Make a snapshot known, all of whose files were kept. Raises StoreError where its name is taken."""
-        if snapshot.name == listing.FILES or snapshot.name in await self.names(run):
-            hint = "a snapshot is never replaced; give this one another name"
-            raise StoreError(f"the name '{snapshot.name}' is taken in {self.place}", hint=hint)
+        if snapshot.name == listing.FILES or snapshot.name in await self.list_names(run):
+            hint = "snapshots are never replaced; choose another name"
+            raise StoreError(f"the name '{snapshot.name}' already exists in {self.place}", hint=hint)
         await self.check(run, snapshot)
         what = f"publish snapshot '{snapshot.name}'"
-        await self._do(run, what, "publish", self._root, snapshot.name, stdin=snapshot.to_text())
+        await self._run_function(run, what, "publish", self._root, snapshot.name, stdin=snapshot.to_text())
 
-    async def names(self, run: Runner) -> list[str]:
+    async def list_names(self, run: Runner) -> list[str]:
         """Of all complete snapshots, the newest last. None where the place does not exist."""
-        said = await self._do(run, "list snapshots", "names", self._root)
+        said = await self._run_function(run, "list snapshots", "names", self._root)
         return sorted(name for name in said.splitlines() if NAME.fullmatch(name) and name != listing.FILES)
 
     async def read(self, run: Runner, name: str) -> Snapshot:
         """What a snapshot consists of. Raises UnknownName, and StoreError for a manifest that is none."""
-        self._known([name], await self.names(run))
+        self._check_known([name], await self.list_names(run))
         return await self._read(run, name)
 
     async def remove(self, run: Runner, names: Sequence[str], grace: int = GRACE) -> int:
@@ -139,26 +139,28 @@ class SnapshotStore:
         Files kept in the last `grace` minutes stay, since a snapshot of them may be in the making. Raises
         UnknownName, or StoreError where one that is to stay cannot be read, before anything is removed.
         """
-        known = await self.names(run)
-        self._known(names, known)
+        known = await self.list_names(run)
+        self._check_known(names, known)
         stay = [await self._read(run, name) for name in known if name not in names]
         if names:
-            await self._do(run, "remove snapshots", "withdraw", self._root, *names)
+            await self._run_function(run, "remove snapshots", "withdraw", self._root, *names)
         return await self._sweep(run, {digest for one in stay for digest in one.digests}, grace)
 
     @property
     def _root(self) -> str:
         return self._means.root
 
-    async def _do(self, run: Runner, what: str, function: str, *words: str, stdin: str | None = None) -> str:
+    async def _run_function(
+        self, run: Runner, what: str, function: str, *words: str, stdin: str | None = None
+    ) -> str:
         try:
             return await run(self._means.command(function, words, stdin))
         except HostError as error:
             # Whatever it says, it must not tell keys; so what it came from is not shown either.
-            said = self._means.without_secrets(error.message.strip())
+            said = self._means.redact_secrets(error.message.strip())
             raise type(error)(f"cannot {what}: {self.place}: {said}", hint=error.hint) from None
 
-    async def _sizes(
+    async def _read_sizes(
         self, run: Runner, what: str, files: Sequence[StoredFile], function: str = "sizes", *words: str
     ) -> dict[str, int]:
         """Of those that are there, by digest."""
@@ -166,26 +168,26 @@ class SnapshotStore:
             return {}
         wanted = listing.format_places(files)
         return listing.parse_sizes(
-            await self._do(run, what, function, self._root, *words, stdin=wanted), self.place
+            await self._run_function(run, what, function, self._root, *words, stdin=wanted), self.place
         )
 
     async def _store(
         self, run: Runner, what: str, directory: PurePosixPath, files: Sequence[StoredFile]
     ) -> None:
         words = self._root, str(directory), *sorted({file.digest[:2] for file in files})
-        said = await self._do(run, what, "store", *words, stdin=self._means.staged(files))
+        said = await self._run_function(run, what, "store", *words, stdin=self._means.staging_list(files))
         stored = listing.parse_sizes(said, self.place)
         if changed := [file.path for file in files if stored.get(file.digest) != file.size]:
             raise HostError(f"cannot {what}: {', '.join(changed[:5])} changed meanwhile")
 
-    async def _cached(
+    async def _find_cached(
         self, run: Runner, what: str, files: Sequence[StoredFile], cache: PurePosixPath
     ) -> dict[str, PurePosixPath]:
         wanted = "".join(f"{file.digest}\n" for file in files)
-        said = await self._do(run, what, "cached", str(cache), stdin=wanted)
+        said = await self._run_function(run, what, "cached", str(cache), stdin=wanted)
         return {digest: cache / digest for digest in said.splitlines()}
 
-    async def _lay(
+    async def _place_files(
         self,
         run: Runner,
         what: str,
@@ -196,47 +198,47 @@ class SnapshotStore:
         """Digests of the files that are not right; then none was laid."""
         if not files:
             return set()
-        laid = self._means.laid(files, cached)
-        said = await self._do(run, what, "fetch", self._root, str(target), stdin=laid)
+        laid = self._means.target_list(files, cached)
+        said = await self._run_function(run, what, "fetch", self._root, str(target), stdin=laid)
         return listing.find_faulty(said, files)
 
-    def _faulty(self, what: str, files: Sequence[StoredFile], held: Mapping[str, int]) -> HostError:
+    def _explain_faults(self, what: str, files: Sequence[StoredFile], held: Mapping[str, int]) -> HostError:
         faults = [
             f"\n  {file.path} ({file.digest}) {listing.describe_fault(file, held)}" for file in files[:5]
         ]
         more = f"\n  and {len(files) - 5} more" if len(files) > 5 else ""
-        count = f"{len(files)} file{'s are' if len(files) > 1 else ' is'} not as kept"
-        hint = "use another snapshot, or bring these files back"
+        count = f"{len(files)} file{'s are' if len(files) > 1 else ' is'} missing or damaged"
+        hint = "use another snapshot, or restore these files"
         return HostError(f"cannot {what}: in {self.place} {count}:{''.join(faults)}{more}", hint=hint)
 
     async def _read(self, run: Runner, name: str) -> Snapshot:
         where = f"{self.place}/{name}/manifest.json"
         words = self._root, name, str(LARGEST + 1)
-        said = await self._do(run, f"read snapshot '{name}'", "manifest", *words)
+        said = await self._run_function(run, f"read snapshot '{name}'", "manifest", *words)
         snapshot = Snapshot.from_text(said, where)
         if snapshot.name != name:
-            raise StoreError(f"{where} is that of another snapshot, '{snapshot.name}'")
+            raise StoreError(f"{where} belongs to another snapshot, '{snapshot.name}'")
         return snapshot
 
-    def _known(self, names: Sequence[str], known: Sequence[str]) -> None:
+    def _check_known(self, names: Sequence[str], known: Sequence[str]) -> None:
         for name in names:
             if name not in known:
                 there = f"it has {', '.join(known[-10:])}" if known else "it has none"
                 raise UnknownName("snapshot", name, known, hint=f"looked in {self.place}; {there}")
 
     async def _sweep(self, run: Runner, referred: set[str], grace: int) -> int:
-        what, words = "remove files that no snapshot has", (self._root, str(grace))
-        said = await self._do(run, what, "old", *words)
+        what, words = "remove files that belong to no snapshot", (self._root, str(grace))
+        said = await self._run_function(run, what, "old", *words)
         spared = referred | listing.parse_digests(said, self.place)
         sizes = listing.parse_sizes(said, self.place)
         wanted = "".join(f"{digest[:2]}/{digest}\n" for digest in sizes if digest not in spared)
         if not wanted:
             return 0
-        gone = await self._do(run, what, "sweep", *words, stdin=wanted)
+        gone = await self._run_function(run, what, "sweep", *words, stdin=wanted)
         return sum(sizes[digest] for digest in listing.parse_digests(gone, self.place))
 
 
-def local_runner() -> Runner:
+def make_local_runner() -> Runner:
     """Runs commands on this machine."""
     return _run_locally
 
@@ -263,5 +265,5 @@ async def _run_locally(command: Command) -> str:
             await process.wait()
     if process.returncode:
         why = complaint.decode(errors="replace").strip()
-        raise HostError(why or f"{command.argv[0]} ended with code {process.returncode}")
+        raise HostError(why or f"{command.argv[0]} exited with code {process.returncode}")
     return said.decode(errors="replace")

@@ -60,14 +60,16 @@ class SshTransport(Transport):
         command = posix_command(script)
         async with self._opening:
             for connection in self._connections:
-                if channel := await self._session(connection, command):
+                if channel := await self._open_session(connection, command):
                     return channel
             connection = await self._connect()
             self._connections.append(connection)
-            if channel := await self._session(connection, command):
+            if channel := await self._open_session(connection, command):
                 return channel
         hint = "its sshd_config may force a command or set MaxSessions 0"
-        raise HostLost(f"host {self.name}: {self._login.host} lets us in, but opens no session", hint=hint)
+        raise HostLost(
+            f"host {self.name}: {self._login.host} accepts the login, but opens no session", hint=hint
+        )
 
     async def close(self) -> None:
         """Leave; channels that are still open end."""
@@ -78,7 +80,7 @@ class SshTransport(Transport):
             with suppress(Exception):  # how it ended matters to nobody any more
                 await connection.wait_closed()
 
-    async def _session(self, connection: SSHClientConnection, command: str) -> SshChannel | None:
+    async def _open_session(self, connection: SSHClientConnection, command: str) -> SshChannel | None:
         """A channel on a connection; None when the server opens no more on it."""
         session = SshChannel(self.name, self._login.lost_after)
         try:
@@ -118,11 +120,11 @@ async def _reach(
         raise explain_unusable(error, login.key) from error
     if hops and depth == MOST_HOPS:
         raise HostUnreachable(
-            f"more than {MOST_HOPS} jump hosts lead to {login.host}", hint="does ProxyJump loop?"
+            f"more than {MOST_HOPS} jump hosts lead to {login.host}", hint="is there a ProxyJump loop?"
         )
     try:
         for hop in hops:
-            tunnel = await _hop(hop, seconds, tunnel, depth + 1)
+            tunnel = await _reach_jump_host(hop, seconds, tunnel, depth + 1)
         return await _enter(login, settings, target, tunnel)
     except BaseException:
         if tunnel:
@@ -130,7 +132,7 @@ async def _reach(
         raise
 
 
-async def _hop(
+async def _reach_jump_host(
     login: Login, seconds: float, tunnel: SSHClientConnection | None, depth: int
 ) -> SSHClientConnection:
     try:
@@ -170,7 +172,7 @@ def _target(
         seconds=seconds,
         trusted=None if login.known_hosts == NONE else _load_known_hosts(files, login.trusted or ""),
         files=files,
-        jumped=jumped,
+        has_jump_host=jumped,
     )
 
 
@@ -195,7 +197,7 @@ def _settings(login: Login) -> dict[str, Any]:
 
 def _describe_keys(login: Login) -> str:
     if login.private:
-        return "the key made for this run"
+        return "the key created for this run"
     return f"the key {login.key}" if login.key else "the keys of ~/.ssh and of ssh-agent"
 
 

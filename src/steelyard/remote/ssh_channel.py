@@ -66,7 +66,7 @@ class SshChannel(SSHClientSession[bytes]):
         try:
             self._chan.write(data)
         except OSError as error:
-            raise HostLost(f"host {self._host}: what runs there takes no more input: {error}") from error
+            raise HostLost(f"host {self._host}: the process there accepts no more input: {error}") from error
         await self._writable.wait()
         self._check()
 
@@ -80,7 +80,7 @@ class SshChannel(SSHClientSession[bytes]):
         await self._over.wait()
         self._check()
         if self._code is None:
-            raise HostLost(f"host {self._host}: the session ended, and did not say how")
+            raise HostLost(f"host {self._host}: the session ended without an exit status")
         return self._code
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ class LoginTarget(NamedTuple):
     """What is connected to, all settings considered.
 
     `keys` says in words which were offered; `trusted` are the host keys in `files`, None when any will do;
-    `alias` is what known_hosts calls it; `jumped`: a jump host lies between.
+    `alias` is what known_hosts calls it; `has_jump_host`: a jump host lies between.
     """
 
     user: str
@@ -43,16 +43,16 @@ class LoginTarget(NamedTuple):
     trusted: SSHKnownHosts | None
     files: Sequence[Path]
     alias: str | None = None
-    jumped: bool = False
+    has_jump_host: bool = False
 
     @property
-    def known_as(self) -> str:
+    def known_hosts_name(self) -> str:
         """What known_hosts calls it."""
         host = self.alias or self.host
         return host if self.port == asyncssh.DEFAULT_PORT or self.alias else f"[{host}]:{self.port}"
 
     def __str__(self) -> str:
-        return f"{self.host} port {self.port}{' (through its jump host)' if self.jumped else ''}"
+        return f"{self.host} port {self.port}{' (through its jump host)' if self.has_jump_host else ''}"
 
 
 class LoginProgress(asyncssh.SSHClient):
@@ -77,37 +77,35 @@ def explain(error: Exception, target: LoginTarget, seen: LoginProgress) -> HostU
         if isinstance(error, kinds):
             return sentence(error, target, seen)
     return HostUnreachable(
-        f"{target} ended the login: {_shorten(error)}", hint="the log of its sshd tells more"
+        f"{target} closed the connection during login: {_shorten(error)}", hint="see the log of its sshd"
     )
 
 
 def explain_unusable(error: Exception, key: str | None) -> HostUnreachable:
     """The key, the ssh_config or the jump host cannot be used at all."""
     if isinstance(error, asyncssh.KeyEncryptionError) or "assphrase" in str(error):
-        hint = "load it into your agent with `ssh-add`, and keep its .pub file beside it"
-        return HostUnreachable(f"the key {key} has a passphrase, which nobody can type here", hint=hint)
+        hint = "load it into your agent with `ssh-add`, and keep its .pub file next to it"
+        return HostUnreachable(f"the key {key} has a passphrase, which cannot be entered here", hint=hint)
     if isinstance(error, asyncssh.KeyImportError):
-        return HostUnreachable(
-            f"the key {key} cannot be used: {error}", hint="name the file of a private key"
-        )
+        return HostUnreachable(f"the key {key} cannot be used: {error}", hint="give a private key file")
     if isinstance(error, OSError):
         return HostUnreachable(
-            f"{error.filename} cannot be read: {error.strerror}", hint="name the right file"
+            f"{error.filename} cannot be read: {error.strerror}", hint="give the right file"
         )
     return HostUnreachable(
-        f"the settings for SSH cannot be used: {error}", hint="mend ssh_config or jump host"
+        f"the settings for SSH cannot be used: {error}", hint="fix ssh_config or the jump host"
     )
 
 
 def explain_loss(host: str, error: Exception, patience: float) -> HostLost:
     """What to say when the connection to a host broke; it had so many seconds to answer."""
     if "keepalive" in str(error):
-        why = f"it has been silent for {patience:g} s"
+        why = f"it has not answered for {patience:g} s"
     elif isinstance(error, asyncssh.ConnectionLost):
         why = "it ended the connection"
     else:
         why = _shorten(error)
-    hint = "look at its network and its sshd; what ran there ends itself once it hears nothing from us"
+    hint = "check its network and its sshd; its processes end by themselves once they lose contact"
     return HostLost(f"host {host} is lost: {why}", hint=hint)
 
 
@@ -120,9 +118,9 @@ def _explain_network(error: OSError, target: LoginTarget, _: LoginProgress) -> H
         )
     reason = _reason(error)
     if isinstance(error, ConnectionRefusedError) or "refused" in reason:
-        hint = "no SSH server listens there: start sshd, or give the right port"
+        hint = "no SSH server is listening there: start sshd, or give the right port"
         return HostUnreachable(f"{target} refuses the connection", hint=hint, transient=True)
-    hint = "is it up, and is this machine in its network (VPN, jump host, firewall)?"
+    hint = "is it up, and can this machine reach its network (VPN, jump host, firewall)?"
     return HostUnreachable(
         f"{target} cannot be reached: {reason}", hint=hint, transient=isinstance(error, _TRANSIENT)
     )
@@ -135,24 +133,24 @@ def _reason(error: OSError) -> str:
 
 
 def _explain_timeout(_: Exception, target: LoginTarget, seen: LoginProgress) -> HostUnreachable:
-    hint = "`connect_within` gives it more time"
+    hint = "raise `connect_within` to give it more time"
     if seen.connection is None:
-        message = f"{target} does not answer within {target.seconds:.3g} s"
-        hint = f"is it up, or does a firewall drop what we send? {hint}"
+        message = f"{target} did not answer within {target.seconds:.3g} s"
+        hint = f"is it up, or does a firewall drop the packets? {hint}"
     elif not seen.connection.get_extra_info("server_version"):
-        message = f"{target} accepts connections, but sends no SSH greeting within {target.seconds:.3g} s"
-        hint = f"is that an SSH server, or one that is overloaded? {hint}"
+        message = f"{target} accepts connections, but sent no SSH greeting within {target.seconds:.3g} s"
+        hint = f"is it an SSH server, and is it overloaded? {hint}"
     else:
-        message = f"the login at {target} does not end within {target.seconds:.3g} s"
+        message = f"the login to {target} did not complete within {target.seconds:.3g} s"
     return HostUnreachable(message, hint=hint, transient=True)
 
 
 def _explain_permission(_: Exception, target: LoginTarget, __: LoginProgress) -> HostUnreachable:
     hint = (
-        f"is the user right? `ssh-copy-id -p {target.port} {target.user}@{target.host}` brings your key "
+        f"is the user right? `ssh-copy-id -p {target.port} {target.user}@{target.host}` installs your key "
         "there; one with a passphrase must be in your agent (`ssh-add`)"
     )
-    return HostUnreachable(f"{target} does not let {target.user!r} in with {target.keys}", hint=hint)
+    return HostUnreachable(f"{target} rejected {target.user!r} with {target.keys}", hint=hint)
 
 
 def _explain_jump(error: asyncssh.ChannelOpenError, target: LoginTarget, _: LoginProgress) -> HostUnreachable:
@@ -162,30 +160,30 @@ def _explain_jump(error: asyncssh.ChannelOpenError, target: LoginTarget, _: Logi
 
 
 def _explain_host_key(error: Exception, target: LoginTarget, seen: LoginProgress) -> HostUnreachable:
-    files = ", ".join(map(str, target.files)) or "no file of known hosts"
+    files = ", ".join(map(str, target.files)) or "no known_hosts file"
     if seen.offered is None:
         return HostUnreachable(f"{target}: {error}", hint=f"looked in {files}")
     shown, port = _fingerprint(seen.offered), target.port
     if known := _trusted_keys(target, seen):
         hint = (
-            "somebody may be in between, or it was set up anew. When you know that it was: "
-            f"`ssh-keygen -R '{target.known_as}'`, then log in once with ssh"
+            "the connection may be intercepted, or the host was reinstalled. If you know that it was: "
+            f"`ssh-keygen -R '{target.known_hosts_name}'`, then log in once with ssh"
         )
         listed = ", ".join(map(_fingerprint, known))
         return HostUnreachable(
-            f"the host key of {target} has changed: it shows {shown}, known is {listed}", hint=hint
+            f"the host key of {target} has changed: it presents {shown}, but {listed} is known", hint=hint
         )
     hint = (
         f"looked in {files}. Compare the fingerprint with the host's own, then log in once with "
         f"`ssh -p {port} {target.user}@{target.host}`; in a network that you trust, "
-        f"`ssh-keyscan -p {port} {target.host} >> ~/.ssh/known_hosts` does it too"
+        f"`ssh-keyscan -p {port} {target.host} >> ~/.ssh/known_hosts` also works"
     )
     return HostUnreachable(f"the host key of {target} is not known: {shown}", hint=hint)
 
 
 def _trusted_keys(target: LoginTarget, seen: LoginProgress) -> Sequence[SSHKey]:
     peer = seen.connection.get_extra_info("peername") if seen.connection else None
-    address = peer[0] if peer and not target.jumped else ""
+    address = peer[0] if peer and not target.has_jump_host else ""
     port = target.port if target.port != asyncssh.DEFAULT_PORT else None
     if target.trusted is None:
         return []
@@ -197,18 +195,20 @@ def _fingerprint(key: SSHKey) -> str:
 
 
 def _explain_closed(_: Exception, target: LoginTarget, __: LoginProgress) -> HostUnreachable:
-    hint = "its sshd may be overloaded (MaxStartups) or refuse our address; its log tells"
+    hint = "its sshd may be overloaded (MaxStartups) or reject this address; see its log"
     return HostUnreachable(f"{target} closed the connection during the login", hint=hint, transient=True)
 
 
 def _explain_algorithms(error: Exception, target: LoginTarget, _: LoginProgress) -> HostUnreachable:
-    hint = "where only its kind of host key changed, `ssh-keygen -R` and one login with ssh help"
-    return HostUnreachable(f"{target} and we have no algorithm in common: {_shorten(error)}", hint=hint)
+    hint = "if only the type of its host key changed, run `ssh-keygen -R` and log in once with ssh"
+    return HostUnreachable(
+        f"{target} and this client have no algorithm in common: {_shorten(error)}", hint=hint
+    )
 
 
 def _explain_not_ssh(error: Exception, target: LoginTarget, _: LoginProgress) -> HostUnreachable:
     return HostUnreachable(
-        f"what answers at {target} does not speak SSH: {_shorten(error)}", hint="is the port right?"
+        f"the server at {target} does not speak SSH: {_shorten(error)}", hint="check the port"
     )
 
 

@@ -39,7 +39,7 @@ async def connect_machines(
 
 def agent_timeouts(lost_after: float) -> AgentTimeouts:
     """How patient an agent is where the controller bears so many seconds of silence: twice as long."""
-    return AgentTimeouts(beat=lost_after / 3, patience=lost_after * 2)
+    return AgentTimeouts(beat_interval=lost_after / 3, silence_timeout=lost_after * 2)
 
 
 def _make_host(machine: SshMachine, token: Token, log: Path) -> ShellHost:

@@ -26,7 +26,7 @@ from steelyard.remote.token import Token
 
 PATIENCE = 5.0
 PAUSE = 0.005
-UNENDING = "A process in uninterruptible sleep (state D in ps) waits for its device or file server."
+UNENDING = "Processes in uninterruptible sleep (state D in ps) wait for a device or file server."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def sweep(*, run: str | None = None) -> int:
     A run that is alive, or was started among other pids (in another container), is left alone.
     Raises SweepError when some do not end.
     """
-    return end_bearers(lambda token: run in (None, token.run) and token.dead())
+    return end_bearers(lambda token: run in (None, token.run) and token.is_dead())
 
 
 def end_bearers(predicate: Callable[[Token], bool], *, patience: float = PATIENCE) -> int:
@@ -91,7 +91,7 @@ def find_bearers(predicate: Callable[[Token], bool]) -> list[Bearer]:
 def _read_bearer(pid: int) -> Bearer | None:
     # The start time is read first: should the pid go to another process in between, the two cannot match.
     entry = read_process(pid)
-    token = Token.parse(find_variable(read_environment(pid), TOKEN_VARIABLE) or "")
+    token = Token.from_text(find_variable(read_environment(pid), TOKEN_VARIABLE) or "")
     return Bearer(pid, entry.start, token) if entry and token else None
 
 

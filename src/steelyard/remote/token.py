@@ -33,14 +33,14 @@ class Token:
     def __post_init__(self) -> None:
         if not _FORM.fullmatch(str(self)):
             raise ValueError(
-                f"{str(self)!r} is no token; a run id has letters, digits, '.', '-', '_', 200 at most"
+                f"{str(self)!r} is not a token; a run id has letters, digits, '.', '-', '_', 200 at most"
             )
 
     def __str__(self) -> str:
         return f"{self.run}:{self.pid_namespace}:{self.controller}:{self.controller_start}"
 
     @classmethod
-    def mine(cls, run: str) -> Self:
+    def of(cls, run: str) -> Self:
         """Make the token of a run that this process drives."""
         me = read_process(os.getpid())
         if me is None:
@@ -48,23 +48,23 @@ class Token:
         return cls(run, _pid_namespace(), me.pid, me.start)
 
     @classmethod
-    def parse(cls, text: str) -> Self | None:
+    def from_text(cls, text: str) -> Self | None:
         """Read a token that anybody may have written; None when it is none."""
         form = _FORM.fullmatch(text)
         return cls(form[1], *map(int, form.groups()[1:])) if form else None
 
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether the controller lives among our pids."""
-        return self.pid_namespace == _pid_namespace() and not self.dead()
+        return self.pid_namespace == _pid_namespace() and not self.is_dead()
 
-    def dead(self) -> bool:
+    def is_dead(self) -> bool:
         """Whether the controller is certainly gone: it lived among our pids, and is not there any more."""
         if self.pid_namespace != _pid_namespace():
             return False
         entry = read_process(self.controller)
         if entry is None:
             return not _is_hidden(self.controller)
-        return entry.start != self.controller_start or entry.dead
+        return entry.start != self.controller_start or entry.is_dead
 
 
 def _pid_namespace() -> int:

@@ -6,23 +6,23 @@ from pathlib import Path
 
 from steelyard.errors import UsageError
 from steelyard.files import write_whole
-from steelyard.remote.minder.ownership import find_stranger, trust_list, trusted_directories
+from steelyard.remote.minder.ownership import find_untrusted_entry, trust_list, trusted_directories
 
 
-def check_is_ours(path: Path, what: str, *, shared: bool = False) -> None:
-    """Make sure that nobody but us and root can replace what lies at a path; see `find_stranger`.
+def check_ownership(path: Path, what: str, *, shared: bool = False) -> None:
+    """Make sure that nobody but us and root can replace what lies at a path; see `find_untrusted_entry`.
 
     Raises UsageError that names the entry at fault, and how to trust its directory.
     """
     place = path.absolute()
     try:
-        reason = find_stranger(str(place), shared=shared)
+        reason = find_untrusted_entry(str(place), shared=shared)
     except OSError as error:
-        raise UsageError(f"{what} {path} cannot be looked at: {error.strerror}") from error
+        raise UsageError(f"{what} {path} cannot be checked: {error.strerror}") from error
     if reason:
         at_fault = Path(reason.partition(": ")[0])
         directory = at_fault if at_fault.is_dir() else at_fault.parent
-        hint = f"if you rely on everybody who may write there: `steelyard trust {directory}`"
+        hint = f"if you trust everyone who may write there: `steelyard trust {directory}`"
         raise UsageError(f"{what} {path} is not used: {reason}", hint=hint)
 
 
@@ -30,7 +30,7 @@ def trust(directory: Path) -> Path:
     """Add a directory to those that are trusted; its real path. Raises UsageError and OSError."""
     place = directory.resolve()
     if not place.is_dir() or "\n" in str(place):
-        raise UsageError(f"{directory} is no directory that can be trusted")
+        raise UsageError(f"{directory} is not a directory that can be trusted")
     listed = trusted_directories()
     if str(place) not in listed:
         _write([*listed, str(place)])

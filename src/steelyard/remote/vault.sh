@@ -20,7 +20,7 @@ survey() { # directory
     ls -d -- "$1/." >/dev/null
     cd -- "$1"
     odd=$(find . -mindepth 1 \( -type l -printf "'%P' is a symbolic link\n" \
-        -o ! -type f ! -type d -printf "'%P' is no regular file\n" \
+        -o ! -type f ! -type d -printf "'%P' is not a regular file\n" \
         -o \( -name '-*' -o -name '*[! -~]*' -o -name "*[\\\\'\"]*" \) -printf "'%P' is an odd name\n" \))
     if [ -n "$odd" ]; then
         printf '%s\n' "$odd" | head -n 5 >&2

@@ -85,7 +85,7 @@ def quote(word: str) -> bytes:
     """A word as a POSIX shell reads it, on one line. Raises ValueError for one that holds a NUL."""
     raw = os.fsencode(word)
     if b"\0" in raw:
-        raise ValueError(f"a word may not hold a NUL: {word!r}")
+        raise ValueError(f"a word may not contain a NUL: {word!r}")
     if _BARE.fullmatch(raw):
         return raw
     return b"'" + raw.replace(b"'", b"'\\''").replace(b"\n", b"'\"$NL\"'") + b"'"
@@ -117,7 +117,7 @@ def parse_header(raw: bytes) -> tuple[int, int]:
     """The code and the length of a reply. Raises WireError."""
     match = _HEADER.fullmatch(raw)
     if not match or int(match[2]) > MOST_IN_REPLY:
-        raise WireError(f"not the head of a reply: {raw[:80]!r}")
+        raise WireError(f"not the header of a reply: {raw[:80]!r}")
     return int(match[1]), int(match[2])
 
 
@@ -131,7 +131,7 @@ def parse_frames(raw: bytes) -> Iterator[tuple[str, bytes]]:
         name = match.end() + int(match[1])
         end = name + 1 + int(match[2])
         if raw[name : name + 1] != b"\n" or len(raw) < end:
-            raise WireError(f"a frame is cut short: {raw[place : place + 80]!r}")
+            raise WireError(f"a frame is truncated: {raw[place : place + 80]!r}")
         yield os.fsdecode(raw[match.end() : name]), raw[name + 1 : end]
         place = end
 
@@ -182,7 +182,7 @@ def _parse_optional(text: str) -> int | None:
 
 def _parse_whole(text: str) -> int:
     if not _WHOLE.fullmatch(text):
-        raise WireError(f"{text[:40]!r} is no number")
+        raise WireError(f"{text[:40]!r} is not a number")
     return int(text)
 
 
@@ -190,5 +190,5 @@ def _parse_seconds(text: str) -> float:
     if text == "-":
         return math.nan
     if not _SECONDS.fullmatch(text):
-        raise WireError(f"{text[:40]!r} is no time")
+        raise WireError(f"{text[:40]!r} is not a time")
     return float(text)

@@ -17,20 +17,20 @@ async def wrap_command(
     """The command as it is started there. Raises TrialFailure when what it takes is not there."""
     if not asked.any:
         return command
-    for tool in asked.needs():
+    for tool in asked.required_tools():
         if not await host.which(tool.name):
             raise TrialFailure(
-                "tool-missing", f"wrap: {tool.name} is not on {host.name} (apt install {tool.apt})"
+                "tool-missing", f"wrap: {tool.name} is not installed on {host.name} (apt install {tool.apt})"
             )
     runtime = await _choose_runtime(host, asked) if asked.image else ""
     places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
-    return asked.around(command, runtime=runtime, mounts=places, told=str(scratch / TOLD))
+    return asked.wrap_command(command, runtime=runtime, mounts=places, told=str(scratch / TOLD))
 
 
 async def read_kernel(host: Host, scratch: PurePosixPath) -> KernelReport:
     """What a process that was started so said of itself before it became its program."""
     path = str(scratch / TOLD)
-    return KernelReport.read((await host.read([path])).get(path, ""))
+    return KernelReport.from_text((await host.read([path])).get(path, ""))
 
 
 async def _choose_runtime(host: Host, asked: Conditions) -> str:

@@ -29,7 +29,7 @@ def comparison_lines(comparison: RunComparison) -> list[str]:
 
 def gate_lines(gated: GatedComparison) -> list[str]:
     """That a gate passes; or why it does not, each cell with its reason, and what would let it."""
-    if gated.passes:
+    if gated.is_passing:
         return [verdict(gated)] if gated.gate else []
     told = [make_one_line(f"  {text}") for text in reasons(gated)]
     return [f"does not pass, for {format_count(len(gated.objections) or 1, 'reason')}:", *told]

@@ -18,7 +18,7 @@ from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.printable import make_printable
 from steelyard.report import html, markdown
-from steelyard.report.files import aside, write_text
+from steelyard.report.files import replace_file, write_text
 from steelyard.report.junit import render_junit, render_junit_comparison, sum_seconds
 from steelyard.report.plain import plain_comparison, plain_derived, plain_run
 from steelyard.report.sections.comparison import describe_comparison
@@ -44,7 +44,7 @@ def write_parquet(record: RunRecord, path: Path) -> Path:
     import duckdb
 
     table = tidy(record)
-    with aside(path) as part:
+    with replace_file(path) as part:
         try:
             _to_parquet(table, part)
         except duckdb.Error as error:

@@ -12,7 +12,7 @@ from steelyard.errors import StoreError, StoreFull
 
 
 @contextlib.contextmanager
-def aside(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """A name for a library; what it wrote there takes the place of `path` when the block ends well.
 
     Makes the folder. Raises StoreFull, StoreError.
@@ -40,8 +40,8 @@ def _translate_errors(path: Path) -> Iterator[None]:
 def _build_error(path: Path, error: OSError) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(
-            f"no space left for {path}", hint="free some space, or name another place with --output"
+            f"no space left for {path}", hint="free some space, or choose another place with --output"
         )
     return StoreError(
-        f"cannot write {path}: {error.strerror or error}", hint="name another place with --output"
+        f"cannot write {path}: {error.strerror or error}", hint="choose another place with --output"
     )

@@ -59,12 +59,12 @@ class Gallery(NamedTuple):
         return next((key for key in self.charts if f"{key}/".startswith(f"{self.headline}/")), "")
 
     @property
-    def unprinted(self) -> list[str]:
+    def unprinted_metrics(self) -> list[str]:
         """The metrics whose charts are only where a reader can choose among them."""
         return [choice.label for choice in self.choices["metric"][self.leading :]]
 
     @property
-    def one_cell(self) -> bool:
+    def has_cell_choice(self) -> bool:
         """Whether there are so many cells that their percentiles show one at a time."""
         return any(
             key.startswith("percentiles/") and "params" in chart.wide for key, chart in self.charts.items()
@@ -73,7 +73,7 @@ class Gallery(NamedTuple):
 
 def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults) -> Gallery:
     """Make all charts; at most so much of each that the report stays under 5 MB."""
-    varying = [axis for axis in axes(summary).values() if axis.varies]
+    varying = [axis for axis in axes(summary).values() if axis.is_varying]
     shown, notes = _limit_metrics(summary)
     few = dataclasses.replace(summary, cells=summary.cells[:MOST_CELLS])
     if len(few.cells) < len(summary.cells):
@@ -120,7 +120,7 @@ def _limit_metrics(summary: RunSummary) -> tuple[int, list[str]]:
     if count == len(summary.metrics):
         return count, []
     return count, [
-        f"The {count} most important of {len(summary.metrics)} metrics have charts; the tables have all."
+        f"The {count} most important of {len(summary.metrics)} metrics have charts; the tables show all."
     ]
 
 

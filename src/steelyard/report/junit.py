@@ -43,15 +43,15 @@ def render_junit(
     if cancelled:
         _add_case(suite, "run", "all of it", "skipped", "the run was cancelled")
         undecided = "pass"
-    if summary.counts_nothing:
-        _add_case(suite, "run", "all of it", "error", "no trial counts: each failed or is marked")
+    if summary.has_no_pooled_trials:
+        _add_case(suite, "run", "all of it", "error", "no trial counts: all failed or are marked")
     for cell in summary.cells:
         _add_cell(suite, cell, seconds)
     for one in judged:
         for ruling in one.rulings:
             _add_ruling(suite, one, ruling, undecided, seconds)
         if not one.rulings:
-            _add_case(suite, "requirement", one.sentence, "failure", "its `where` picks no cell")
+            _add_case(suite, "requirement", one.sentence, "failure", "its `where` matches no cell")
     if compared:
         _add_comparisons(suite, compared, seconds)
     for cell in summary.cells:

@@ -34,7 +34,7 @@ class Scale:
         """The number with its unit: `2.05 GiB/s`, `5 %`, `3.1 k/s`, `7`."""
         return f"{self.number(value, digits)} {self.label}".rstrip()
 
-    def exact(self, value: float, unit: str) -> str:
+    def exact_text(self, value: float, unit: str) -> str:
         """For a tooltip: rounded in this unit, and to the last digit in the base unit."""
         base = "" if unit in ("1", "%") else f" {unit.removeprefix('1')}"
         return f"{self.text(value, 5)} (exactly {value!r}{base})"

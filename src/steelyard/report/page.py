@@ -26,17 +26,19 @@ from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
 FILES = (
-    ("experiment.yaml", "the experiment as it was run"),
+    ("experiment.yaml", "the experiment as run"),
     ("design.json", "cells, metrics, requirements, order, seed"),
-    ("environment.json", "the machine, as it was found when the run began"),
-    ("journal.ndjson", "everything that happened, in order; the truth that all else is made from"),
+    ("environment.json", "the machine, as found when the run began"),
+    ("journal.ndjson", "everything that happened, in order; everything else is derived from it"),
     ("trials/<n>/", "the commands, the output, the figures and the telemetry of each trial"),
-    ("derived/", "reports and exports; can be deleted and made again"),
+    ("derived/", "reports and exports; can be deleted and regenerated"),
 )
 
 
 class Page(NamedTuple):
-    """The whole report of a run; what the templates see. `underived`: what was asked for and why it lacks."""
+    """The whole report of a run; what the templates see. `derivation_notes`: what was asked for and why it
+    lacks.
+    """
 
     title: str
     run: str
@@ -47,7 +49,7 @@ class Page(NamedTuple):
     results: ResultTables
     gallery: Gallery
     derived: list[Section]
-    underived: tuple[str, ...]
+    derivation_notes: tuple[str, ...]
     needs: list[Need]
     trouble: Trouble
     method: list[str]
@@ -63,7 +65,7 @@ def build_page(record: RunRecord, *, outliers: Policy | None = None, metrics: Se
     summary = summarise_run(record, outliers=outliers)
     judged = judge(record, summary)
     own = compare_within(record, summary)
-    derived, shown = derive(record, summary), summary.only(metrics)
+    derived, shown = derive(record, summary), summary.filter_metrics(metrics)
     with guard_record(record.id):
         sections = derived_sections(derived)
         within = describe_comparison(own) if own else None
@@ -77,7 +79,7 @@ def build_page(record: RunRecord, *, outliers: Policy | None = None, metrics: Se
             results=results(shown),
             gallery=draw_gallery(record, shown, derived),
             derived=sections,
-            underived=derived.notes,
+            derivation_notes=derived.notes,
             needs=needs(judged),
             trouble=trouble(record, summary),
             method=method(summary),

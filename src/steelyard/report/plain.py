@@ -65,13 +65,13 @@ def plain_comparison(gated: GatedComparison) -> dict[str, Any]:
     from steelyard.analysis.gate import Gate, find_objections
 
     comparison, gate = gated.comparison, gated.gate or Gate()
-    worst = comparison.worst()
+    worst = comparison.worst_verdict()
     return {
         "schema": SCHEMA,
         "a": ",".join(comparison.a),
         "b": ",".join(comparison.b),
         "parameter": comparison.parameter or None,
-        "passes": gated.passes if gated.gate else None,
+        "passes": gated.is_passing if gated.gate else None,
         "worst": None if worst is None else str(worst),
         "compared": [
             {
@@ -82,20 +82,20 @@ def plain_comparison(gated: GatedComparison) -> dict[str, Any]:
                 "note": one.judged.note,
                 "adjusted_p": one.judged.adjusted_p,
                 "detectable": one.detectable,
-                "under": one.under,
+                "under": one.disturbance,
                 **dataclasses.asdict(one.judged.comparison),
             }
             for one in comparison.compared
         ],
-        "only_a": [dict(cell.parameters) for cell in comparison.only("a")],
-        "only_b": [dict(cell.parameters) for cell in comparison.only("b")],
+        "only_a": [dict(cell.parameters) for cell in comparison.list_unmatched_cells("a")],
+        "only_b": [dict(cell.parameters) for cell in comparison.list_unmatched_cells("b")],
         "differences": [dataclasses.asdict(one) for one in comparison.differences],
         "objections": [
             {"kind": str(one.kind), "cell": dict(one.cell.parameters), "reason": one.reason}
             for one in find_objections(comparison, gate.allowed, margin=gate.margin)
         ],
         "not_compared": list(comparison.left_out),
-        "notes": [f"{one.cell.key}: {one}" for one in comparison.valueless],
+        "notes": [f"{one.cell.key}: {one}" for one in comparison.missing_values],
     }
 
 
@@ -116,8 +116,8 @@ def _overhead(found: Overhead | None) -> dict[str, Any] | None:
     """CPU seconds, and the share of one core that they are."""
     if found is None:
         return None
-    shares = {"controller": found.of_a_core(found.controller)}
-    shares |= {"agents": found.of_a_core(sum(found.agents.values()))}
+    shares = {"controller": found.core_share(found.controller)}
+    shares |= {"agents": found.core_share(sum(found.agents.values()))}
     return {**dataclasses.asdict(found), "of_a_core": shares}
 
 
@@ -135,15 +135,15 @@ def _cell(cell: CellSummary, metrics: Sequence[Metric]) -> dict[str, Any]:
 
 def _metric(one: CellMetric) -> dict[str, Any]:
     disturbed: dict[str, Any] = {"with_disturbed": _disturbed_figures(one.with_disturbed)}
-    if one.bound:
+    if one.is_upper_bound:
         disturbed["at_most"] = True
     if one.summary is None:
-        return {"reason": one.reason, "median_of_marked": one.marked, **disturbed}
+        return {"reason": one.reason, "median_of_marked": one.marked_median, **disturbed}
     return {
         **dataclasses.asdict(one.summary),
         "trials": list(one.trials),
         "values": list(one.values),
-        "set_aside": list(one.dropped),
+        "set_aside": list(one.outlier_trials),
         **disturbed,
     }
 

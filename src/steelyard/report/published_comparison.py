@@ -25,9 +25,9 @@ def published_lines(found: PublishedComparison) -> list[str]:
     if found.shapes:
         lines += align([HEAD, *(_row(one) for one in found.shapes)])
     else:
-        lines.append("nothing of it can be set beside this run")
-    lines += ["", "Compared is the shape, never the absolute value. Not compared:"]
-    lines += [f"- {reason}" for reason in found.apart] or ["- nothing is left out"]
+        lines.append("nothing in it can be compared with this run")
+    lines += ["", "Only shapes are compared, never absolute values. Not compared:"]
+    lines += [f"- {reason}" for reason in found.apart] or ["- none"]
     return [make_one_line(line) for line in lines]
 
 
@@ -35,7 +35,7 @@ def _row(one: ShapeComparison) -> tuple[str, ...]:
     if one.order is not None:
         p_value = "" if one.order.p_value is None else f" (p = {one.order.p_value:.2g})"
         rho = "no order" if one.order.rho is None else f"{one.order.rho:.2f}{p_value}"
-        return (one.what, "the same order is 1", f"Spearman's rho {rho}", one.stands)
+        return (one.what, "1 = same order", f"Spearman's rho {rho}", one.stands)
     unit = "%" if one.kind in _SHARES else "1"
     if one.kind == "knee":
         return (one.what, _range(one.low, one.high), _knee(one), one.stands)

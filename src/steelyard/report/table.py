@@ -30,10 +30,10 @@ from steelyard.stats.summary import Summary
 NO_INTERVAL = "[–]"
 DISTURBED = "*"
 WIDEST_MARKS, WIDEST_REASON, MOST_NOTES, MOST_NAMES, MOST_REASONS = 44, 300, 8, 6, 3
-TOO_FEW = "{least} that count give one: `steelyard extend {run} --repeat {repeat}`"
+TOO_FEW = "{least} counted trials are needed: `steelyard extend {run} --repeat {repeat}`"
 MORE = "`steelyard show {run} --metric NAME`"
 ADVICE = (
-    "   `steelyard extend {run} --repeat N` tries again;"
+    "   `steelyard extend {run} --repeat N` adds trials;"
     " `steelyard show {run} --disturbed include` counts all trials"
 )
 
@@ -66,13 +66,16 @@ def table_lines(
     widest = WIDEST_MARKS if columns else sys.maxsize
     marks = [shorten(make_one_line("; ".join(format_marks(cell))), widest) for cell in cells]
     figures = [
-        one.shown for metric in summary.primary[:1] for one in _cell_metrics(cells, metric) if one.shown
+        one.shown_summary
+        for metric in summary.primary[:1]
+        for one in _cell_metrics(cells, metric)
+        if one.shown_summary
     ]
     drawn = bool(columns) and len(figures) > 1
     beside = width(_names(cells)[0]) + max(map(width, marks), default=0) + 3 * len(GAP) + 4
     beside += WIDTH + len(GAP) if drawn else 0
     fitting = _split_metrics(cells, summary.primary, columns - beside if columns else sys.maxsize)
-    shown = fitting if summary.chosen else fitting[:1]
+    shown = fitting if summary.has_selected_metrics else fitting[:1]
     tables = [line for part in shown for line in _table(cells, part, marks, both=both, drawn=drawn)]
     return [*tables, *_footnotes(summary, cells, [metric for part in shown for metric in part])]
 
@@ -90,7 +93,12 @@ def _table(
     rows, lengths = [_insert_bar(head, no_bar)], [no_bar] * len(cells)
     if drawn:
         lengths = [
-            *draw_bars([one.shown.median if one.shown else None for one in _cell_metrics(cells, shown[0])])
+            *draw_bars(
+                [
+                    one.shown_summary.median if one.shown_summary else None
+                    for one in _cell_metrics(cells, shown[0])
+                ]
+            )
         ]
     for name, cell, mark, bar in zip(_names(cells), cells, marks, lengths, strict=True):
         measured = [cell.metrics[metric.name] for metric in shown]
@@ -133,7 +141,7 @@ def trouble_lines(summary: RunSummary) -> list[str]:
             lines.append(f"     trial {number}: {shorten(make_one_line(message), WIDEST_REASON)}")
         if len(reasons) > MOST_REASONS:
             more = format_count(len(reasons) - MOST_REASONS, "more reason")
-            lines.append(f"     … and {more}; `steelyard show {summary.run} --trial N` tells each")
+            lines.append(f"     … and {more}; `steelyard show {summary.run} --trial N` shows each")
     return lines
 
 
@@ -165,9 +173,9 @@ def _head(metric: Metric) -> str:
 def _text(one: CellMetric) -> str:
     """`2.05 GiB/s [1.96, 2.11]`, with `*` of all trials; `(2.05 GiB/s)` where only fallbacks have figures."""
     shown = figure(one)
-    if one.shown is None:
+    if one.shown_summary is None:
         return shown.median
-    return f"{shown.median} {shown.interval or NO_INTERVAL}" + (f" {DISTURBED}" if shown.under else "")
+    return f"{shown.median} {shown.interval or NO_INTERVAL}" + (f" {DISTURBED}" if shown.disturbance else "")
 
 
 def _disturbed_row(measured: Sequence[CellMetric]) -> list[str]:
@@ -178,7 +186,7 @@ def _disturbed_row(measured: Sequence[CellMetric]) -> list[str]:
         for one, each in zip(measured, everything, strict=True)
     ]
     first = next(filter(None, everything))
-    return ["  with disturbed trials", str(first.summary.n_total), *texts, first.under]
+    return ["  with disturbed trials", str(first.summary.n_total), *texts, first.disturbance]
 
 
 def _median(summary: Summary, metric: Metric) -> str:
@@ -188,21 +196,27 @@ def _median(summary: Summary, metric: Metric) -> str:
 
 def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequence[Metric]) -> list[str]:
     cell_metrics = [one for cell in cells for metric in shown if (one := cell.metrics[metric.name])]
-    without = [one.shown.interval_reason for one in cell_metrics if one.shown and not one.shown.interval]
-    nothing = [one.reason for one in cell_metrics if one.shown is None and one.marked is None]
-    marked = [one.reason for one in cell_metrics if one.shown is None and one.marked is not None]
-    bounds = dict.fromkeys(one.metric.name for one in cell_metrics if one.bound)
+    without = [
+        one.shown_summary.interval_reason
+        for one in cell_metrics
+        if one.shown_summary and not one.shown_summary.interval
+    ]
+    nothing = [one.reason for one in cell_metrics if one.shown_summary is None and one.marked_median is None]
+    marked = [
+        one.reason for one in cell_metrics if one.shown_summary is None and one.marked_median is not None
+    ]
+    bounds = dict.fromkeys(one.metric.name for one in cell_metrics if one.is_upper_bound)
     disturbed = _disturbance_notes(cells, shown)
     least = smallest_n(trimmed=int(summary.outliers == "extremes"))
-    enough = TOO_FEW.format(run=summary.run, least=least, repeat=_enough(cells, shown, least))
+    enough = TOO_FEW.format(run=summary.run, least=least, repeat=_required_repetitions(cells, shown, least))
     notes = [f"{NO_INTERVAL}  {make_one_line(reason)}; {enough}" for reason in dict.fromkeys(without)]
     notes += [f"–  {make_one_line(reason)}" for reason in dict.fromkeys(nothing)]
     notes += [
         f"( )  median of marked trials, no result: {make_one_line(why)}" for why in dict.fromkeys(marked)
     ]
-    notes += [f"≤  {name} is at most so much: what starts the program may be as large" for name in bounds]
+    notes += [f"≤  {name} is an upper bound: what starts the program may use as much" for name in bounds]
     notes += [*disturbed, ADVICE.format(run=summary.run)] if disturbed else []
-    if not summary.chosen and (more := summary.unmentioned(shown)):
+    if not summary.has_selected_metrics and (more := summary.list_other_metrics(shown)):
         which = format_list([make_one_line(name) for name in more], MOST_NAMES)
         notes.append(f"{format_count(len(more), 'more metric')}: {which}; {MORE.format(run=summary.run)}")
     if len(cells) < len(summary.cells):
@@ -210,12 +224,12 @@ def _footnotes(summary: RunSummary, cells: Sequence[CellSummary], shown: Sequenc
     return notes
 
 
-def _enough(cells: Sequence[CellSummary], shown: Sequence[Metric], least: int) -> int:
+def _required_repetitions(cells: Sequence[CellSummary], shown: Sequence[Metric], least: int) -> int:
     """As many repetitions as give every cell an interval, if those to come count."""
     needed = [least]
     for cell in cells:
         made = max((trial.result.trial.repetition for trial in cell.trials), default=0)
-        counts = [one.shown.n for metric in shown if (one := cell.metrics[metric.name]).shown]
+        counts = [one.shown_summary.n for metric in shown if (one := cell.metrics[metric.name]).shown_summary]
         needed += [made + least - count for count in counts if count < least]
     return max(needed)
 

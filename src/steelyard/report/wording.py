@@ -38,21 +38,21 @@ def format_marks(cell: CellSummary) -> list[str]:
 
 def describe_all_counted(one: CellMetric) -> str:
     """What stands below a figure of all trials: `all 12 trials, under steal, median 12 %`."""
-    if not (one.shown and one.under):
+    if not (one.shown_summary and one.disturbance):
         return ""
-    n = one.shown.n_total
-    return f"{'the only trial' if n == 1 else f'all {n} trials'}, {one.under}"
+    n = one.shown_summary.n_total
+    return f"{'the only trial' if n == 1 else f'all {n} trials'}, {one.disturbance}"
 
 
 def format_verdicts(judged: JudgedRequirement) -> str:
     """How a requirement fared: `met in 4 of 6 cells; undecided in 2: a=1, a=2`; what most are, first."""
     if not judged.rulings:
-        return "missing: its `where` picks no cell"
-    decided = judged.having(RequirementVerdict.NOT_MET, RequirementVerdict.MET)
+        return "missing: its `where` matches no cell"
+    decided = judged.select_rulings(RequirementVerdict.NOT_MET, RequirementVerdict.MET)
     order = _DECIDED_FIRST if 2 * len(decided) >= len(judged.rulings) else _WORST_FIRST
     text = ""
     for verdict in order:
-        if rulings := judged.having(verdict):
+        if rulings := judged.select_rulings(verdict):
             of_all = "" if text else f" of {format_count(len(judged.rulings), 'cell')}"
             after_decided = bool(text) and order is _DECIDED_FIRST and verdict in _OPEN
             text += "; " if after_decided else ", " if text else ""
@@ -65,8 +65,8 @@ def _format_cells(verdict: RequirementVerdict, rulings: Sequence[Ruling], listin
     cells = format_list([ruling.cell.key for ruling in rulings])
     shown = "" if verdict is RequirementVerdict.MET else f": {cells}" if listing else f" ({cells})"
     said = {
-        "depending on disturbed trials": sum(ruling.depends for ruling in rulings),
-        "by all trials, disturbed ones too": sum(bool(ruling.under) for ruling in rulings),
+        "depending on disturbed trials": sum(ruling.is_disturbance_sensitive for ruling in rulings),
+        "by all trials, disturbed ones too": sum(bool(ruling.disturbance) for ruling in rulings),
     }
     notes = [f"{count} {what}" for what, count in said.items() if count]
     return shown + (f" ({', '.join(notes)})" if notes else "")

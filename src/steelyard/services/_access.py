@@ -11,17 +11,17 @@ from typing import Literal
 class Listener:
     """One kind of port of a service, on each of its hosts.
 
-    `what` it is for; `bound`: to its host's own address, to the host's loopback, to every address of the
-    host, elsewhere, where another run has bound it, or chosen by the program itself; `asks`: what whoever
-    connects must show, empty where that is nothing; `encrypted`: `no`, `yes`, or where it is.
+    `purpose` it is for; `binding`: to its host's own address, to the host's loopback, to every address of the
+    host, elsewhere, where another run has bound it, or chosen by the program itself; `authentication`: what
+    whoever connects must show, empty where that is nothing; `encrypted`: `no`, `yes`, or where it is.
     """
 
-    what: str
-    asks: str
-    bound: Literal["host", "loopback", "everywhere", "elsewhere", "chosen"] = "host"
+    purpose: str
+    authentication: str
+    binding: Literal["host", "loopback", "everywhere", "elsewhere", "chosen"] = "host"
     encrypted: str = "no"
 
     @property
     def is_open(self) -> bool:
         """Whether it serves whoever reaches it."""
-        return not self.asks
+        return not self.authentication

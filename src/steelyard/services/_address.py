@@ -18,8 +18,8 @@ async def resolve_address(host: Host, name: str | None = None) -> str:
     numbers = [line.split()[0] for line in said.splitlines() if line.strip()]
     if not numbers:
         whose = "its own address" if name is None else "the address"
-        hint = "give the host an `address` in numbers"
-        raise HostError(f"{host.name} cannot tell {whose} {wanted} in numbers", hint=hint)
+        hint = "give the host an `address` as an IP address"
+        raise HostError(f"{host.name} cannot resolve {whose} {wanted} to an IP address", hint=hint)
     # Many systems have their own name at 127.0.1.1, where nobody else reaches it.
     return next(
         (number for number in numbers if not ip_address(number.partition("%")[0]).is_loopback), numbers[0]

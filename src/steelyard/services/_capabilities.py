@@ -58,7 +58,7 @@ class Shrinkable(Protocol):
 class Metered(Protocol):
     """A service that tells figures of itself."""
 
-    async def meters(self) -> Mapping[str, float]:
+    async def read_meters(self) -> Mapping[str, float]:
         """Figures by name, which ends with the unit if there is one: `pending_compactions`, `used_bytes`."""
 
 
@@ -66,7 +66,7 @@ class Metered(Protocol):
 class HasMirror(Protocol):
     """A service that may keep a second copy of its data, where it outlives the service."""
 
-    async def proven(self) -> Mapping[str, Any]:
+    async def prove_mirror(self) -> Mapping[str, Any]:
         """Wait until the mirror has everything, and prove it; call it when nobody writes any more.
 
         Found: `seconds` by step, `waited` (seconds until nothing was on its way), `keyspaces`, `in_sync`.
@@ -89,7 +89,7 @@ class NodeState(NamedTuple):
 class HasNodes(Protocol):
     """A service that tells how its nodes are."""
 
-    async def nodes(self) -> tuple[NodeState, ...]:
+    async def list_nodes(self) -> tuple[NodeState, ...]:
         """All that should be there, in their order. Raises HostError when nobody can tell."""
 
 

@@ -48,8 +48,8 @@ class CassandraNodeConfig:
     """A node as it is to start. `bootstrap`: it joins a ring that has data. `tokens` are its own.
 
     `conf`: where what it reads lies, and `data` what it writes. `mirrored`: the ring has two data centres.
-    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in `conf`. `asks`: they
-    must log in.
+    `encrypted`: clients talk to it by TLS, as other nodes always do, with the keys in `conf`.
+    `has_authentication`: they must log in.
     """
 
     address: str
@@ -61,7 +61,7 @@ class CassandraNodeConfig:
     mirrored: bool = False
     bootstrap: bool = False
     encrypted: bool = False
-    asks: bool = True
+    has_authentication: bool = True
     cluster: str = "ring"
     commitlog_sync: str = "periodic"
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -93,8 +93,8 @@ def cassandra_yaml(node: CassandraNodeConfig) -> str:
         "storage_port": node.ports.storage,
         "native_transport_port": node.ports.native,
         "start_native_transport": False,
-        "authenticator": "PasswordAuthenticator" if node.asks else "AllowAllAuthenticator",
-        "authorizer": "CassandraAuthorizer" if node.asks else "AllowAllAuthorizer",
+        "authenticator": "PasswordAuthenticator" if node.has_authentication else "AllowAllAuthenticator",
+        "authorizer": "CassandraAuthorizer" if node.has_authentication else "AllowAllAuthorizer",
         "role_manager": "steelyard.cassandra.NoDefaultRole",
         "disk_failure_policy": "die",
         "commit_failure_policy": "die",

@@ -87,12 +87,12 @@ async def find_home(host: Host, scratch: PurePosixPath) -> CassandraHome:
         raise HostError(
             f"Cassandra 5.0 needs Java 17, and {host.name} ({host.address}) has "
             + (f"only {lines['other'].strip()}" if "other" in lines else "none"),
-            hint=f"`apt install {JAVA.apt}` there, or set JAVA_HOME",
+            hint=f"run `apt install {JAVA.apt}` there, or set JAVA_HOME",
         )
     java = lines["java"].split(" ", 1)[1]
     if "closed" in lines:
-        what = f"{host.name}: nodes do not run as root, who alone can read {lines['closed']}"
-        raise HostError(f"{what}, and it cannot be copied to {scratch}")
+        what = f"{host.name}: nodes do not run as root, but only root can read {lines['closed']}"
+        raise HostError(f"{what}; copying it to {scratch} failed")
     if "home" not in lines:
         jar = await _copy_jars(host, scratch)
         ours = str(jar.with_name(_OURS))
@@ -111,9 +111,9 @@ async def verify_jars(host: Host, home: CassandraHome) -> None:
     said = await host.capture(("sh", "-c", line, "sh", str(home.lib)), seconds=60.0) or "it cannot be read"
     if not said.endswith("code 0\n"):
         raise HostError(
-            f"{host.name}: the jars of Cassandra in {home.lib} are not what was installed: "
+            f"{host.name}: the Cassandra jars in {home.lib} differ from those installed: "
             + "; ".join(said.splitlines()[:3]),
-            hint="`steelyard install cassandra` fetches them again, once that directory is removed",
+            hint="remove that directory, then run `steelyard install cassandra` to fetch them again",
         )
 
 
@@ -122,7 +122,7 @@ async def _compile_classes(host: Host, java: str, jar: PurePosixPath, scratch: P
     await host.put(maven.project(CASSANDRA.name) / "src" / "main" / "java", scratch / "sources")
     words = ("sh", "-c", _COMPILE, "sh", java, str(jar), str(scratch))
     if await host.capture(words, seconds=600.0) is None:  # a busy machine may take long
-        raise HostError(f"{host.name}: the classes of Steelyard do not compile against {jar}")
+        raise HostError(f"{host.name}: Steelyard's classes do not compile against {jar}")
     return str(scratch / "classes")
 
 
@@ -132,8 +132,8 @@ async def _copy_jars(host: Host, scratch: PurePosixPath) -> PurePosixPath:
     jars = [] if find_missing([CASSANDRA]) else sorted((place / "lib").glob("cassandra-all-5.*.jar"))
     if not jars:
         raise HostError(
-            f"there is no Cassandra on {host.name} ({host.address})",
-            hint="`steelyard install cassandra` here or there, or set CASSANDRA_HOME there",
+            f"Cassandra is not installed on {host.name} ({host.address})",
+            hint="run `steelyard install cassandra` here or there, or set CASSANDRA_HOME there",
         )
     await host.put(jars[0].parent, scratch / "lib")
     await host.capture(("chmod", "-R", "go+rX", str(scratch / "lib")))

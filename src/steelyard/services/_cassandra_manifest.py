@@ -25,10 +25,10 @@ def examine(snapshot: Snapshot, service: str, version: str) -> None:
     """Raises HostError with all that a ring of this version of Cassandra cannot take of it."""
     where = f"service {service}: snapshot {snapshot.name}"
     if snapshot.service != "cassandra" or _parse_version(snapshot.version) > _parse_version(version):
-        what = f"{where} is of {snapshot.service} {snapshot.version}, which Cassandra {version} cannot read"
+        what = f"{where} is from {snapshot.service} {snapshot.version}, which Cassandra {version} cannot read"
         raise HostError(what)
     if faults := list(_find_faults(snapshot)):
-        what = f"{where} is refused, and nothing was recovered: {'; '.join(faults)}"
+        what = f"{where} was rejected, and nothing was recovered: {'; '.join(faults)}"
         raise HostError(what, hint=REFUSED_HINT)
 
 
@@ -51,7 +51,7 @@ def raise_for_faults(snapshot: Snapshot, definitions: Sequence[str], faults: Seq
 
 def _find_faults(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.replication != parse_replications(snapshot.definitions):
-        yield "its replication is not that of the keyspaces that it defines"
+        yield "its replication differs from that of the keyspaces it defines"
     keyspaces = snapshot.replication
     for kind in (_token_faults, _file_faults, _row_faults):
         faults = ((node.host, fault) for node in snapshot.nodes for fault in kind(node, keyspaces))
@@ -63,19 +63,19 @@ def _token_faults(node: SnapshotNode, _: Container[str]) -> Iterator[str]:
         yield "has no token"
     for token in node.tokens:
         if not LOWEST <= int(token) <= HIGHEST:
-            yield f"has the token {token}, which is on no ring"
+            yield f"has the token {token}, which is out of range"
 
 
 def _file_faults(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
     for file in node.files:
         if not _is_sstable(file.path, keyspaces):
-            yield f"has the file {file.path}, of no table that it defines"
+            yield f"has the file {file.path}, which belongs to no table it defines"
 
 
 def _row_faults(node: SnapshotNode, keyspaces: Container[str]) -> Iterator[str]:
     for table in node.rows:
         if not _is_table(table, keyspaces):
-            yield f"counts rows of {table}, no table that it defines"
+            yield f"counts rows of {table}, a table it does not define"
 
 
 def _is_sstable(path: str, keyspaces: Container[str]) -> bool:

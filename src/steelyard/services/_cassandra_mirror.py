@@ -28,15 +28,15 @@ PREPARE = """
 place=$PLACE; mkdir -p "$(dirname "$place")"; umask 077
 fail() { echo "$place $1" >&2; exit 1; }
 if [ -L "$place" ] || { [ -e "$place" ] && ! { [ -d "$place" ] && [ -O "$place" ]; }; }; then
-    fail "is no directory of yours"
+    fail "is not a directory that you own"
 elif [ -e "$place/in-use" ]; then
-    fail "belongs to a ring that lives, or that was cut off; move it away, or name another directory"
+    fail "belongs to a running or aborted ring; move it, or choose another directory"
 elif [ -e "$place/mirror.json" ] && [ -e "$place/data" ]; then
     aside=$place.$(date -u -r "$place/mirror.json" +%Y%m%d-%H%M%S)
-    [ ! -e "$aside" ] || fail "cannot be set aside: $aside is there already"
+    [ ! -e "$aside" ] || fail "cannot be renamed: $aside already exists"
     mv "$place" "$aside"
 elif [ -e "$place" ] && [ ! -e "$place/mirror.json" ] && [ -n "$(ls -A "$place")" ]; then
-    fail "has files that are not of a mirror; name another directory"
+    fail "contains files that are not from a mirror; choose another directory"
 fi
 mkdir -p "$place"; chmod 700 "$place"
 printf '%s' "$FACTS" > "$place/mirror.json"
@@ -46,7 +46,7 @@ set -C; umask 077; : > "$PLACE/in-use"; mkdir "$PLACE/data"
 [ -z "$ACCOUNT" ] || {
     chmod 711 "$PLACE"; chown "$ACCOUNT:$ACCOUNT" "$PLACE/data"
     setpriv --reuid="$ACCOUNT" --regid="$ACCOUNT" --clear-groups test -w "$PLACE/data" || {
-        echo "the node's user $ACCOUNT cannot enter $PLACE: choose a directory that others may enter" >&2
+        echo "the node's user $ACCOUNT cannot access $PLACE; choose a directory that others can access" >&2
         rm -rf "$PLACE/data" "$PLACE/in-use"
         exit 1
     }
@@ -65,17 +65,17 @@ _SHOWN = 1500  # characters of what differs that go into a message
 class Mirror:
     """A mirror of a ring, on these hosts."""
 
-    chosen: MirrorOptions
+    options: MirrorOptions
     hosts: tuple[Host, ...]
 
     @property
-    def beside(self) -> Mapping[str, int]:
+    def copies(self) -> Mapping[str, int]:
         """Copies of each row, by its data centre."""
-        return {self.chosen.datacenter: self.chosen.replication}
+        return {self.options.datacenter: self.options.replication}
 
-    def place(self, host: Host) -> PurePosixPath:
+    def host_directory(self, host: Host) -> PurePosixPath:
         """What a host keeps of it."""
-        return PurePosixPath(self.chosen.directory) / host.name
+        return PurePosixPath(self.options.directory) / host.name
 
     def tokens(self, taken: Sequence[Tokens], each: int) -> dict[str, Tokens]:
         """Of its nodes: even ones, beside those of the others."""
@@ -83,36 +83,36 @@ class Mirror:
         even = even_tokens(len(self.hosts), each)
         return {host.name: separate_tokens(own, used) for host, own in zip(self.hosts, even, strict=True)}
 
-    def everywhere(self, datacenter: str, nodes: int) -> str:
+    def role_replication(self, datacenter: str, nodes: int) -> str:
         """How roles are kept: by every node of both data centres."""
-        return format_replication({datacenter: nodes, self.chosen.datacenter: len(self.hosts)})
+        return format_replication({datacenter: nodes, self.options.datacenter: len(self.hosts)})
 
-    def words(self, datacenter: str, nodes: int) -> tuple[str, ...]:
+    def arguments(self, datacenter: str, nodes: int) -> tuple[str, ...]:
         """What the program that sees to it is told: see Java's `Centres`."""
         addresses = (host.address for host in self.hosts)
-        copies = f"{self.chosen.datacenter}={self.chosen.replication}"
+        copies = f"{self.options.datacenter}={self.options.replication}"
         return (f"{datacenter}={nodes}", copies, *addresses)
 
     def facts(self) -> dict[str, str]:
         """For the endpoint, and so for the record: where the data stay."""
         return {
-            "mirror": ",".join(f"{host.name}:{self.place(host)}" for host in self.hosts),
-            "mirror_datacenter": self.chosen.datacenter,
+            "mirror": ",".join(f"{host.name}:{self.host_directory(host)}" for host in self.hosts),
+            "mirror_datacenter": self.options.datacenter,
         }
 
 
 def split_hosts(
-    hosts: tuple[Host, ...], chosen: MirrorOptions | None, name: str
+    hosts: tuple[Host, ...], options: MirrorOptions | None, name: str
 ) -> tuple[list[Host], Mirror | None]:
     """The hosts that clients use, and the mirror. Raises HostError where none would be left."""
-    if chosen is None:
+    if options is None:
         return list(hosts), None
-    if chosen.nodes >= len(hosts):
+    if options.nodes >= len(hosts):
         raise HostError(
-            f"service {name}: of {len(hosts)} hosts {chosen.nodes} are the mirror, which leaves none to use",
-            hint="name more hosts in `on`; the last ones are the mirror",
+            f"service {name}: the mirror takes {options.nodes} of {len(hosts)} hosts and leaves none to use",
+            hint="name more hosts in `on`; the last ones become the mirror",
         )
-    return list(hosts[: -chosen.nodes]), Mirror(chosen, hosts[-chosen.nodes :])
+    return list(hosts[: -options.nodes]), Mirror(options, hosts[-options.nodes :])
 
 
 def check_proof(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,8 +121,8 @@ def check_proof(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     if differ:
         said = "; ".join(f"keyspace {keyspace}: {text[:_SHOWN]}" for keyspace, text in differ.items())
         raise HostError(
-            f"service {name}: the mirror does not have everything: {said}",
-            hint="a node that crashed may have lost its last writes; `repair: true` in `mirror` brings them",
+            f"service {name}: the mirror is incomplete: {said}",
+            hint="a crashed node may have lost its last writes; `repair: true` in `mirror` restores them",
         )
     return {
         "in_sync": True,

@@ -20,43 +20,43 @@ _DRAIN = 60.0  # seconds to write what is in memory
 class MirroredNodes(CassandraNodes):
     """The nodes of a ring that may have a mirror; see `_cassandra_mirror`."""
 
-    async def nodes(self) -> tuple[NodeState, ...]:
+    async def list_nodes(self) -> tuple[NodeState, ...]:
         """As the first that answers sees them: those that clients use, then those of the mirror."""
-        seen = (await self.watch.picture()).nodes
-        return tuple(self._state(host, seen.get(host.address)) for host in self._everywhere())
+        seen = (await self.watch.read_status()).nodes
+        return tuple(self._state(host, seen.get(host.address)) for host in self._node_hosts())
 
-    async def proven(self) -> Mapping[str, Any]:
+    async def prove_mirror(self) -> Mapping[str, Any]:
         """Bring the mirror what it lacks, wait until nothing is on its way, compare; see `Mirrored`."""
         if self.mirror is None:
             return {}
-        began, within = time.monotonic(), self.mirror.chosen.within
-        await self._until_all_answer(within)
-        action = "mend" if self.mirror.chosen.repair else "prove"
-        proof = await self._see_to_mirror(action, within - (time.monotonic() - began))
+        began, within = time.monotonic(), self.mirror.options.within
+        await self._wait_until_settled(within)
+        action = "mend" if self.mirror.options.repair else "prove"
+        proof = await self._run_mirror_action(action, within - (time.monotonic() - began))
         facts = check_proof(self.context.name, proof)
         for host in self.mirror.hosts:
-            await self._at_mirror(host, NOTE, FACTS=format_facts(facts))
+            await self._run_mirror_script(host, NOTE, FACTS=format_facts(facts))
         return facts
 
     async def _extend_mirror(self) -> None:
         """Have all keyspaces in both data centres: then those that clients use have everything."""
         if self.mirror:
-            await self._see_to_mirror("extend", self.chosen.snapshot_within)
+            await self._run_mirror_action("extend", self.options.snapshot_within)
 
     async def _fill_mirror(self) -> Mapping[str, float]:
         """Bring it all that the others have; seconds by step."""
         if self.mirror is None:
             return {}
-        answer = await self._see_to_mirror("fill", self.chosen.snapshot_within)
+        answer = await self._run_mirror_action("fill", self.options.snapshot_within)
         return {"mirror": sum(answer["seconds"].values())}
 
     async def _save_mirror(self) -> None:
         """Have its nodes write what they have in memory. One that cannot has it in its commit log."""
-        await asyncio.gather(*map(self._drain, self._mirrored()), return_exceptions=True)
+        await asyncio.gather(*map(self._drain, self._mirror_hosts()), return_exceptions=True)
 
     async def _leave_mirror(self) -> None:
         """Its nodes are gone: what it has may be used."""
-        ends = (self._at_mirror(host, END) for host in self._mirrored())
+        ends = (self._run_mirror_script(host, END) for host in self._mirror_hosts())
         await asyncio.gather(*ends, return_exceptions=True)
 
     async def _drain(self, host: Host) -> None:
@@ -64,21 +64,23 @@ class MirroredNodes(CassandraNodes):
         if server.exit is None and not server.frozen:
             await self.watch.operate("drain", host.address, _DRAIN)
 
-    async def _see_to_mirror(self, action: str, seconds: float) -> Mapping[str, Any]:
+    async def _run_mirror_action(self, action: str, seconds: float) -> Mapping[str, Any]:
         """Raises HostError, also where a node cannot be asked now, since all take part in it."""
-        lost = [f"{state.host} is {state.state}" for state in await self.nodes() if state.state != "up"]
+        lost = [f"{state.host} is {state.state}" for state in await self.list_nodes() if state.state != "up"]
         if self.mirror is None or lost:
-            raise HostError(f"service {self.context.name}: the mirror needs every node: {', '.join(lost)}")
-        words = self.mirror.words(self.chosen.datacenter, len(self.ring))
+            raise HostError(
+                f"service {self.context.name}: the mirror needs every node; missing: {', '.join(lost)}"
+            )
+        words = self.mirror.arguments(self.options.datacenter, len(self.ring))
         try:
-            return await self.watch.mirror(action, words, seconds)
+            return await self.watch.run_mirror_action(action, words, seconds)
         except HostError as error:
             raise HostError(f"service {self.context.name}: the mirror: {error.message}") from error
 
-    async def _until_all_answer(self, seconds: float) -> None:
+    async def _wait_until_settled(self, seconds: float) -> None:
         """One that came back a moment ago may still be on its way; one that is gone will not come."""
         until = time.monotonic() + seconds
-        while not await self.settled():
+        while not await self.is_settled():
             gone = any(_has_ended(server) or _is_frozen(server) for server in self.servers)
             if gone or time.monotonic() > until:
                 return

@@ -33,9 +33,10 @@ _INDEX = re.compile(r"CREATE (?:CUSTOM )?INDEX (?:IF NOT EXISTS )?")
 
 @dataclass(frozen=True)
 class RingData:
-    """A ring as far as its data are concerned. `within`: seconds for any step. `scratch` is on each host.
+    """A ring as far as its data are concerned. `timeout`: seconds for any step. `scratch` is on each host.
 
-    Its hosts are those of one data centre, which hold everything; `beside` are copies of each row in another.
+    Its hosts are those of one data centre, which hold everything; `mirror_copies` are copies of each row in
+    another.
     """
 
     hosts: Sequence[Host]
@@ -45,22 +46,22 @@ class RingData:
     watch: RingWatch
     scratch: Callable[[Host], PurePosixPath]
     runner: Callable[[Host, str, float], Runner]
-    within: float
+    timeout: float
     data: Mapping[str, DataDirectory]
-    beside: Mapping[str, int] = field(default_factory=dict)
+    mirror_copies: Mapping[str, int] = field(default_factory=dict)
 
-    def same_as(self, snapshot: Snapshot) -> bool:
+    def has_same_tokens(self, snapshot: Snapshot) -> bool:
         """Whether each node of the snapshot has its twin here: a node with the very same tokens."""
         ours = sorted(_format_tokens(self.tokens[host.name]) for host in self.hosts)
         return ours == sorted(node.tokens for node in snapshot.nodes)
 
-    def run(self, host: Host, label: str) -> Runner:
+    def make_runner(self, host: Host, label: str) -> Runner:
         """What runs commands on a host of it."""
-        return self.runner(host, label, self.within)
+        return self.runner(host, label, self.timeout)
 
-    def hands(self, host: Host, label: str) -> tuple[Runner, DataDirectory]:
+    def runner_and_data(self, host: Host, label: str) -> tuple[Runner, DataDirectory]:
         """The same, and whose what it makes may become."""
-        return self.run(host, label), self.data[host.name]
+        return self.make_runner(host, label), self.data[host.name]
 
 
 async def take_snapshot(ring: RingData, vaults: Vaults, name: str) -> Snapshot:
@@ -68,15 +69,17 @@ async def take_snapshot(ring: RingData, vaults: Vaults, name: str) -> Snapshot:
     began = time.time()
     lent = {host.address: ring.scratch(host) / "kept" / name for host in ring.hosts}
     places = {address: str(place) for address, place in lent.items()}
-    await asyncio.gather(*(lend(*ring.hands(host, "lend"), lent[host.address]) for host in ring.hosts))
-    frozen = await ring.watch.freeze(name, places, ring.within)
+    await asyncio.gather(
+        *(lend(*ring.runner_and_data(host, "lend"), lent[host.address]) for host in ring.hosts)
+    )
+    frozen = await ring.watch.freeze(name, places, ring.timeout)
     copying = time.monotonic()
     parts = await asyncio.gather(
         *(_copy_files(ring, vaults, host, lent[host.address]) for host in ring.hosts)
     )
     steps = {step: float(seconds) for step, seconds in frozen["seconds"].items()}
     definitions, left_out = _select_recoverable(name, frozen)
-    for other in ring.beside:
+    for other in ring.mirror_copies:
         definitions = drop_datacenter(definitions, other)
     return Snapshot(
         name=name,
@@ -109,14 +112,16 @@ async def recover_snapshot(ring: RingData, vaults: Vaults, snapshot: Snapshot) -
     define what holds them, nothing is changed.
     """
     began = time.monotonic()
-    own = ring.same_as(snapshot)
+    own = ring.has_same_tokens(snapshot)
     wanted = {host.address: _select_nodes(ring, host, snapshot, own=own) for host in ring.hosts}
     places = {host.address: str(ring.scratch(host) / "incoming") for host in ring.hosts}
     fetches = (_fetch_files(ring, vaults, host, wanted[host.address]) for host in ring.hosts)
     await asyncio.gather(*fetches)
     fetched = time.monotonic()
-    definitions = adapt_definitions(snapshot.definitions, ring.datacenter, len(ring.hosts), ring.beside)
-    answer = await ring.watch.impose(definitions, places, ring.within, own=own)
+    definitions = adapt_definitions(
+        snapshot.definitions, ring.datacenter, len(ring.hosts), ring.mirror_copies
+    )
+    answer = await ring.watch.recover(definitions, places, ring.timeout, own=own)
     raise_for_faults(snapshot, definitions, answer.get("faults", ()))
     for host in ring.hosts:
         _check_rows(host, wanted[host.address], answer["rows"][host.address])
@@ -133,17 +138,18 @@ def _select_recoverable(name: str, found: Mapping[str, Any]) -> tuple[tuple[str,
     wrong = ["" if text in indexes else fault for text, fault in zip(definitions, faults, strict=True)]
     if any(wrong):
         what = (
-            f"snapshot {name} is not taken, as no ring would recover it: {format_faults(definitions, wrong)}"
+            f"snapshot {name} was not taken because no ring could recover it: "
+            f"{format_faults(definitions, wrong)}"
         )
-        raise HostError(what, hint="have these tables without what is named, then take the snapshot again")
+        raise HostError(what, hint="remove what is named from these tables, then take the snapshot again")
     names = [*found["left_out"], *(f"index {_INDEX.sub('', text).split(' (')[0]}" for text in indexes)]
     plain = ("".join(sign if sign.isprintable() else "?" for sign in each)[:256] for each in names)
     return tuple(text for text in definitions if text not in indexes), tuple(plain)
 
 
 async def _copy_files(ring: RingData, vaults: Vaults, host: Host, place: PurePosixPath) -> SavedFiles:
-    await take_back(*ring.hands(host, "take-back"), place)
-    stored_files = await vaults(host).keep(ring.run(host, "keep"), place)
+    await take_back(*ring.runner_and_data(host, "take-back"), place)
+    stored_files = await vaults(host).keep(ring.make_runner(host, "keep"), place)
     await host.remove_directory(place)
     return stored_files
 
@@ -169,8 +175,8 @@ async def _fetch_files(ring: RingData, vaults: Vaults, host: Host, nodes: Sequen
         for number, node in enumerate(nodes)
         for file in node.files
     ]
-    await vaults(host).fetch(ring.run(host, "fetch"), files, target)
-    await give(*ring.hands(host, "give"), target)
+    await vaults(host).fetch(ring.make_runner(host, "fetch"), files, target)
+    await give(*ring.runner_and_data(host, "give"), target)
 
 
 def _check_rows(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, int]) -> None:
@@ -178,12 +184,14 @@ def _check_rows(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, i
     for node in nodes:
         expected.update(node.rows)
     wrong = [
-        f"{table} has {found.get(table, 0)} and not {rows}"
+        f"{table} has {found.get(table, 0)}, expected {rows}"
         for table, rows in sorted(expected.items())
         if found.get(table, 0) != rows
     ]
     if wrong:
-        raise HostError(f"{host.name}: the files that came hold other rows: {'; '.join(wrong[:5])}")
+        raise HostError(
+            f"{host.name}: the fetched files contain an unexpected number of rows: {'; '.join(wrong[:5])}"
+        )
 
 
 def _format_tokens(tokens: Tokens) -> tuple[str, ...]:

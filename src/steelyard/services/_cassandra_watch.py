@@ -22,7 +22,7 @@ from typing import Any
 from steelyard.errors import HostError
 from steelyard.model.command import Command
 from steelyard.remote.base import Host
-from steelyard.remote.short_programs import run_short
+from steelyard.remote.short_programs import run_short_program
 from steelyard.services._cassandra_config import CassandraPorts
 from steelyard.services._cassandra_home import CassandraHome
 from steelyard.services._certificates import Authority
@@ -51,7 +51,7 @@ class RingStatus:
 
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def sees(self, address: str, others: Iterable[str], generation: int) -> bool:
+    def is_node_ready(self, address: str, others: Iterable[str], generation: int) -> bool:
         """Whether a node is up, lets clients in, and takes the others to be up and none to come or go.
 
         And all who answer know the same tables, or a client's first write might fail.
@@ -73,7 +73,7 @@ class RingPasswords:
     jmx: str = field(repr=False)
 
     @classmethod
-    def drawn(cls, client: str) -> RingPasswords:
+    def from_client_password(cls, client: str) -> RingPasswords:
         """With the run's password for clients."""
         return cls(client, secrets.token_hex(24))
 
@@ -107,7 +107,7 @@ class RingWatch:
         """Write the passwords, who it is for the nodes, which keyspaces are to be there, and which nodes."""
         self._schema, self._addresses = schema, tuple(addresses)
         env = {"RING": self._settings(), "AUTHORITY": authority.certificate}
-        kept = {"SECRETS": passwords.properties(), "IDENTITY": authority.identity().pem}
+        kept = {"SECRETS": passwords.properties(), "IDENTITY": authority.issue_identity().pem}
         await self._run(Command(("sh", "-eu", "-c", _KEEP), env, secrets=kept), "secrets")
 
     async def expect(self, addresses: Iterable[str]) -> None:
@@ -116,7 +116,7 @@ class RingWatch:
         self._generation += 1
         await self._tell()
 
-    async def calm(self) -> None:
+    async def slow_down(self) -> None:
         """Nobody waits any more: look less often."""
         self._hurry = False
         await self._tell()
@@ -141,18 +141,18 @@ class RingWatch:
         if self._server:
             await self._server.kill()
 
-    async def whole(self, address: str, others: Iterable[str]) -> bool:
+    async def is_node_ready(self, address: str, others: Iterable[str]) -> bool:
         """Whether a node sees all of these, and lets clients in. Raises HostError when the watch is gone."""
-        return (await self.picture()).sees(address, others, self._generation)
+        return (await self.read_status()).is_node_ready(address, others, self._generation)
 
-    async def picture(self) -> RingStatus:
+    async def read_status(self) -> RingStatus:
         """What it found last. Raises HostError when it has ended."""
         if self._server is None or self._server.exit is not None:
-            words = self._server.last_words() if self._server else "it was never started"
-            raise HostError(f"the watch of the ring on {self._host.name} has ended; {words}")
+            words = self._server.describe_log() if self._server else "it was never started"
+            raise HostError(f"the ring monitor on {self._host.name} ended; {words}")
         async with self._lock:
             if time.monotonic() - self._read[0] > _FRESH:
-                self._read = (time.monotonic(), await self._state())
+                self._read = (time.monotonic(), await self._fetch_status())
         return self._read[1]
 
     async def operate(self, operation: str, address: str, seconds: float) -> None:
@@ -168,7 +168,7 @@ class RingWatch:
         places = (f"{address}={target}" for address, target in targets.items())
         return _parse_answer(await self._ask("Snapshot", (name, *places), f"snapshot-{name}", seconds))
 
-    async def impose(
+    async def recover(
         self, definitions: Iterable[str], sources: Mapping[str, str], seconds: float, *, own: bool
     ) -> Mapping[str, Any]:
         """Have the nodes hold what is in the files of their sources, and nothing else; the files are moved.
@@ -184,7 +184,7 @@ class RingWatch:
         words = (str(self._directory / "definitions"), "own" if own else "any", *places)
         return _parse_answer(await self._ask("Recover", words, "recover", seconds))
 
-    async def mirror(self, action: str, words: Iterable[str], seconds: float) -> Mapping[str, Any]:
+    async def run_mirror_action(self, action: str, words: Iterable[str], seconds: float) -> Mapping[str, Any]:
         """Have a second data centre brought or compared what it lacks; see `_cassandra_mirror`."""
         return _parse_answer(
             await self._ask("Mirror", (action, str(float(seconds)), *words), action, seconds + 60)
@@ -199,7 +199,7 @@ class RingWatch:
     def _java(self, classes: str) -> tuple[str, ...]:
         return (self._home.java, *_FLAGS.split(), "-cp", classes)
 
-    async def _state(self) -> RingStatus:
+    async def _fetch_status(self) -> RingStatus:
         path = str(self._directory / "state.json")
         text = (await self._host.read([path])).get(path)
         if not text:
@@ -223,7 +223,7 @@ class RingWatch:
         return "".join(f"{name}={value}\n" for name, value in facts.items())
 
     async def _run(self, command: Command, label: str, seconds: float = 60.0) -> str:
-        return await run_short(
+        return await run_short_program(
             self._host, command, cwd=self._directory, logs=self._logs, label=label, seconds=seconds
         )
 

@@ -45,22 +45,22 @@ class Authority:
     def __init__(self) -> None:
         from cryptography import x509
 
-        self._key = _new_key()
+        self._key = _make_key()
         self._name = _make_name(f"steelyard-{secrets.token_hex(8)}")
         only = x509.BasicConstraints(ca=True, path_length=0)
         signed = _sign(self._builder(self._name, self._key, only, signs=True), self._key)
         self.certificate = _encode_certificate(signed)
 
-    def files(self, address: str) -> dict[str, str]:
+    def issue_files(self, address: str) -> dict[str, str]:
         """What a server at this address reads, by name."""
-        return {IDENTITY: self.identity(address).pem, AUTHORITY: self.certificate}
+        return {IDENTITY: self.issue_identity(address).pem, AUTHORITY: self.certificate}
 
-    def identity(self, *addresses: str) -> Identity:
+    def issue_identity(self, *addresses: str) -> Identity:
         """Of a server that clients reach at these addresses; without any, of one who only connects."""
         from cryptography import x509
         from cryptography.x509.oid import ExtendedKeyUsageOID
 
-        key, name = _new_key(), _make_name(addresses[0] if addresses else "steelyard")
+        key, name = _make_key(), _make_name(addresses[0] if addresses else "steelyard")
         no_authority = x509.BasicConstraints(ca=False, path_length=None)
         both = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
         builder = self._builder(name, key, no_authority, signs=False)
@@ -102,7 +102,7 @@ def _is_loopback(address: str) -> bool:
         return False  # a name, which may be anywhere
 
 
-def _new_key() -> EllipticCurvePrivateKey:
+def _make_key() -> EllipticCurvePrivateKey:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.generate_private_key(ec.SECP256R1())

@@ -31,12 +31,11 @@ class ServiceContext:
     directory on each, by the host's name, removed afterwards. `logs`: where its logs belong in the record.
     `clients` are the addresses that will talk to it. `password` is random, its own each time, never recorded.
     `levels` are the parameters of its cell, `known` what there is to know of roles and of services before it.
-    `named` are those of them that its options name.
-    `bind` makes its options again with what only the service knows (`self.port`). `wrap`: what its servers
-    are put under.
-    `within`: seconds until it must be ready. `spare` are hosts into which it may grow; they have a `scratch`,
-    too. `shares` are by the host's name; a host without an entry is the service's alone. `recovering` is the
-    snapshot whose data it is to have.
+    `named_endpoints` are those of them that its options name. `bind` makes its options again with what only
+    the service knows (`self.port`). `wrap`: what its servers are put under. `ready_timeout`: seconds until it
+    must be ready. `spare` are hosts into which it may grow; they have a `scratch`, too. `shares` are by the
+    host's name; a host without an entry is the service's alone. `snapshot` is the snapshot whose data it is
+    to have.
     """
 
     name: str
@@ -45,12 +44,12 @@ class ServiceContext:
     logs: Path
     clients: tuple[str, ...]
     password: str
-    within: float = 30.0
+    ready_timeout: float = 30.0
     spare: tuple[Host, ...] = ()
     shares: Mapping[str, HostShare] = field(default_factory=dict)
-    recovering: Snapshot | None = None
+    snapshot: Snapshot | None = None
     levels: Mapping[str, Scalar] = field(default_factory=dict)
     known: Known = field(default_factory=dict)
-    named: Mapping[str, Endpoint] = field(default_factory=dict)
+    named_endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     bind: Callable[[Known], Any] | None = None
     wrap: Conditions = field(default_factory=Conditions)

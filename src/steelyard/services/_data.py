@@ -32,8 +32,8 @@ until [ -e "$top/$MARKER" ] || [ "$top" = / ]; do top=$(dirname "$top"); done
 }}
 chown "$account:$account" data
 setpriv --reuid="$account" --regid="$account" --clear-groups sh -c ': > "$1/data/.writable"' sh "$PWD" || {{
-    echo "the server's user $account cannot write to $PWD/data: choose a scratch directory that others may" \
-        "enter, for example STEELYARD_SCRATCH=/var/tmp" >&2
+    echo "the server's user $account cannot write to $PWD/data: choose a scratch directory that others can" \
+        "access, for example STEELYARD_SCRATCH=/var/tmp" >&2
     exit 1
 }}
 rm -f data/.writable; echo "$account"
@@ -46,7 +46,7 @@ mkdir -p -m 0711 "${1%/*}"; rm -rf "$1"; mkdir -m 0700 "$1"
 _TAKE_BACK = """
 find "$1" -type d -exec chown -h 0:0 {} \\;
 odd=$(find "$1" ! -type d ! \\( -type f -user "$2" \\) | head -n 3)
-[ -z "$odd" ] || { echo "the server put there what is no file of its own:" $odd >&2; exit 1; }
+[ -z "$odd" ] || { echo "the server left entries that are not its own files:" $odd >&2; exit 1; }
 """
 # Its own door last: until then the server cannot enter, and so exchange what is being given.
 _GIVE = """
@@ -63,18 +63,18 @@ class DataDirectory(NamedTuple):
     account: str = ""
 
     @property
-    def become(self) -> tuple[str, ...]:
+    def account_prefix(self) -> tuple[str, ...]:
         """Words before a command that give up root for good, where there is root to give up."""
         if not self.account:
             return ()
         ids = (f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups")
         return ("setpriv", *ids, "--no-new-privs")
 
-    def as_its_user(self, *argv: str, **env: str) -> Command:
+    def account_command(self, *argv: str, **env: str) -> Command:
         """A server's command; also for whatever we do in a directory that the server writes to, since it may
         have put links there."""
         temporary = {"TMPDIR": str(self.path)} if self.account else {}
-        return Command((*self.become, *argv), {**temporary, **env})
+        return Command((*self.account_prefix, *argv), {**temporary, **env})
 
 
 async def lend(run: Runner, data: DataDirectory, place: PurePosixPath) -> None:
@@ -112,7 +112,7 @@ async def choose_accounts(service: Service[Any], hosts: Sequence[Host]) -> dict[
 
 async def _run(service: Service[Any], hosts: Sequence[Host], script: str) -> dict[str, str]:
     return {
-        host.name: (await service.small(host, "data", script, MARKER=SCRATCH_MARKER, **draw)).strip()
+        host.name: (await service.run_script(host, "data", script, MARKER=SCRATCH_MARKER, **draw)).strip()
         for host, draw in zip(hosts, draw_accounts(len(hosts)), strict=True)
     }
 

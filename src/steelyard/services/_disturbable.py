@@ -18,7 +18,7 @@ class Disturbable(Service[OptionsT]):
         """Those that ended begin again, with the same words and the files that they left."""
         for old in self.servers_on(host):
             if old.exit is not None:
-                await self.start_again(old)
+                await self.restart_server(old)
 
     async def pause(self, host: str) -> None:
         """In the middle of their work."""

@@ -22,10 +22,10 @@ class PerCopyOptions(ServiceOptions):
     """How many servers, and where."""
 
     servers: int = Field(
-        1, ge=1, le=256, description="Servers on each host, one for each copy of the workload that uses it."
+        1, ge=1, le=256, description="Servers on each host, one for each copy of the workload."
     )
     port: int | None = Field(
-        None, ge=1, le=65000, description="First port; the others follow. Default: ports that are free."
+        None, ge=1, le=65000, description="First port; the others follow. Default: free ports."
     )
 
 
@@ -35,16 +35,16 @@ PerCopyT = TypeVar("PerCopyT", bound=PerCopyOptions)
 class PerCopy(Disturbable[PerCopyT]):
     """Base of services that start one program several times, each on a port of the host's own address.
 
-    The subclass says how it is started (`program`), what clients are told (`facts`), and `answers`.
+    The subclass says how it is started (`program`), what clients are told (`facts`), and `is_answering`.
     """
 
-    access = (Listener("clients", asks=""),)
+    access = (Listener("clients", authentication=""),)
     label: ClassVar[str]
     """What a server's log is named after."""
 
     async def configure(self) -> None:
         """Find ports, and whom the servers are to be."""
-        self.ports = await choose_ports(self.context.hosts, self.chosen.port, self.chosen.servers)
+        self.ports = await choose_ports(self.context.hosts, self.options.port, self.options.servers)
         self.data = await self.make_data()
 
     async def start(self) -> None:
@@ -59,7 +59,7 @@ class PerCopy(Disturbable[PerCopyT]):
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """The command line of one server."""
 
-    async def settled(self) -> bool:
+    async def is_settled(self) -> bool:
         """Whether its servers wait for clients, or have one: a server with a client turns others away."""
         if any(server.exit is not None or server.frozen for server in self.servers):
             return False
@@ -73,10 +73,10 @@ class PerCopy(Disturbable[PerCopyT]):
 
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`."""
-        facts = {**self.facts(), "servers": self.all_servers()}
+        facts = {**self.facts(), "servers": self.list_servers()}
         return Endpoint(self.context.hosts[0].address, self.ports[0], facts)
 
     async def _start(self, host: Host, port: int) -> None:
         label = f"{self.label}-{port}"
-        command = self.data[host.name].as_its_user(*self.program(host, port))
+        command = self.data[host.name].account_command(*self.program(host, port))
         await self.launch(host, label, command, address=host.address, port=port)

@@ -32,11 +32,11 @@ async def find_free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
 
     Drawn by chance, so that two runs which look at the same time hardly choose the same.
     """
-    tables = await asyncio.gather(*map(_read_tables, _one_per_network(hosts)))
+    tables = await asyncio.gather(*map(_read_tables, _select_network_hosts(hosts)))
     used = set().union(*(_parse_ports(_LOCAL, text) for text in tables))
     free = [port for port in _RANGE if port not in used]
     if len(free) < count:
-        raise HostError(f"no {count} ports are free between {_RANGE.start} and {_RANGE.stop}")
+        raise HostError(f"fewer than {count} ports are free between {_RANGE.start} and {_RANGE.stop}")
     start = random.SystemRandom().randrange(len(free))
     return tuple((free[start:] + free[:start])[:count])
 
@@ -44,8 +44,8 @@ async def find_free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
 async def check_free(host: Host, ports: Iterable[int]) -> None:
     """Raises HostError when something listens on one of the ports already."""
     if taken := set(ports) & await list_listening_ports(host):
-        hint = "name another port, or leave `port` out to have a free one chosen"
-        raise HostError(f"port {min(taken)} on {host.name} ({host.address}) is in use already", hint=hint)
+        hint = "choose another port, or omit `port` to use a free one"
+        raise HostError(f"port {min(taken)} on {host.name} ({host.address}) is already in use", hint=hint)
 
 
 async def list_listening_ports(host: Host) -> set[int]:
@@ -62,11 +62,11 @@ async def _read_tables(host: Host) -> str:
     # By a program beside us: the kernel takes 5 ms for each table, which would hold up all else.
     text = await host.capture(("sh", "-c", _TABLES))
     if not text:
-        raise HostError(f"{host.name} does not tell which ports are in use (/proc/net/tcp)")
+        raise HostError(f"{host.name} does not report which ports are in use (/proc/net/tcp)")
     return text
 
 
-def _one_per_network(hosts: Iterable[Host]) -> list[Host]:
+def _select_network_hosts(hosts: Iterable[Host]) -> list[Host]:
     """A host of each network: who is reached by a loopback address has the ports of its whole machine."""
     networks = {host.machine if host.address.startswith("127.") else host.name: host for host in hosts}
     return list(networks.values())

@@ -34,7 +34,7 @@ async def write_private(
     lines = "\n".join(f'printf %s "$FILE{at}" > {name}' for at, name in enumerate(names))
     script = _WRITE.format(lines=lines, names=" ".join(names))
     texts = {f"FILE{at}": text for at, text in enumerate(files.values())}
-    await service.small(host, "configuration", script, PLACE=place, GROUP=data.account, **texts)
+    await service.run_script(host, "configuration", script, PLACE=place, GROUP=data.account, **texts)
 
 
 async def ask(service: Service[Any], host: Host, script: str, *words: str) -> str:

@@ -42,20 +42,20 @@ class RedisNodeConfig:
     primary: str | None = None
 
 
-def redis_conf(node: RedisNodeConfig, chosen: RedisOptions, password: str) -> str:
+def redis_conf(node: RedisNodeConfig, options: RedisOptions, password: str) -> str:
     """The file."""
     lines = [
         *_network_lines(node),
-        *_storage_lines(node, chosen),
-        *_peer_lines(node, chosen, password),
-        *_tls_lines(node, chosen),
+        *_storage_lines(node, options),
+        *_peer_lines(node, options, password),
+        *_tls_lines(node, options),
     ]
     return "\n".join([*lines, *role_lines(password)]) + "\n"
 
 
-def needs_certificates(chosen: RedisOptions, *, encrypted: bool) -> bool:
+def has_certificates(options: RedisOptions, *, encrypted: bool) -> bool:
     """Whether servers need certificates."""
-    return encrypted or chosen.cluster
+    return encrypted or options.cluster
 
 
 def _network_lines(node: RedisNodeConfig) -> Iterator[str]:
@@ -66,18 +66,18 @@ def _network_lines(node: RedisNodeConfig) -> Iterator[str]:
     yield from ("protected-mode yes", "daemonize no", 'logfile ""', "set-proc-title no", f"dir {node.data}")
 
 
-def _storage_lines(node: RedisNodeConfig, chosen: RedisOptions) -> Iterator[str]:
-    yield f"maxmemory {int(chosen.maxmemory or node.memory // 2)}"
-    yield f"maxmemory-policy {chosen.maxmemory_policy}"
-    yield f"io-threads {chosen.io_threads}"
-    yield f'save "{chosen.save}"'
-    yield f"appendonly {'yes' if chosen.appendonly else 'no'}"
-    yield f"appendfsync {chosen.appendfsync}"
+def _storage_lines(node: RedisNodeConfig, options: RedisOptions) -> Iterator[str]:
+    yield f"maxmemory {int(options.maxmemory or node.memory // 2)}"
+    yield f"maxmemory-policy {options.maxmemory_policy}"
+    yield f"io-threads {options.io_threads}"
+    yield f'save "{options.save}"'
+    yield f"appendonly {'yes' if options.appendonly else 'no'}"
+    yield f"appendfsync {options.appendfsync}"
     yield "sanitize-dump-payload yes"  # a snapshot's may be a stranger's
 
 
-def _peer_lines(node: RedisNodeConfig, chosen: RedisOptions, password: str) -> Iterator[str]:
-    if chosen.cluster:
+def _peer_lines(node: RedisNodeConfig, options: RedisOptions, password: str) -> Iterator[str]:
+    if options.cluster:
         yield f"cluster-announce-ip {node.address}"
         yield f"cluster-port {node.ports.bus}"
         yield from ("cluster-enabled yes", "cluster-node-timeout 5000", "tls-cluster yes")
@@ -89,9 +89,9 @@ def _peer_lines(node: RedisNodeConfig, chosen: RedisOptions, password: str) -> I
         yield "repl-diskless-sync-delay 0"  # or a first replica waits 5 s for company
 
 
-def _tls_lines(node: RedisNodeConfig, chosen: RedisOptions) -> Iterator[str]:
+def _tls_lines(node: RedisNodeConfig, options: RedisOptions) -> Iterator[str]:
     """Clients have no certificate. On the bus Redis always asks for one."""
-    if not needs_certificates(chosen, encrypted=node.encrypted):
+    if not has_certificates(options, encrypted=node.encrypted):
         return
     files = {"cert": IDENTITY, "key": IDENTITY, "ca-cert": AUTHORITY}
     yield from (f"tls-{what}-file {node.conf / name}" for what, name in files.items())

@@ -30,22 +30,22 @@ _LAY = 'from=$1 to=$2; shift 2; "$@" sh -eu -c \'cat > "$1.new"; mv "$1.new" "$1
 
 @dataclass(frozen=True)
 class RedisPrimaries:
-    """The servers that hold the data. `ask` puts a question to one, `again` starts one once more."""
+    """The servers that hold the data. `ask` puts a question to one, `restart` starts one once more."""
 
     servers: Sequence[Server]
     data: Mapping[str, DataDirectory]
-    run: Callable[[Host, str], Runner]
+    make_runner: Callable[[Host, str], Runner]
     ask: Callable[[Server, str], Awaitable[str]]
-    again: Callable[[Server], Awaitable[None]]
-    within: float
+    restart: Callable[[Server], Awaitable[None]]
+    timeout: float
 
-    async def kept(self, vaults: Vaults, name: str) -> Snapshot:
+    async def take_snapshot(self, vaults: Vaults, name: str) -> Snapshot:
         """Their data, all at one moment."""
         began, taken = time.monotonic(), time.time()
         moments = await asyncio.gather(*map(self._freeze, self.servers))
         frozen = time.monotonic()
         nodes = await asyncio.gather(*(self._copy(server, vaults, name) for server in self.servers))
-        version = await self._field(self.servers[0], "server", "redis_version")
+        version = await self._read_field(self.servers[0], "server", "redis_version")
         return Snapshot(
             name=name,
             service="redis",
@@ -57,37 +57,41 @@ class RedisPrimaries:
             copied=sum(copied for _, copied in nodes),
         )
 
-    async def recovered(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
+    async def recover_snapshot(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
         """They have the data of a snapshot of as many; all dumps are there before any server is ended."""
         if len(snapshot.nodes) != len(self.servers):
             there, here = len(snapshot.nodes), len(self.servers)
-            raise HostError(f"snapshot {snapshot.name} has the data of {there} servers, and here are {here}")
+            raise HostError(
+                f"snapshot {snapshot.name} has the data of {there} servers, but there are {here} here"
+            )
         for node in snapshot.nodes:
             if [file.path for file in node.files] != [_DUMP]:
-                what = f"snapshot {snapshot.name} is refused, and nothing was recovered"
-                raise HostError(f"{what}: node {node.host} has other files than {_DUMP}", hint=REFUSED_HINT)
+                what = f"snapshot {snapshot.name} was rejected, and nothing was recovered"
+                raise HostError(f"{what}: node {node.host} has files other than {_DUMP}", hint=REFUSED_HINT)
         pairs = list(zip(self.servers, snapshot.nodes, strict=True))
         began = time.monotonic()
         await asyncio.gather(*(self._fetch(server, vaults, node) for server, node in pairs))
         fetched = time.monotonic()
-        await asyncio.gather(*(self._begin_with(server) for server, _ in pairs))
+        await asyncio.gather(*(self._restart_from_dump(server) for server, _ in pairs))
         return {"copy": fetched - began, "import": time.monotonic() - fetched}
 
     async def _freeze(self, server: Server) -> tuple[float, float]:
         """When the fork was asked for, and when it was done; returns once the dump is written."""
         began = time.monotonic()
         if "started" not in (said := await self.ask(server, "bgsave")):
-            raise HostError(f"redis on {server.host.name} writes no dump: {said.strip() or 'no answer'}")
+            raise HostError(
+                f"redis on {server.host.name} did not start a dump: {said.strip() or 'no answer'}"
+            )
         forked = time.monotonic()
-        async with asyncio.timeout(self.within):
-            await self._written(server)
-        if (status := await self._field(server, "persistence", "rdb_last_bgsave_status")) != "ok":
+        async with asyncio.timeout(self.timeout):
+            await self._wait_until_written(server)
+        if (status := await self._read_field(server, "persistence", "rdb_last_bgsave_status")) != "ok":
             raise HostError(f"redis on {server.host.name} could not write its dump: {status}")
         return began, forked
 
-    async def _written(self, server: Server) -> None:
+    async def _wait_until_written(self, server: Server) -> None:
         while True:
-            if await self._field(server, "persistence", "rdb_bgsave_in_progress") == "0":
+            if await self._read_field(server, "persistence", "rdb_bgsave_in_progress") == "0":
                 return
             await asyncio.sleep(0.02)
 
@@ -95,9 +99,9 @@ class RedisPrimaries:
         host = server.host
         place = server.cwd / "kept" / name
         data = self.data[host.name]
-        words = ("sh", "-eu", "-c", _KEEP, "sh", str(place), str(data.path / _DUMP), *data.become)
-        await self.run(host, "dump")(Command(words))
-        stored_files = await vaults(host).keep(self.run(host, "keep"), place)
+        words = ("sh", "-eu", "-c", _KEEP, "sh", str(place), str(data.path / _DUMP), *data.account_prefix)
+        await self.make_runner(host, "dump")(Command(words))
+        stored_files = await vaults(host).keep(self.make_runner(host, "keep"), place)
         await host.remove_directory(place)
         rows = int((await self.ask(server, "dbsize")).split()[-1])
         return SnapshotNode(
@@ -108,15 +112,15 @@ class RedisPrimaries:
         host, target = server.host, server.cwd / "incoming"
         await host.remove_directory(target)
         await host.make_directory(target)
-        await vaults(host).fetch(self.run(host, "fetch"), node.files, target)
+        await vaults(host).fetch(self.make_runner(host, "fetch"), node.files, target)
 
-    async def _begin_with(self, server: Server) -> None:
+    async def _restart_from_dump(self, server: Server) -> None:
         data = self.data[server.host.name]
         await server.kill()
-        words = (str(server.cwd / "incoming" / _DUMP), str(data.path / _DUMP), *data.become)
-        await self.run(server.host, "lay")(Command(("sh", "-eu", "-c", _LAY, "sh", *words)))
-        await self.again(server)
+        words = (str(server.cwd / "incoming" / _DUMP), str(data.path / _DUMP), *data.account_prefix)
+        await self.make_runner(server.host, "lay")(Command(("sh", "-eu", "-c", _LAY, "sh", *words)))
+        await self.restart(server)
 
-    async def _field(self, server: Server, section: str, name: str) -> str:
+    async def _read_field(self, server: Server, section: str, name: str) -> str:
         lines = (await self.ask(server, f"info {section}")).splitlines()
         return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), "")

@@ -26,15 +26,15 @@ RingOptionsT = TypeVar("RingOptionsT", bound=RingOptions)
 class RingService(Disturbable[RingOptionsT]):
     """Nodes that clients use, in `ring`, each with its `tokens` by its host's name.
 
-    The subclass sets `program`, the label of its servers, and `glance`, seconds between two looks at whether
-    the ring is `whole`. It takes in one host by `_join`.
+    The subclass sets `program`, the label of its servers, and `poll_interval`, seconds between two looks at
+    whether the ring is `is_whole`. It takes in one host by `_join`.
 
     What is this ring's alone: the name of its `cluster`, which no node of another ring has; the `authority`
     that signs its nodes; and whether what clients say is `encrypted`. `data` is where a host's node writes.
     """
 
     program: ClassVar[str]
-    glance: ClassVar[float] = 0.05
+    poll_interval: ClassVar[float] = 0.05
     ring: list[Host]
     tokens: dict[str, Tokens]
     data: dict[str, DataDirectory]
@@ -47,20 +47,20 @@ class RingService(Disturbable[RingOptionsT]):
         hosts = (*self.context.hosts, *self.context.spare)
         self.cluster = f"{self.context.name}-{token_hex(8)}"
         self.authority = Authority()
-        self.encrypted = is_encrypted(self.chosen.tls, (host.address for host in hosts))
+        self.encrypted = is_encrypted(self.options.tls, (host.address for host in hosts))
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""
-        there = self._everywhere()
+        there = self._node_hosts()
         free = [host for host in (*self.context.hosts, *self.context.spare) if host not in there]
         if to > len(there) + len(free):
             most = len(there) + len(free)
-            hint = "name more hosts under `grow_into`"
-            raise HostError(f"service {self.context.name} cannot have {to} nodes, only {most}", hint=hint)
+            hint = "add more hosts to `grow_into`"
+            raise HostError(f"service {self.context.name} cannot have {to} nodes, at most {most}", hint=hint)
         old, new = list(self.ring), free[: max(0, to - len(there))]
         for host in new:
             await self._join(host)
-        if new and self.chosen.cleanup:
+        if new and self.options.cleanup:
             await self._clean_up(old)
 
     @property
@@ -69,7 +69,7 @@ class RingService(Disturbable[RingOptionsT]):
         return self.authority.certificate if self.encrypted else None
 
     @abstractmethod
-    async def whole(self) -> bool:
+    async def is_whole(self) -> bool:
         """Whether all nodes that should live see each other, and let clients in."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class RingService(Disturbable[RingOptionsT]):
     async def _clean_up(self, hosts: Sequence[Host]) -> None:
         """Have nodes drop what is no longer theirs."""
 
-    async def _begin_anew(self, host: Host) -> None:
+    async def _reset_data(self, host: Host) -> None:
         """Without what it had where it was part of the ring before."""
         for place in (self.scratch(host) / "data", self._conf(host)):
             await host.remove_directory(place)
@@ -93,39 +93,39 @@ class RingService(Disturbable[RingOptionsT]):
     async def _write_conf(self, host: Host, files: Mapping[str, str]) -> None:
         await write_private(self, host, self.data[host.name], files, self._conf(host).name)
 
-    def _everywhere(self) -> list[Host]:
+    def _node_hosts(self) -> list[Host]:
         """All hosts that have a node."""
         return list(self.ring)
 
-    def _living(self) -> list[Server]:
+    def _live_servers(self) -> list[Server]:
         """Nodes that nobody has killed or frozen: those that must see each other."""
         return [server for server in self.servers if server.exit is None and not server.frozen]
 
     def _replication(self, nodes: int) -> int:
-        asked = self.chosen.replication or min(3, nodes)
+        asked = self.options.replication or min(3, nodes)
         if asked > nodes:
             name = self.context.name
             raise HostError(f"service {name}: replication {asked} needs {asked} nodes, not {nodes}")
         return asked
 
-    async def _chosen_ports(self, hosts: Sequence[Host], others: int) -> tuple[int, ...]:
+    async def _choose_ports(self, hosts: Sequence[Host], others: int) -> tuple[int, ...]:
         """The port for clients, as it is asked for, and so many others."""
-        asked = self.chosen.port
+        asked = self.options.port
         if asked is not None:
             await asyncio.gather(*(check_free(host, [asked]) for host in hosts))
         free = [port for port in await find_free_ports(hosts, others + 1) if port != asked]
         return (asked or free[others], *free[:others])
 
-    async def _until_whole(self, changed: Server) -> None:
+    async def _wait_until_whole(self, changed: Server) -> None:
         """Wait for a ring with a node that joins or comes back, or without one that left."""
         where = f"service {self.context.name}: {self.program} on {changed.host.name} ({changed.address})"
         try:
-            async with asyncio.timeout(self.chosen.join_within):
+            async with asyncio.timeout(self.options.join_within):
                 while changed.exit is None:
-                    if await self.whole():
+                    if await self.is_whole():
                         return
-                    await asyncio.sleep(self.glance)
+                    await asyncio.sleep(self.poll_interval)
         except TimeoutError:
-            took = f"{self.chosen.join_within:g} s"
-            raise HostError(f"{where} did not join within {took}; {changed.last_words()}") from None
-        raise HostError(f"{where} ended before it had joined; {changed.last_words()}")
+            took = f"{self.options.join_within:g} s"
+            raise HostError(f"{where} did not join within {took}; {changed.describe_log()}") from None
+        raise HostError(f"{where} ended before it joined; {changed.describe_log()}")

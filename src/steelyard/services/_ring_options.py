@@ -26,33 +26,34 @@ class RingOptions(TlsOption, ABC):
         1,
         ge=1,
         le=256,
-        description="Tokens of each node, evenly spread; a node that joins halves the widest ranges.",
+        description="Tokens of each node, evenly spread; a joining node halves the widest ranges.",
     )
     settings: dict[str, Any] = Field(
-        default_factory=dict, description="Further settings of the server's own file, as they are."
+        default_factory=dict,
+        description="Additional settings for the server's own configuration file, passed unchanged.",
     )
     datacenter: str = Field("datacenter1", pattern=NAME, description="Name of the data centre.")
     ring_delay: Duration = Field(
         Duration(2),
-        description="How long a node that joins or leaves waits for the news to spread; by itself it is 30s.",
+        description="How long a joining or leaving node waits for gossip to spread; server default: 30s.",
     )
     join_within: Duration = Field(
-        Duration(3600), description="Longest time for one node to join with its data, or to hand it over."
+        Duration(3600), description="Time limit for one node to join with its data, or to hand its data over."
     )
     cleanup: bool = Field(
         False,
-        description="After growing, have the old nodes drop what is no longer theirs; then it has grown.",
+        description="After growing, remove data that the old nodes no longer own, as part of the event.",
     )
-    port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: one that is free.")
+    port: int | None = Field(None, ge=1, le=65000, description="Port for clients. Default: a free one.")
 
     @staticmethod
     @abstractmethod
-    def refused(settings: dict[str, Any]) -> str | None:
+    def list_refusals(settings: dict[str, Any]) -> str | None:
         """The first setting that the service must see to itself."""
 
     @field_validator("settings")
     @classmethod
-    def _not_ours(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        if name := cls.refused(settings):
-            raise ValueError(f"'{name}' is set by the service itself; leave it out")
+    def _check_settings(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        if name := cls.list_refusals(settings):
+            raise ValueError(f"'{name}' is set by the service itself; remove it")
         return settings

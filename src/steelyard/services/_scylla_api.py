@@ -66,20 +66,20 @@ _VERSION = "/storage_service/scylla_release_version"
 class ScyllaState:
     """What a node said: empty when it did not answer, or not all of it."""
 
-    said: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def normal(self) -> bool:
+    def is_normal(self) -> bool:
         """Whether it is part of the ring."""
-        return bool(self.said.get("mode") == "NORMAL")
+        return bool(self.answers.get("mode") == "NORMAL")
 
-    def sees(self, others: Iterable[str]) -> bool:
+    def is_ready(self, others: Iterable[str]) -> bool:
         """Whether it is part of the ring, open, and takes the others to be up and none to come or go."""
-        if not self.normal or not self.said["open"]:
+        if not self.is_normal or not self.answers["open"]:
             return False
-        moves = any(self.said[view] for view in ("joining", "leaving", "moving"))
-        schemas = {entry["key"] for entry in self.said["schemas"]} - {"UNREACHABLE"}
-        return not moves and len(schemas) <= 1 and set(others) <= set(self.said["live"])
+        moves = any(self.answers[view] for view in ("joining", "leaving", "moving"))
+        schemas = {entry["key"] for entry in self.answers["schemas"]} - {"UNREACHABLE"}
+        return not moves and len(schemas) <= 1 and set(others) <= set(self.answers["live"])
 
 
 async def fetch_state(host: Host, place: str) -> ScyllaState:

@@ -56,7 +56,7 @@ class ScyllaNodeConfig:
     ports: ScyllaPorts
     conf: PurePosixPath
     data: PurePosixPath
-    salted: str = field(repr=False)
+    salted_password: str = field(repr=False)
     cluster: str = "ring"
     ring_delay: float = 2.0
     encrypted: bool = False
@@ -124,7 +124,7 @@ def scylla_yaml(node: ScyllaNodeConfig) -> str:
         "authenticator": "PasswordAuthenticator",
         "authorizer": "CassandraAuthorizer",
         "auth_superuser_name": USER,
-        "auth_superuser_salted_password": node.salted,
+        "auth_superuser_salted_password": node.salted_password,
         "ring_delay_ms": round(node.ring_delay * 1000),
         "skip_wait_for_gossip_to_settle": 0,
         **_encryption(node.conf, clients=node.encrypted),

@@ -20,7 +20,7 @@ async def find_program(host: Host) -> str:
     path = (await host.capture(("sh", "-c", _FIND)) or "").strip()
     if not path:
         raise HostError(
-            f"there is no ScyllaDB on {host.name} ({host.address})",
+            f"ScyllaDB is not installed on {host.name} ({host.address})",
             hint="install its packages there (https://docs.scylladb.com), or set SCYLLA_HOME",
         )
     return path

@@ -18,27 +18,27 @@ class ScyllaOptions(RingOptions):
         None,
         ge=1,
         le=256,
-        description="Shards of a node, a core each. Default: the cores it may use, not more than its GiB.",
+        description="Shards of a node, one core each. Default: the cores it may use, at most one per GiB.",
     )
     memory: Size | None = Field(
-        None, description="Memory of a node. Default: three quarters of what it may use of its host."
+        None, description="Memory of a node. Default: three quarters of the host memory it may use."
     )
     alone: bool = Field(
-        False, description="Nothing else uses its hosts' cores, so it may pin its threads and poll."
+        False, description="Let it pin its threads and poll, because nothing else uses its hosts' cores."
     )
     developer_mode: bool = Field(
-        True, description="Start on any file system and without ScyllaDB's set-up of the machine."
+        True, description="Start on any file system and without ScyllaDB's machine setup."
     )
-    flags: tuple[str, ...] = Field((), description="Further options of the command line; they come last.")
+    flags: tuple[str, ...] = Field((), description="Additional command-line options, appended last.")
 
     @staticmethod
-    def refused(settings: dict[str, Any]) -> str | None:
+    def list_refusals(settings: dict[str, Any]) -> str | None:
         """See `RingOptions`."""
         return find_reserved_setting(settings)
 
     @field_validator("flags")
     @classmethod
-    def _not_our_flags(cls, flags: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_flags(cls, flags: tuple[str, ...]) -> tuple[str, ...]:
         if name := find_reserved_flag(flags):
-            raise ValueError(f"'{name}' is given by the service itself; use its options")
+            raise ValueError(f"'{name}' is set by the service itself; use the service's options")
         return flags

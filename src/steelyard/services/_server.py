@@ -10,7 +10,7 @@ from typing import Self
 
 from steelyard.model.command import Command, Exit
 from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.short_programs import complaints, tail
+from steelyard.remote.short_programs import find_log_errors, tail
 
 _GRACE = 2.0  # seconds to end in good order
 # A program may give its children sessions of their own, so the tree is walked: first a parent, which then
@@ -27,9 +27,9 @@ walk "$1" "$2"
 class Server:
     """A server that was started. `exit` is set once it has ended.
 
-    `turn` counts how often it was started; `expected` is set where its end was asked for, `frozen` while it
-    is stopped in the middle of its work. `signal` asks it to end in good order, for which it has a `grace` in
-    seconds; `forced` is set where it did not.
+    `start_number` counts how often it was started; `is_stop_requested` is set where its end was asked for,
+    `frozen` while it is stopped in the middle of its work. `signal` asks it to end in good order, for which
+    it has a `grace` in seconds; `is_force_killed` is set where it did not.
     """
 
     host: Host
@@ -40,12 +40,12 @@ class Server:
     streams: Streams
     command: Command
     cwd: PurePosixPath
-    turn: int = 1
-    expected: bool = False
+    start_number: int = 1
+    is_stop_requested: bool = False
     frozen: bool = False
     signal: str = "TERM"
     grace: float = _GRACE
-    forced: bool = False
+    is_force_killed: bool = False
     _watch: asyncio.Task[Exit] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,9 +69,9 @@ class Server:
         base = f"{host.name}-{label}" + (f".{turn}" if turn > 1 else "")
         streams = Streams(logs / f"{base}.log", logs / f"{base}.err")
         process = await host.start(command, streams, cwd=cwd)
-        return cls(host, label, address, port, process, streams, command, cwd, turn=turn)
+        return cls(host, label, address, port, process, streams, command, cwd, start_number=turn)
 
-    async def again(self) -> Self:
+    async def restart(self) -> Self:
         """Start it once more with the same words; its logs get the number of the turn."""
         return await self.start(
             self.host,
@@ -81,7 +81,7 @@ class Server:
             logs=self.streams.stdout.parent,
             address=self.address,
             port=self.port,
-            turn=self.turn + 1,
+            turn=self.start_number + 1,
         )
 
     @property
@@ -89,24 +89,24 @@ class Server:
         """How it ended; None while it runs."""
         return self._watch.result() if self._watch.done() and not self._watch.cancelled() else None
 
-    async def ended_by_itself(self) -> str:
+    async def wait_for_unexpected_exit(self) -> str:
         """Wait until it ends, and say how; for ever when its end was asked for."""
         outcome = await asyncio.shield(self._watch)
-        if self.expected:
+        if self.is_stop_requested:
             await asyncio.Event().wait()
-        return f"{self.label} on {self.host.name} ({self.address}) ended {outcome.way}; {self.last_words()}"
+        return f"{self.label} on {self.host.name} ({self.address}) ended {outcome.way}; {self.describe_log()}"
 
     async def stop(self) -> None:
         """End it with everything below it, and wait for that."""
-        self.expected = True
+        self.is_stop_requested = True
         if self.exit is None:
             if self.frozen:
                 await self.thaw()  # or it could not end in good order
-            await self._ask_to_end()
-            self.forced = (await asyncio.shield(self._watch)).signal == signal.SIGKILL
+            await self._terminate()
+            self.is_force_killed = (await asyncio.shield(self._watch)).signal == signal.SIGKILL
         await self._watch
 
-    async def _ask_to_end(self) -> None:
+    async def _terminate(self) -> None:
         """By the agent, whose own signal is SIGTERM; another one is sent before."""
         grace = self.grace
         if self.signal != "TERM":
@@ -117,7 +117,7 @@ class Server:
 
     async def kill(self) -> None:
         """End it by SIGKILL with all below it, as a crash would, and wait until it is gone."""
-        self.expected = True
+        self.is_stop_requested = True
         if self.exit is None:
             await self._signal("KILL")
         await asyncio.shield(self._watch)
@@ -135,10 +135,10 @@ class Server:
     async def _signal(self, name: str) -> None:
         await self.host.capture(("sh", "-c", _SIGNAL, "sh", name, str(self.process.pid)))
 
-    def last_words(self) -> str:
+    def describe_log(self) -> str:
         """The last errors that it printed, and the end of it all, for a message."""
         for path in (self.streams.stderr, self.streams.stdout):
             if end := tail(path):
-                wrong = complaints(path)
+                wrong = find_log_errors(path)
                 return (f"its log says: {wrong}\n" if wrong else "") + f"its log ends: {end}"
         return "its log is empty"

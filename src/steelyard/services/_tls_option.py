@@ -15,5 +15,5 @@ class TlsOption(ServiceOptions):
 
     tls: bool | None = Field(
         None,
-        description="Whether clients talk to it by TLS. Default: unless all hosts have loopback addresses.",
+        description="Whether clients use TLS. Default: yes, unless all hosts have loopback addresses.",
     )

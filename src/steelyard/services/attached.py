@@ -20,32 +20,34 @@ class AttachedOptions(ServiceOptions):
     """Where the other run says how its service is reached."""
 
     control: Absolute = Field(
-        description="The `control.json` of the run that holds it, on a file system that the host sees."
+        description="The `control.json` of the run that holds it, on a file system that the host can access."
     )
 
 
 class Attached(Service[AttachedOptions]):
-    """A service of another run, such as a database that `steelyard cluster run` holds: it starts nothing.
+    """Connect to a service of another run, such as a database of `steelyard cluster run`; start nothing.
 
-    Where it is, and its password, stand in the `control.json` of that run, which its user alone may read; the
-    password comes into no record. It is not watched: whoever uses it learns from it that it has gone.
+    The `control.json` of that run, which only its user can read, contains its address and password; the
+    password is never recorded. The service is not monitored: if it ends, its clients fail.
     """
 
-    options = AttachedOptions
-    elsewhere = True
-    access = (Listener("the other run's service", asks="what the other run says", bound="elsewhere"),)
+    Options = AttachedOptions
+    is_external = True
+    access = (
+        Listener("the other run's service", authentication="as the other run requires", binding="elsewhere"),
+    )
     examples = ({"control": "/shared/runs/20261120-184512-ring-7f3a/control.json"},)
 
     async def configure(self) -> None:
         """Read what the other run says. Raises HostError when it does not live, or has no service yet."""
-        path = self.chosen.control
+        path = self.options.control
         text = (await self.context.hosts[0].read([path])).get(path, "")
         self._endpoint = parse_endpoint(text, f"service {self.context.name}: {path}")
 
     async def start(self) -> None:
         """It runs already."""
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """There is no server of ours."""
         return True
 
@@ -62,6 +64,6 @@ def parse_endpoint(text: str, where: str) -> Endpoint:
         may_lack = {key: told[key] and str(told[key]) for key in ("password", "authority") if key in told}
         return Endpoint(str(told["address"]), int(told["port"]), facts, **may_lack)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        what = "is not there or cannot be read" if not text else "tells of no service"
-        hint = "`steelyard cluster status` says which clusters live, and what they are doing"
+        what = "does not exist or cannot be read" if not text else "describes no service"
+        hint = "`steelyard cluster status` lists the running clusters and what they are doing"
         raise HostError(f"{where} {what}", hint=hint) from error

@@ -76,39 +76,41 @@ OptionsT = TypeVar("OptionsT", bound=ServiceOptions)
 class Service(ABC, Generic[OptionsT]):
     """Base of all services. The subclass's docstring says what it deploys, who may talk to it, its source.
 
-    It sets `options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have; `within`, the
-    seconds that it may take until it is ready; `elsewhere` when it runs nothing on its hosts, and so takes no
-    part of them; `access`, all that it listens on and what that asks for; `examples`, option mappings for the
-    catalogue and the contract tests; `verbatim` and `words` as of a workload; `unless`, what else to do where
-    it is refused for being open. It starts servers with `launch` and says in `answers` whether one does its
-    work. Methods raise HostError that names service and host.
+    It sets `Options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have;
+    `default_ready_timeout`, the seconds that it may take until it is ready; `is_external` when it runs
+    nothing on its hosts, and so takes no part of them; `access`, all that it listens on and what that asks
+    for; `examples`, option mappings for the catalogue and the contract tests; `verbatim` and `words` as of a
+    workload; `open_hint`, what else to do where it is refused for being open. It starts servers with `launch`
+    and says in `is_answering` whether one does its work. Methods raise HostError that names service and host.
     """
 
-    options: ClassVar[type[ServiceOptions]] = ServiceOptions
+    Options: ClassVar[type[ServiceOptions]] = ServiceOptions
     needs: ClassVar[tuple[Tool, ...]] = ()
-    within: ClassVar[float] = 30.0
-    elsewhere: ClassVar[bool] = False
+    default_ready_timeout: ClassVar[float] = 30.0
+    is_external: ClassVar[bool] = False
     access: ClassVar[tuple[Listener, ...]] = ()
-    unless: ClassVar[str] = ""
+    open_hint: ClassVar[str] = ""
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     verbatim: ClassVar[frozenset[str]] = frozenset()
     words: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, chosen: OptionsT, context: ServiceContext) -> None:
-        self.chosen, self.context = chosen, context
+    def __init__(self, options: OptionsT, context: ServiceContext) -> None:
+        self.options, self.context = options, context
         self.servers: list[Server] = []
         self.marks: list[Mark] = []  # of each trial that it serves
         self.complaints: list[str] = []  # of how it ended, for the record
-        self.took: dict[str, float] = {}  # seconds: `configure` before anything ran, `launch` until ready
+        self.durations: dict[
+            str, float
+        ] = {}  # seconds: `configure` before anything ran, `launch` until ready
         self._changed = asyncio.Event()
 
     @classmethod
-    def least_hosts(cls, chosen: OptionsT) -> int:  # noqa: ARG003 - most do with one
+    def min_hosts(cls, options: OptionsT) -> int:  # noqa: ARG003 - most do with one
         """How many hosts it needs at least, with these options."""
         return 1
 
     @classmethod
-    def own_names(cls, options: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 - most have none
+    def self_names(cls, options: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003 - most have none
         """What `${self.…}` may name in these options, as they stand in the file."""
         return ()
 
@@ -120,17 +122,17 @@ class Service(ABC, Generic[OptionsT]):
         """Start all servers, on all hosts at once where they do not depend on each other."""
 
     @abstractmethod
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """Whether a server does its work now, by its own word; asked again and again until it is."""
 
-    def awaited(self, server: Server) -> str:
-        """What `answers` waits for, in words, where that is not plain."""
+    def describe_wait(self, server: Server) -> str:
+        """What `is_answering` waits for, in words, where that is not plain."""
         return ""
 
     @property
-    def patience(self) -> float:
+    def ready_timeout(self) -> float:
         """Seconds until it must be ready."""
-        return self.context.within
+        return self.context.ready_timeout
 
     @abstractmethod
     def endpoint(self) -> Endpoint:
@@ -147,9 +149,9 @@ class Service(ABC, Generic[OptionsT]):
 
     async def ready(self) -> None:
         """Wait until every server answers. Raises HostError with the last lines of its log."""
-        await asyncio.gather(*(self._until_it_answers(server) for server in self.servers))
+        await asyncio.gather(*(self._wait_until_answering(server) for server in self.servers))
 
-    async def conditions(self) -> list[ConditionCheck]:
+    async def check_conditions(self) -> list[ConditionCheck]:
         """What its servers were put under on each host, by the kernel's word; of several, of the last."""
         if not self.context.wrap.any:
             return []
@@ -162,11 +164,11 @@ class Service(ABC, Generic[OptionsT]):
             for name, got in zip(hosts, observations, strict=True)
         ]
 
-    async def settled(self) -> bool:
+    async def is_settled(self) -> bool:
         """Whether all servers that should live do their work, and nothing moves between them."""
         if any(server.exit is not None or server.frozen for server in self.servers):
             return False
-        return all(await asyncio.gather(*map(self.answers, self.servers)))
+        return all(await asyncio.gather(*map(self.is_answering, self.servers)))
 
     async def stop(self) -> None:
         """End all servers and wait until they are gone."""
@@ -175,19 +177,19 @@ class Service(ABC, Generic[OptionsT]):
         if failures:
             raise failures[0]
 
-    async def died(self) -> str:
+    async def wait_for_death(self) -> str:
         """Wait until a server ends that nobody asked to, and say which and how: a watch beside the workload.
 
         Servers that come while it waits are watched from then on.
         """
         while True:
             self._changed.clear()
-            ends = (server.ended_by_itself() for server in self.servers)
-            async with run_tasks(*ends, self._more()) as watches:
+            ends = (server.wait_for_unexpected_exit() for server in self.servers)
+            async with run_tasks(*ends, self._wait_for_change()) as watches:
                 if said := (await wait_first(watches)).result():
                     return f"service {self.context.name}: {said}"
 
-    async def _more(self) -> None:
+    async def _wait_for_change(self) -> None:
         """Wait until there are other servers."""
         await self._changed.wait()
 
@@ -199,15 +201,15 @@ class Service(ABC, Generic[OptionsT]):
         return there
 
     @asynccontextmanager
-    async def deployed(self) -> AsyncIterator[Endpoint]:
+    async def deploy(self) -> AsyncIterator[Endpoint]:
         """The service, ready, for as long as the block lasts; its servers are gone after it."""
         began = time.monotonic()
         await self.configure()
-        self.took["configure"] = time.monotonic() - began
+        self.durations["configure"] = time.monotonic() - began
         try:
             await self.start()
             await self.ready()
-            self.took["launch"] = time.monotonic() - began
+            self.durations["launch"] = time.monotonic() - began
             yield self.endpoint()
         finally:
             await asyncio.shield(self.stop())
@@ -223,18 +225,18 @@ class Service(ABC, Generic[OptionsT]):
         self._changed.set()
         return server
 
-    async def start_again(self, old: Server) -> None:
+    async def restart_server(self, old: Server) -> None:
         """Have a server that ended begin once more, and wait until it answers."""
-        new = await old.again()
+        new = await old.restart()
         self.servers[self.servers.index(old)] = new
         self._changed.set()
-        await self._until_it_answers(new)
+        await self._wait_until_answering(new)
 
-    async def small(self, host: Host, label: str, script: str, **env: str) -> str:
+    async def run_script(self, host: Host, label: str, script: str, **env: str) -> str:
         """What a short shell script prints, run in the scratch on a host. Raises HostError when it fails."""
-        return await self.runner(host, label)(Command(("sh", "-eu", "-c", script), env))
+        return await self.make_runner(host, label)(Command(("sh", "-eu", "-c", script), env))
 
-    def runner(self, host: Host, label: str, seconds: float = 60.0) -> Runner:
+    def make_runner(self, host: Host, label: str, seconds: float = 60.0) -> Runner:
         """Runs commands in the scratch on a host. Raises HostError when one fails or takes so long."""
 
         plain = make_runner(host, self.scratch(host), self.context.logs, label, seconds)
@@ -255,7 +257,7 @@ class Service(ABC, Generic[OptionsT]):
         """What it may use of a host."""
         return self.context.shares.get(host.name) or HostShare(host.cores, host.memory)
 
-    def all_servers(self) -> str:
+    def list_servers(self) -> str:
         """The fact `servers` of an endpoint: every host once before any comes again."""
         by_host = [
             sorted((server.port, server.address) for server in self.servers if server.host is host)
@@ -264,17 +266,19 @@ class Service(ABC, Generic[OptionsT]):
         turns = zip_longest(*by_host)
         return ",".join(f"{one[1]}:{one[0]}" for turn in turns for one in turn if one is not None)
 
-    async def _until_it_answers(self, server: Server) -> None:
+    async def _wait_until_answering(self, server: Server) -> None:
         what = f"service {self.context.name}: {server.label} on {server.host.name} ({server.address})"
         try:
-            async with asyncio.timeout(self.patience):
-                while not await self.answers(server):
+            async with asyncio.timeout(self.ready_timeout):
+                while not await self.is_answering(server):
                     if server.exit is not None:
                         raise HostError(
-                            f"{what} ended {server.exit.way} before it was ready; {server.last_words()}"
+                            f"{what} ended {server.exit.way} before it was ready; {server.describe_log()}"
                         )
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            waiting = f", waiting for {text}" if (text := self.awaited(server)) else ""
-            message = f"{what} was not ready within {self.patience:g} s{waiting}; {server.last_words()}"
+            waiting = f", waiting for {text}" if (text := self.describe_wait(server)) else ""
+            message = (
+                f"{what} was not ready within {self.ready_timeout:g} s{waiting}; {server.describe_log()}"
+            )
             raise HostError(message) from None

@@ -33,37 +33,37 @@ class GridftpOptions(ServiceOptions):
     """Where it listens."""
 
     port: int | None = Field(
-        None, ge=1, le=65000, description="Port, the same on all hosts. Default: one that is free."
+        None, ge=1, le=65000, description="Port, the same on all hosts. Default: a free one."
     )
 
 
 class Gridftp(Disturbable[GridftpOptions]):
-    """GridFTP servers, one on each host, that serve an empty directory in the scratch and nothing else.
+    """GridFTP servers, one per host, each serving only an empty directory in the scratch.
 
-    **Who may use it**: the user `steelyard` with a password of eight random letters (the server takes no
-    longer one), from the addresses of the experiment's hosts. Grid certificates are not made for a test, so
-    password and files are not encrypted on their way, and a data connection, which FTP opens for each
-    transfer at a port drawn by the system, asks for nothing. Both are bound to the host's own address.
+    **Who may use it**: the user `steelyard` with a password of eight random letters (the server's maximum),
+    from the addresses of the experiment's hosts. No grid certificates are created, so password and files
+    travel unencrypted, and the data connections, which FTP opens for each transfer at a random port, require
+    no authentication. Both are bound to the host's own address.
 
-    **Source**: the Grid Community Toolkit, https://gridcf.org, `globus-gridftp-server -help`. Ready is a
-    server that lets the user in and tells of its directory.
+    **Source**: the Grid Community Toolkit, https://gridcf.org, `globus-gridftp-server -help`. A server is
+    ready when the user can log in and list its directory.
     """
 
-    options = GridftpOptions
+    Options = GridftpOptions
     needs = (
         Tool("globus-gridftp-server", apt="globus-gridftp-server-progs", dnf="globus-gridftp-server-progs"),
         Tool("bash", "bash", "bash"),
     )
     access = (
-        Listener("control connections", asks="password, from the experiment's hosts"),
-        Listener("data connections, one port a transfer", asks="to be the first that connects"),
+        Listener("control connections", authentication="password, from the experiment's hosts"),
+        Listener("data connections, one port per transfer", authentication="to be the first to connect"),
     )
     examples = ({},)
 
     async def configure(self) -> None:
         """Find a port and make the directories."""
         hosts = self.context.hosts
-        (self.port,) = await choose_ports(hosts, self.chosen.port, 1)
+        (self.port,) = await choose_ports(hosts, self.options.port, 1)
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
 
@@ -71,7 +71,7 @@ class Gridftp(Disturbable[GridftpOptions]):
         """All servers at once."""
         await asyncio.gather(*(self._start(host, self.data[host.name]) for host in self.context.hosts))
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """It lets the user in and tells of its directory; asked only when the port is open."""
         if server.port not in await list_listening_ports(server.host):
             return False
@@ -86,7 +86,7 @@ class Gridftp(Disturbable[GridftpOptions]):
             "protocol": "gridftp",
             "path": str(self.data[first.name].path),
             "paths": ",".join(str(self.data[host.name].path) for host in self.context.hosts),
-            "servers": self.all_servers(),
+            "servers": self.list_servers(),
             "user": USER,
         }
         return Endpoint(first.address, self.port, facts, self._password())
@@ -109,5 +109,5 @@ class Gridftp(Disturbable[GridftpOptions]):
             str(data.path),
         )
         words = ("-p", str(self.port), *address, *who, *where, "-log-level", "ERROR,WARN,INFO")
-        command = data.as_its_user("globus-gridftp-server", *words)
+        command = data.account_command("globus-gridftp-server", *words)
         await self.launch(host, "gridftp", command, address=host.address, port=self.port)

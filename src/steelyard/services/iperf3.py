@@ -13,14 +13,14 @@ from steelyard.services._server import Server
 
 
 class Iperf3Server(PerCopy[PerCopyOptions]):
-    """iperf3 servers: each takes one client at a time, so there are as many as copies.
+    """iperf3 servers, one per copy of the workload, because each serves one client at a time.
 
-    They listen on the host's own address. iperf3 asks for no password here, and moves only what clients send;
-    its servers end with the run. Source: https://github.com/esnet/iperf.
+    They listen on the host's own address, without a password. iperf3 moves only what clients send, and the
+    servers end with the run. Source: https://github.com/esnet/iperf.
     """
 
     label = "iperf3"
-    options = PerCopyOptions
+    Options = PerCopyOptions
     needs = (Tool("iperf3", apt="iperf3", dnf="iperf3", at_least="3.7"),)
     examples = ({"servers": 2},)
 
@@ -32,7 +32,7 @@ class Iperf3Server(PerCopy[PerCopyOptions]):
         """Its protocol."""
         return {"protocol": "iperf3"}
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """A block of one byte gets through; asked only when the port is open, to keep the log short."""
         if server.port not in await list_listening_ports(server.host):
             return False

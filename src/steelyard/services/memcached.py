@@ -43,7 +43,7 @@ class MemcachedOptions(ServiceOptions):
     """Where it listens, and how much it takes."""
 
     port: int | None = Field(
-        None, ge=1, le=65000, description="Port, the same on all hosts. Default: one that is free."
+        None, ge=1, le=65000, description="Port, the same on all hosts. Default: a free one."
     )
     memory: Size | None = Field(
         None,
@@ -51,50 +51,52 @@ class MemcachedOptions(ServiceOptions):
         "there, at most 1 GiB.",
     )
     threads: int | None = Field(
-        None, ge=1, le=128, description="Worker threads. Default: as many as the cores it may use."
+        None, ge=1, le=128, description="Worker threads. Default: one per core it may use."
     )
-    connections: int = Field(1024, ge=1, le=100_000, description="Connections at the same time.")
-    largest_item: Size = Field(Size(_MIB), description="Bytes of the largest item, from 1 KiB to 1 GiB.")
+    connections: int = Field(1024, ge=1, le=100_000, description="Maximum simultaneous connections.")
+    largest_item: Size = Field(
+        Size(_MIB), description="Maximum size of an item in bytes, from 1 KiB to 1 GiB."
+    )
 
     @field_validator("memory", "largest_item")
     @classmethod
-    def _possible(cls, value: Size | None) -> Size | None:
+    def _check_size(cls, value: Size | None) -> Size | None:
         if value is not None and not 1024 <= value <= 2**40:
             raise ValueError(f"{value} is less than 1 KiB or more than 1 TiB")
         return value
 
 
 class Memcached(Disturbable[MemcachedOptions]):
-    """memcached, one on each host, each by itself: clients choose the server of a key.
+    """Independent memcached servers, one per host; clients choose the server for a key.
 
-    **Who may use it**: whoever reaches it, and so it needs `open: true` where others work on its host. It is
-    bound to its host's address, by TCP only. There is no password: memcached's file of users (`-Y`) is
-    experimental and asks each connection for a first `set` that memaslap and the common clients do not send,
-    and SASL is of the binary protocol alone.
+    **Who may use it**: anyone who can reach it, so it needs `open: true` if others use its host. It is bound
+    to its host's address, TCP only. There is no password: memcached's password file (`-Y`) is experimental
+    and requires each connection to start with a `set` that memaslap and common clients do not send, and SASL
+    exists only for the binary protocol.
 
-    **Source**: https://docs.memcached.org, "Server configuration"; memcached(1). Ready is a server that tells
-    its version. A server that is killed and started again is empty.
+    **Source**: https://docs.memcached.org, "Server configuration"; memcached(1). A server is ready when it
+    reports its version. After a kill and restart, it is empty.
     """
 
-    options = MemcachedOptions
+    Options = MemcachedOptions
     needs = (
         Tool("memcached", apt="memcached", dnf="memcached", at_least="1.5"),
         Tool("bash", "bash", "bash"),
     )
-    access = (Listener("clients", asks=""),)
+    access = (Listener("clients", authentication=""),)
     examples = ({}, {"memory": "16MiB", "threads": 1, "connections": 100, "largest_item": "2MiB"})
 
     async def configure(self) -> None:
         """Find a port, and addresses in numbers."""
         self.address = {host.name: await resolve_address(host) for host in self.context.hosts}
-        (self.port,) = await choose_ports(self.context.hosts, self.chosen.port, 1)
+        (self.port,) = await choose_ports(self.context.hosts, self.options.port, 1)
         self.data = await choose_accounts(self, self.context.hosts)
 
     async def start(self) -> None:
         """All servers at once."""
         await asyncio.gather(*(self._start(host) for host in self.context.hosts))
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """It tells its version; asked only when the port is open."""
         if server.port not in await list_listening_ports(server.host):
             return False
@@ -107,9 +109,9 @@ class Memcached(Disturbable[MemcachedOptions]):
         await super().ready()
         for server in self.servers:
             script = shlex.join(_query_command(server, "stats settings"))
-            await self.small(server.host, "settings", script)
+            await self.run_script(server.host, "settings", script)
 
-    async def meters(self) -> Mapping[str, float]:
+    async def read_meters(self) -> Mapping[str, float]:
         """Sums over the servers that answer; see `Metered`."""
         asked = (
             server.host.capture(_query_command(server, "stats"), seconds=_ANSWER_WITHIN)
@@ -119,16 +121,16 @@ class Memcached(Disturbable[MemcachedOptions]):
 
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`."""
-        facts = {"protocol": "memcached", "servers": self.all_servers()}
+        facts = {"protocol": "memcached", "servers": self.list_servers()}
         return Endpoint(self.address[self.context.hosts[0].name], self.port, facts)
 
     async def _start(self, host: Host) -> None:
-        chosen, share = self.chosen, self.share(host)
-        memory = int(chosen.memory or min(share.memory // 4, _MOST))
+        options, share = self.options, self.share(host)
+        memory = int(options.memory or min(share.memory // 4, _MOST))
         where = ("-l", self.address[host.name], "-p", str(self.port), "-U", "0")
-        size = ("-m", str(max(1, memory // _MIB)), "-I", str(int(chosen.largest_item)))
-        work = ("-t", str(chosen.threads or share.cores), "-c", str(chosen.connections))
-        command = self.data[host.name].as_its_user("memcached", "-v", *where, *size, *work)
+        size = ("-m", str(max(1, memory // _MIB)), "-I", str(int(options.largest_item)))
+        work = ("-t", str(options.threads or share.cores), "-c", str(options.connections))
+        command = self.data[host.name].account_command("memcached", "-v", *where, *size, *work)
         await self.launch(host, "memcached", command, address=self.address[host.name], port=self.port)
 
 

@@ -32,21 +32,25 @@ _ENDLESS = 2**63  # transactions; a client goes when its time is over
 class NetbenchServerOptions(PerCopyOptions):
     """How many servers, and what they answer."""
 
-    request: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of a request, as the workload's.")
-    response: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of an answer, as the workload's.")
-    no_delay: bool = Field(True, description="Send small answers at once (TCP_NODELAY).")
+    request: Size = Field(
+        Size(1), ge=1, le=2**24, description="Bytes of a request, the same as the workload's."
+    )
+    response: Size = Field(
+        Size(1), ge=1, le=2**24, description="Bytes of a response, the same as the workload's."
+    )
+    no_delay: bool = Field(True, description="Send small responses at once (TCP_NODELAY).")
 
 
 class NetbenchServer(PerCopy[NetbenchServerOptions]):
-    """s2n-netbench's TCP servers, which answer requests of one size with answers of another.
+    """s2n-netbench TCP servers, which answer requests of one size with responses of another.
 
-    They must know both sizes, so they are told them as the workload is: with `${…}` in both places they are
-    deployed again for each pair. They listen on the host's own address, without a password, and take 100 MB
-    of memory each. Source: https://github.com/aws/s2n-netbench, the crate s2n-netbench-driver-tcp.
+    They must know both sizes, so give them as for the workload: with `${…}` in both places, the servers are
+    redeployed for each pair. They listen on the host's own address, without a password, and use 100 MB of
+    memory each. Source: https://github.com/aws/s2n-netbench, the crate s2n-netbench-driver-tcp.
     """
 
     label = "netbench"
-    options = NetbenchServerOptions
+    Options = NetbenchServerOptions
     needs = (NETBENCH,)  # the crate brings both programs
     examples = ({"servers": 2}, {"request": "128B", "response": "8KiB", "no_delay": False})
 
@@ -56,10 +60,10 @@ class NetbenchServer(PerCopy[NetbenchServerOptions]):
         hosts = self.context.hosts
         numbers = await asyncio.gather(*(resolve_address(host) for host in hosts))
         self.numbers = {host.name: number for host, number in zip(hosts, numbers, strict=True)}
-        content = json.dumps(scenario(int(self.chosen.request), int(self.chosen.response)))
+        content = json.dumps(scenario(int(self.options.request), int(self.options.response)))
         await asyncio.gather(
             *(write_private(self, host, self.data[host.name], {_PLAN: content}) for host in hosts),
-            *(self.runner(host, "program")(Command(_COPY)) for host in hosts),
+            *(self.make_runner(host, "program")(Command(_COPY)) for host in hosts),
         )
 
     async def make_data(self) -> dict[str, DataDirectory]:
@@ -68,16 +72,16 @@ class NetbenchServer(PerCopy[NetbenchServerOptions]):
 
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """Of one server."""
-        nagle = () if self.chosen.no_delay else ("--nagle",)
+        nagle = () if self.options.no_delay else ("--nagle",)
         program = str(self.scratch(host) / _SERVER.program)
         return (program, "--ip", self.numbers[host.name], "--port", str(port), *nagle, self._plan(host))
 
     def facts(self) -> Mapping[str, str]:
         """Its protocol, and both sizes."""
-        sizes = {"request": str(int(self.chosen.request)), "response": str(int(self.chosen.response))}
+        sizes = {"request": str(int(self.options.request)), "response": str(int(self.options.response))}
         return {"protocol": "netbench", **sizes}
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """It answers one request. The first one takes longest: the server fills its memory then."""
         if server.port not in await list_listening_ports(server.host):
             return False

@@ -62,66 +62,65 @@ class PostgresqlOptions(TlsOption):
     """Where it listens, how much memory it takes, and how safe a commit is."""
 
     port: int | None = Field(
-        None, ge=1, le=65000, description="Port, the same on all hosts. Default: one that is free."
+        None, ge=1, le=65000, description="Port, the same on all hosts. Default: a free one."
     )
     shared_buffers: Size | None = Field(
         None,
         description="Bytes that each server shares between its connections. Default: a quarter of the memory "
         "it may use on its host, at most 1 GiB.",
     )
-    max_connections: int = Field(100, ge=10, le=10_000, description="Connections at the same time.")
+    max_connections: int = Field(100, ge=10, le=10_000, description="Maximum simultaneous connections.")
     synchronous_commit: Literal["on", "off", "local", "remote_write", "remote_apply"] = Field(
-        "on", description="What a commit waits for. Replicas stream on their own and are not waited for."
+        "on", description="What a commit waits for. It never waits for replicas, which stream asynchronously."
     )
-    fsync: bool = Field(True, description="Sync to disk at all; without it a crash of a host loses data.")
+    fsync: bool = Field(True, description="Sync writes to disk; without this, a host crash loses data.")
     settings: Mapping[str, str | int | float | bool] = Field(
-        {}, description="Further settings of postgresql.conf, by name (`max_wal_size: 4GB`)."
+        {}, description="Additional settings for postgresql.conf, by name (`max_wal_size: 4GB`)."
     )
 
     @field_validator("shared_buffers")
     @classmethod
-    def _enough(cls, value: Size | None) -> Size | None:
+    def _check_shared_buffers(cls, value: Size | None) -> Size | None:
         if value is not None and value < _SMALLEST_BUFFERS:
             raise ValueError(f"{value} is less than 128 KiB")
         return value
 
     @field_validator("settings")
     @classmethod
-    def _not_ours(
+    def _check_settings(
         cls, value: Mapping[str, str | int | float | bool]
     ) -> Mapping[str, str | int | float | bool]:
         for name, given in value.items():
             if name in files.OURS:
                 raise ValueError(f"{name} is set by Steelyard; {files.OURS[name]}")
             if not _NAME.fullmatch(name) or (isinstance(given, str) and not given.isprintable()):
-                raise ValueError(f"'{name}: {given}' is not a setting of postgresql.conf")
+                raise ValueError(f"'{name}: {given}' is not a valid postgresql.conf setting")
         return value
 
 
 class Postgresql(Disturbable[PostgresqlOptions]):
-    """PostgreSQL: a primary on the first host, and on each other host a replica that streams from it.
+    """PostgreSQL: a primary on the first host, and a replica on each other host that streams from it.
 
-    **Who may use it**: who knows the password of its one role, `steelyard`, a superuser, and connects from
-    the addresses of the experiment's hosts (scram-sha-256). The password is a random one a run and stands in
-    files of the scratch that the server alone may read. It listens on the host's address alone, with no
-    socket in the file system, whose path could be too long. Clients and replicas use TLS, and no other
-    connection is taken, unless all hosts have loopback addresses (`tls`).
+    **Who may use it**: anyone who knows the password of its only role, the superuser `steelyard`, and
+    connects from an address of the experiment's hosts (scram-sha-256). The password is random for each run
+    and stored in files of the scratch that only the server can read. The server listens only on the host's
+    address, without a Unix socket, whose path could be too long. Clients and replicas use TLS, and other
+    connections are rejected, unless all hosts have loopback addresses (`tls`).
 
-    **Ready** is a primary that takes writes, and a replica that the primary says it streams to
-    (`pg_stat_replication`).
+    **Ready** means that the primary accepts writes and streams to every replica (`pg_stat_replication`).
 
     **Source**: https://www.postgresql.org/docs, "Server Configuration" and "Log-Shipping Standby Servers".
-    Replicas begin as a base backup of the primary. Programs are found on PATH, or where Debian and the
-    PostgreSQL project's packages put them.
+    Replicas start from a base backup of the primary. Programs are found on PATH, or where the packages of
+    Debian and the PostgreSQL project install them.
     """
 
-    options = PostgresqlOptions
-    within = 60.0
+    Options = PostgresqlOptions
+    default_ready_timeout = 60.0
     needs = (POSTGRES, INITDB, BASE_BACKUP, PSQL)
     access = (
         Listener(
             "clients and replicas",
-            asks="password (SCRAM), from the experiment's hosts",
+            authentication="password (SCRAM), from the experiment's hosts",
             encrypted=ENCRYPTED,
         ),
     )
@@ -130,39 +129,39 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     async def configure(self) -> None:
         """Find a port, write each server's files, and make the empty database on the first host."""
         hosts = self.context.hosts
-        (self.port,) = await choose_ports(hosts, self.chosen.port, 1)
+        (self.port,) = await choose_ports(hosts, self.options.port, 1)
         self.address = {host.name: await resolve_address(host) for host in hosts}
-        self.encrypted = is_encrypted(self.chosen.tls, (host.address for host in hosts))
+        self.encrypted = is_encrypted(self.options.tls, (host.address for host in hosts))
         self.authority = Authority() if self.encrypted else None
         self.data = await make_data(self, hosts)
-        self.apart = {host.name: await _find_ipc_wrapper(host) for host in hosts}
+        self.ipc_wrappers = {host.name: await _find_ipc_wrapper(host) for host in hosts}
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
         script = f"set -- {shlex.join(INITDB.argv(*files.INITDB_WORDS))}\n{_INITDB}"
-        await self.small(hosts[0], "initdb", script, ACCOUNT=self.data[hosts[0].name].account)
+        await self.run_script(hosts[0], "initdb", script, ACCOUNT=self.data[hosts[0].name].account)
 
     async def start(self) -> None:
         """The primary, and when it answers the replicas at once."""
         first, *others = self.context.hosts
         primary = await self._start(first)
         if others:
-            await self._until_it_answers(primary)
+            await self._wait_until_answering(primary)
             await asyncio.gather(*(self._copy_and_start(host) for host in others))
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """A primary takes writes; a replica is one that the primary streams to."""
         first = self.context.hosts[0]
         primary = self.address[first.name]
         if server.port not in await list_listening_ports(server.host):
             return False
         if server.host is first:
-            return await self._holds(first, primary, _PRIMARY)
-        streams = await self._holds(first, primary, f"{_STREAMS}'{_replica_name(server.host)}'")
-        return streams and await self._holds(server.host, server.address, _REPLICA)
+            return await self._is_query_true(first, primary, _PRIMARY)
+        streams = await self._is_query_true(first, primary, f"{_STREAMS}'{_replica_name(server.host)}'")
+        return streams and await self._is_query_true(server.host, server.address, _REPLICA)
 
     def endpoint(self) -> Endpoint:
         """The primary; the replicas come after it in the fact `servers`."""
         who = {"user": USER, "database": files.DATABASE}
-        facts = {"protocol": "postgresql", "servers": self.all_servers(), **who}
+        facts = {"protocol": "postgresql", "servers": self.list_servers(), **who}
         facts["tls"] = "true" if self.encrypted else "false"
         believed = self.authority.certificate if self.authority else None
         first = self.address[self.context.hosts[0].name]
@@ -179,17 +178,17 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     async def _start(self, host: Host) -> Server:
         conf = str(self.scratch(host) / files.CONF)
         argv = POSTGRES.argv("-D", str(self.data[host.name].path / "db"), f"--config-file={conf}")
-        command = self.data[host.name].as_its_user(*argv).wrapped(*self.apart[host.name])
+        command = self.data[host.name].account_command(*argv).wrap(*self.ipc_wrappers[host.name])
         return await self.launch(host, "postgresql", command, address=self.address[host.name], port=self.port)
 
     async def _copy_and_start(self, host: Host) -> None:
         copy = BASE_BACKUP.argv(*files.backup_words(self._primary(host)))
         steps = (copy, ("touch", "data/db/standby.signal"))
-        lines = (shlex.join(self.data[host.name].as_its_user(*words).argv) for words in steps)
-        await self.small(host, "base-backup", f"export {self._client()}\n" + "\n".join(lines))
+        lines = (shlex.join(self.data[host.name].account_command(*words).argv) for words in steps)
+        await self.run_script(host, "base-backup", f"export {self._client()}\n" + "\n".join(lines))
         await self._start(host)
 
-    async def _holds(self, host: Host, address: str, question: str) -> bool:
+    async def _is_query_true(self, host: Host, address: str, question: str) -> bool:
         words = PSQL.argv(*files.psql_words(address, self.port), "--command", question)
         script = f'{self._client()} PGCONNECT_TIMEOUT=4 exec "$@"'
         return (await ask(self, host, script, *words)).strip() == "t"
@@ -204,21 +203,23 @@ class Postgresql(Disturbable[PostgresqlOptions]):
             files.HBA: files.format_hba(clients, encrypted=self.encrypted),
             files.CONF: files.format_conf(self._settings(host)),
         }
-        keys = self.authority.files(self.address[host.name]) if self.authority else {}
+        keys = self.authority.issue_files(self.address[host.name]) if self.authority else {}
         await write_private(self, host, data, {**texts, **keys})
 
     def _settings(self, host: Host) -> dict[str, str | int | float | bool]:
-        chosen, first, scratch = self.chosen, self.context.hosts[0], self.scratch(host)
+        options, first, scratch = self.options, self.context.hosts[0], self.scratch(host)
         buffers = max(_SMALLEST_BUFFERS, min(self.share(host).memory // 4, _MOST_BUFFERS))
         settings: dict[str, str | int | float | bool] = {
-            "shared_buffers": f"{int(chosen.shared_buffers or buffers) // 1024}kB",
-            "max_connections": chosen.max_connections,
-            "synchronous_commit": chosen.synchronous_commit,
-            "fsync": chosen.fsync,
+            "shared_buffers": f"{int(options.shared_buffers or buffers) // 1024}kB",
+            "max_connections": options.max_connections,
+            "synchronous_commit": options.synchronous_commit,
+            "fsync": options.fsync,
             "max_wal_senders": len(self.context.hosts) + 5,
             **({"wal_keep_size": _KEPT_LOG} if len(self.context.hosts) > 1 else {}),
-            "dynamic_shared_memory_type": "sysv" if self.apart[host.name] else "mmap",  # POSIX's would stay
-            **chosen.settings,
+            "dynamic_shared_memory_type": "sysv"
+            if self.ipc_wrappers[host.name]
+            else "mmap",  # POSIX's would stay
+            **options.settings,
             **files.location_settings(self.address[host.name], self.port, scratch, encrypted=self.encrypted),
         }
         if host is not first:

@@ -35,28 +35,28 @@ _KEEP = 'umask 077; printf %s "$PASSWORD" > client.password'
 
 
 class Scylladb(RingService[ScyllaOptions]):
-    """A ring of ScyllaDB, a node on each host.
+    """A ScyllaDB ring with one node per host.
 
-    **The server itself was never run where Steelyard was made**: it is in no package registry. What is told
-    to it was checked against its manual, and tried with a stand-in.
+    **Steelyard was developed without running the real server**, which is in no package registry. Its
+    configuration was checked against the manual and tested with a stand-in.
 
-    **Who may use it**: the role `steelyard` with the run's password, over the native protocol, from the first
-    moment on: it is the superuser that scylla.yaml names (`auth_superuser_name`, its password salted), so the
-    well-known one is never made; a version that makes it all the same is refused. Every node listens on its
-    host's own address. Nodes talk by TLS, to those that the ring's own authority has signed and to no others;
-    so do clients, unless the hosts' addresses are loopback (`tls`). Its management (REST) has no password and
-    listens on the host's loopback alone: **whoever has an account on a host can manage its node**. Prometheus
+    **Who may use it**: the role `steelyard` with the run's password, over the native protocol, from the
+    start: it is the superuser that scylla.yaml names (`auth_superuser_name`, with a salted password), so the
+    well-known superuser is never created; a version that creates it anyway is rejected. Every node listens on
+    its host's own address. Nodes use TLS and talk only to nodes signed by the ring's own authority; clients
+    also use TLS, unless the hosts' addresses are loopback (`tls`). Its management (REST) has no password and
+    listens only on the host's loopback: **anyone with an account on a host can manage its node**. Prometheus
     is off.
 
-    **How it starts**: the first node, then all others at once, as the manual says. Tokens are told, not
-    drawn; `ring_delay` is 2 s, and nodes do not wait for gossip to settle. Cores and memory are those of the
-    host that it may use. **Growing** takes in one host after the other, **shrinking** decommissions the last.
+    **How it starts**: the first node, then all others at once, as in the manual. Tokens are assigned, not
+    random; `ring_delay` is 2 s, and nodes do not wait for gossip to settle. It gets the cores and memory that
+    it may use on each host. **Growing** adds one host after the other; **shrinking** decommissions the last.
 
-    **Source**: https://docs.scylladb.com/manual, 2025.1. It is used where `SCYLLA_HOME` names it, where it is
-    on PATH, or in /opt/scylladb.
+    **Source**: https://docs.scylladb.com/manual, 2025.1. It is found through `SCYLLA_HOME`, on PATH, or in
+    /opt/scylladb.
     """
 
-    options = ScyllaOptions
+    Options = ScyllaOptions
     program, glance = "scylla", 0.1
     needs = (
         SCYLLA,
@@ -64,12 +64,12 @@ class Scylladb(RingService[ScyllaOptions]):
         Tool("bash", "bash", "bash"),
         Tool("openssl", "openssl", "openssl"),
     )
-    within = 180.0
+    default_ready_timeout = 180.0
     access = (
-        Listener("clients (CQL)", asks="password", encrypted=ENCRYPTED),
-        Listener("clients that know of shards", asks="password", encrypted="as that of other clients"),
-        Listener("other nodes", asks="a certificate of the ring", encrypted="yes"),
-        Listener("management (REST)", asks="", bound="loopback"),
+        Listener("clients (CQL)", authentication="password", encrypted=ENCRYPTED),
+        Listener("shard-aware clients", authentication="password", encrypted="same as other clients"),
+        Listener("other nodes", authentication="a certificate of the ring", encrypted="yes"),
+        Listener("management (REST)", authentication="", binding="loopback"),
     )
     examples = ({},)
 
@@ -78,12 +78,12 @@ class Scylladb(RingService[ScyllaOptions]):
         await super().configure()
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
-        client, *others = await self._chosen_ports(everywhere, 3)
+        client, *others = await self._choose_ports(everywhere, 3)
         self.ports = ScyllaPorts(client, *others)
         self.replication = self._replication(len(hosts))
         self.ring = list(hosts)
-        self.version, self.salted = "unknown", salt_password(self.context.password)
-        tokens = even_tokens(len(hosts), self.chosen.num_tokens)
+        self.version, self.salted_password = "unknown", salt_password(self.context.password)
+        tokens = even_tokens(len(hosts), self.options.num_tokens)
         self.tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
         programs = await asyncio.gather(*map(find_program, everywhere))
         self.data = await make_data(self, hosts)
@@ -93,18 +93,16 @@ class Scylladb(RingService[ScyllaOptions]):
     async def start(self) -> None:
         """The first node, of which the others learn; then all others at once."""
         first, *others = self.context.hosts
-        await self._until_it_answers(await self._start(first))
+        await self._wait_until_answering(await self._start(first))
         await asyncio.gather(*map(self._start, others))
 
     async def ready(self) -> None:
         """Every node sees every node, and lets the run in, and nobody by the well-known password."""
         await super().ready()
-        self.version = await api.fetch_version(self.ring[0], self._place(self.ring[0]))
-        if await self._lets_in(self.ring[0], "cassandra", "cassandra"):
-            hint = "a newer ScyllaDB takes its superuser from scylla.yaml"
-            message = (
-                f"service {self.context.name}: ScyllaDB {self.version} lets in whoever knows the default"
-            )
+        self.version = await api.fetch_version(self.ring[0], self._api_endpoint(self.ring[0]))
+        if await self._can_log_in(self.ring[0], "cassandra", "cassandra"):
+            hint = "use a newer ScyllaDB, which takes its superuser from scylla.yaml"
+            message = f"service {self.context.name}: ScyllaDB {self.version} accepts the default password"
             raise HostError(message, hint=hint)
 
     async def stop(self) -> None:
@@ -112,17 +110,19 @@ class Scylladb(RingService[ScyllaOptions]):
         await asyncio.gather(*(server.kill() for server in self.servers), return_exceptions=True)
         await super().stop()
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """It sees all nodes that are to be there, by its own word, and lets the run in."""
         host = server.host
-        if not (await api.fetch_state(host, self._place(host))).sees(one.address for one in self._living()):
+        if not (await api.fetch_state(host, self._api_endpoint(host))).is_ready(
+            one.address for one in self._live_servers()
+        ):
             return False
-        return await self._lets_in(host)
+        return await self._can_log_in(host)
 
     async def restart(self, host: str) -> None:
         """After a crash, with the data that it has; the others see it again, too."""
         await super().restart(host)
-        await self._until_whole(self.servers_on(host)[0])
+        await self._wait_until_whole(self.servers_on(host)[0])
 
     async def shrink(self, to: int) -> None:
         """Give hosts back, one after the other; see `Shrinkable`."""
@@ -132,15 +132,15 @@ class Scylladb(RingService[ScyllaOptions]):
         while len(self.ring) > to:
             await self._leave(self.ring[-1])
 
-    async def nodes(self) -> tuple[NodeState, ...]:
+    async def list_nodes(self) -> tuple[NodeState, ...]:
         """Each by its own word; see `HasNodes`."""
-        return tuple(await asyncio.gather(*map(self._node, self.servers)))
+        return tuple(await asyncio.gather(*map(self._read_node_state, self.servers)))
 
-    async def meters(self) -> Mapping[str, float]:
+    async def read_meters(self) -> Mapping[str, float]:
         """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
-        places = [(host, self._place(host)) for host in self.ring]
+        places = [(host, self._api_endpoint(host)) for host in self.ring]
         states = await asyncio.gather(*(api.fetch_state(*place) for place in places))
-        totals = {"live_nodes": float(sum(state.normal for state in states))}
+        totals = {"live_nodes": float(sum(state.is_normal for state in states))}
         for figures in await asyncio.gather(*(api.fetch_meters(*place) for place in places)):
             for name, value in figures.items():
                 totals[name] = totals.get(name, 0.0) + value
@@ -153,7 +153,7 @@ class Scylladb(RingService[ScyllaOptions]):
             "protocol": "cql",
             "user": USER,
             "servers": ",".join(f"{address}:{port}" for address in addresses),
-            "datacenter": self.chosen.datacenter,
+            "datacenter": self.options.datacenter,
             "replication": str(self.replication),
             "tls": "true" if self.encrypted else "false",
             "version": self.version,
@@ -162,10 +162,10 @@ class Scylladb(RingService[ScyllaOptions]):
         }
         return Endpoint(addresses[0], self.ports.native, facts, self.context.password, self.shown_authority)
 
-    async def _node(self, server: Server) -> NodeState:
-        host, place = server.host, self._place(server.host)
+    async def _read_node_state(self, server: Server) -> NodeState:
+        host, place = server.host, self._api_endpoint(server.host)
         tokens = tuple(map(str, self.tokens[host.name]))
-        mode = (await api.fetch_state(host, place)).said.get("mode")
+        mode = (await api.fetch_state(host, place)).answers.get("mode")
         if mode is None:
             state = "paused" if server.frozen else "down"
             return NodeState(host.name, host.address, state, None, tokens)
@@ -173,13 +173,13 @@ class Scylladb(RingService[ScyllaOptions]):
         state = "up" if mode == "NORMAL" else str(mode).lower()
         return NodeState(host.name, host.address, state, None if load is None else int(load), tokens)
 
-    async def _lets_in(self, host: Host, *well_known: str) -> bool:
+    async def _can_log_in(self, host: Host, *well_known: str) -> bool:
         scratch = str(self.scratch(host))
         return await api.can_log_in(
             host, host.address, self.ports.native, scratch, *well_known, encrypted=self.encrypted
         )
 
-    def _place(self, host: Host) -> str:
+    def _api_endpoint(self, host: Host) -> str:
         return f"{api_address(host.address)}:{self.ports.api}"
 
     async def _prepare(self, host: Host, seed: Host) -> None:
@@ -190,39 +190,39 @@ class Scylladb(RingService[ScyllaOptions]):
             ports=self.ports,
             conf=self._conf(host),
             data=self.data[host.name].path,
-            salted=self.salted,
+            salted_password=self.salted_password,
             cluster=self.cluster,
             encrypted=self.encrypted,
-            ring_delay=self.chosen.ring_delay,
-            settings=self.chosen.settings,
+            ring_delay=self.options.ring_delay,
+            settings=self.options.settings,
         )
         files = {
             "scylla.yaml": scylla_yaml(node),
-            "cassandra-rackdc.properties": rackdc_properties(self.chosen.datacenter),
+            "cassandra-rackdc.properties": rackdc_properties(self.options.datacenter),
         }
-        await self._write_conf(host, {**files, **self.authority.files(host.address)})
-        await self.small(host, "password", _KEEP, PASSWORD=self.context.password)
+        await self._write_conf(host, {**files, **self.authority.issue_files(host.address)})
+        await self.run_script(host, "password", _KEEP, PASSWORD=self.context.password)
 
     async def _start(self, host: Host) -> Server:
-        chosen, conf = self.chosen, self._conf(host)
+        options, conf = self.options, self._conf(host)
         argv = scylla_arguments(
             self.programs[host.name],
             conf,
-            choose_resources(self.share(host), chosen.smp, chosen.memory),
-            developer=chosen.developer_mode,
-            alone=chosen.alone,
+            choose_resources(self.share(host), options.smp, options.memory),
+            developer=options.developer_mode,
+            alone=options.alone,
         )
-        command = self.data[host.name].as_its_user(*argv, *chosen.flags, SCYLLA_CONF=str(conf))
+        command = self.data[host.name].account_command(*argv, *options.flags, SCYLLA_CONF=str(conf))
         return await self.launch(host, self.program, command, address=host.address, port=self.ports.native)
 
     async def _join(self, host: Host) -> None:
         owned = [self.tokens[other.name] for other in self.ring]
-        self.tokens[host.name] = more_tokens(owned, self.chosen.num_tokens)
-        await self._begin_anew(host)
+        self.tokens[host.name] = more_tokens(owned, self.options.num_tokens)
+        await self._reset_data(host)
         await self._prepare(host, self.ring[0])
         server = await self._start(host)
         try:
-            await self._until_whole(server)
+            await self._wait_until_whole(server)
         except BaseException:
             await asyncio.shield(self._end(server))
             raise
@@ -233,7 +233,7 @@ class Scylladb(RingService[ScyllaOptions]):
         await self._tell(host, "/storage_service/decommission")
         self.ring.remove(host)
         await self._end(server)
-        await self._until_whole(self._living()[0])
+        await self._wait_until_whole(self._live_servers()[0])
 
     async def _end(self, server: Server) -> None:
         """Of a node that is no part of the ring: ScyllaDB leaves its process running."""
@@ -243,13 +243,13 @@ class Scylladb(RingService[ScyllaOptions]):
 
     async def _tell(self, host: Host, path: str) -> None:
         try:
-            await api.run_operation(host, self._place(host), path, self.chosen.join_within)
+            await api.run_operation(host, self._api_endpoint(host), path, self.options.join_within)
         except HostError as error:
             raise HostError(f"service {self.context.name}: {error.message}") from error
 
-    async def whole(self) -> bool:
+    async def is_whole(self) -> bool:
         """Each by its own word."""
-        return all(await asyncio.gather(*map(self.answers, self._living())))
+        return all(await asyncio.gather(*map(self.is_answering, self._live_servers())))
 
     async def _clean_up(self, hosts: Sequence[Host]) -> None:
         """One at a time, as the manual asks."""

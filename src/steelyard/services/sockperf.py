@@ -16,7 +16,9 @@ from steelyard.services._server import Server
 class SockperfServerOptions(PerCopyOptions):
     """How many servers, and of which protocol."""
 
-    protocol: str = Field("tcp", pattern=r"^(tcp|udp)$", description="tcp or udp, as the workload's.")
+    protocol: str = Field(
+        "tcp", pattern=r"^(tcp|udp)$", description="tcp or udp, the same as the workload's."
+    )
 
 
 class SockperfServer(PerCopy[SockperfServerOptions]):
@@ -26,19 +28,19 @@ class SockperfServer(PerCopy[SockperfServerOptions]):
     """
 
     label = "sockperf"
-    options = SockperfServerOptions
+    Options = SockperfServerOptions
     needs = (Tool("sockperf", apt="sockperf", dnf="sockperf", at_least="3.6"),)
     examples = ({"servers": 2}, {"protocol": "udp"})
 
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """Of one server."""
-        tcp = ("--tcp",) if self.chosen.protocol == "tcp" else ()
+        tcp = ("--tcp",) if self.options.protocol == "tcp" else ()
         return ("sockperf", "server", "--ip", host.address, "--port", str(port), *tcp)
 
     def facts(self) -> Mapping[str, str]:
         """Its protocol."""
-        return {"protocol": self.chosen.protocol}
+        return {"protocol": self.options.protocol}
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """Its port is open: sockperf opens it last, and its client cannot ask in less than three seconds."""
         return server.port in await list_listening_ports(server.host)

@@ -32,35 +32,40 @@ class XrootdOptions(ServiceOptions):
     """Where it listens."""
 
     port: int | None = Field(
-        None, ge=1, le=65000, description="Port of the first host, the others' follow. Default: free ones."
+        None,
+        ge=1,
+        le=65000,
+        description="Port of the first host; the other hosts use the ports that follow. Default: free ones.",
     )
 
 
 class Xrootd(Disturbable[XrootdOptions]):
-    """XRootD data servers, one on each host, with an empty directory in the scratch as their root.
+    """XRootD data servers, one per host, with an empty directory in the scratch as their root.
 
-    **Who may use it**: who has the run's key and connects from the addresses of the experiment's hosts
-    (`xrd.allow`). It is that of XRootD's simple shared secrets (`sss`), by which a client proves that it has
-    it without sending it: a line of a keytab, which clients name in `XrdSecSSSKT`. Clocks of clients and
-    servers may differ by a minute. Files are not encrypted on their way. XRootD 5.5 cannot be bound to one
-    address, so it listens on all of its host's, and every server has a port of its own.
+    **Who may use it**: anyone who has the run's key and connects from an address of the experiment's hosts
+    (`xrd.allow`). The key is an XRootD simple shared secret (`sss`), which a client proves to have without
+    sending it: a line of a keytab, which clients name in `XrdSecSSSKT`. Clocks of clients and servers may
+    differ by a minute. Files travel unencrypted. XRootD 5.5 cannot be bound to one address, so it listens on
+    all addresses of its host, and every server has its own port.
 
-    **Source**: https://xrootd.slac.stanford.edu, "XRootD configuration reference", "Security". Ready is a
-    server that tells its version to `xrdfs`.
+    **Source**: https://xrootd.slac.stanford.edu, "XRootD configuration reference", "Security". A server is
+    ready when it reports its version to `xrdfs`.
     """
 
-    options = XrootdOptions
+    Options = XrootdOptions
     needs = (
         Tool("xrootd", apt="xrootd-server", dnf="xrootd-server", version=("-v",)),
         Tool("xrdfs", apt="xrootd-client", dnf="xrootd-client"),
     )
-    access = (Listener("clients", "a shared secret (sss), from the experiment's hosts", bound="everywhere"),)
+    access = (
+        Listener("clients", "a shared secret (sss), from the experiment's hosts", binding="everywhere"),
+    )
     examples = ({},)
 
     async def configure(self) -> None:
         """Find ports and write each server's configuration."""
         hosts = self.context.hosts
-        ports = await choose_ports(hosts, self.chosen.port, len(hosts))
+        ports = await choose_ports(hosts, self.options.port, len(hosts))
         self.ports = {host.name: port for host, port in zip(hosts, ports, strict=True)}
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
@@ -69,7 +74,7 @@ class Xrootd(Disturbable[XrootdOptions]):
         """All servers at once."""
         await asyncio.gather(*(self._start(host, self.data[host.name]) for host in self.context.hosts))
 
-    async def answers(self, server: Server) -> bool:
+    async def is_answering(self, server: Server) -> bool:
         """It tells its version; asked only when the port is open, for xrdfs tries again for long."""
         if server.port not in await list_listening_ports(server.host):
             return False
@@ -78,14 +83,14 @@ class Xrootd(Disturbable[XrootdOptions]):
     def endpoint(self) -> Endpoint:
         """The first server; the paths of its files begin at its root."""
         first = self.context.hosts[0]
-        facts = {"protocol": "xrootd", "path": "/", "servers": self.all_servers()}
+        facts = {"protocol": "xrootd", "path": "/", "servers": self.list_servers()}
         return Endpoint(first.address, self.ports[first.name], facts, self._key())
 
     async def _start(self, host: Host, data: DataDirectory) -> None:
         config, pid = str(self.scratch(host) / _CONFIG), str(data.path / "run" / "server.pid")
         # Beside the file of `-s` goes one of facts, which would go to /tmp without it.
         words = ("xrootd", "-c", config, "-n", self.context.name, "-s", pid)
-        command = data.as_its_user("sh", "-eu", "-c", _ENTER, "sh", str(data.path / "run"), *words)
+        command = data.account_command("sh", "-eu", "-c", _ENTER, "sh", str(data.path / "run"), *words)
         await self.launch(host, "xrootd", command, address=host.address, port=self.ports[host.name])
 
     def _key(self) -> str:
@@ -109,4 +114,4 @@ class Xrootd(Disturbable[XrootdOptions]):
         ]
         texts = {_KEYTAB: self._key() + "\n", _CONFIG: "\n".join(lines) + "\n"}
         await write_private(self, host, data, texts)
-        await self.runner(host, "directories")(data.as_its_user("mkdir", "data/files", "data/run"))
+        await self.make_runner(host, "directories")(data.account_command("mkdir", "data/files", "data/run"))

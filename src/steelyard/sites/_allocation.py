@@ -29,57 +29,59 @@ FAILURE_WITHIN = 1.0
 class Allocation(JobControl[BatchOptionsT]):
     """What a controller inside a job knows of its hosts, and how it drives them."""
 
-    def inside(self) -> str | None:
+    def current_job(self) -> str | None:
         """The id of the job of this scheduler that this process belongs to; None outside of any."""
         return self.own_job(os.environ)
 
-    def allocation(self) -> tuple[str, ...]:
+    def list_hosts(self) -> tuple[str, ...]:
         """The names of the job's hosts, in the scheduler's order. Raises HostError."""
-        if self.inside() is None:
-            hint = f"`steelyard run --site {type(self).__name__.lower()}` submits one"
-            raise HostError(f"this process is not in a job of {self.title}", hint=hint)
+        if self.current_job() is None:
+            hint = f"`steelyard run --site {type(self).__name__.lower()}` submits a job"
+            raise HostError(f"this process is not in a {self.title} job", hint=hint)
         try:
             file = self.host_file(os.environ)
-            return self.allocated(os.environ, file.read_text() if file else "")
+            return self.parse_hosts(os.environ, file.read_text() if file else "")
         except (OSError, ParseFailure) as error:
             raise HostError(
-                f"the hosts of job {self.inside()} of {self.title} are unknown: {error}"
+                f"the hosts of {self.title} job {self.current_job()} are unknown: {error}"
             ) from error
 
     def size(self) -> int | None:
         """The hosts of the allocation; outside of one as many as the options name, or as are asked for."""
-        return len(self.allocation()) if self.inside() else self.chosen.nodes
+        return len(self.list_hosts()) if self.current_job() else self.options.nodes
 
     def launcher(self) -> str:
         """As its options say, else Open MPI's, which finds the scheduler by itself."""
-        return self.chosen.launcher or "mpirun"
+        return self.options.launcher or "mpirun"
 
     def capabilities(self) -> frozenset[Capability]:
         """The store lies on a file system that all hosts share."""
         return frozenset({"shared-files"})
 
-    async def seconds_left(self) -> float | None:
+    async def fetch_seconds_left(self) -> float | None:
         """How long this job may still run; None when that is unlimited, or nobody knows.
 
         The scheduler is asked, since its operator may have changed it; when it does not answer, what the job
         script noted when it began.
         """
-        own = self.inside()
+        own = self.current_job()
         try:
-            job = await self.job(own) if own else None
+            job = await self.fetch_job(own) if own else None
         except HostError:
             job = None
-        if job and job.started and job.limit:
-            return job.started + job.limit - time.time()
+        if job and job.start_time and job.limit:
+            return job.start_time + job.limit - time.time()
         noted = os.environ.get(ENDS, "")
         return int(noted) - time.time() if noted.isdecimal() else None
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """`Slurm ends job 17: a node failed (n3)`; nothing when the job ends for another reason."""
-        own = self.inside()
+        own = self.current_job()
         with suppress(HostError, TimeoutError):
             async with asyncio.timeout(FAILURE_WITHIN):
-                job = await self._with_down_hosts(await self.job(own), self.allocation()) if own else None
+                job = (
+                    await self._add_down_hosts(await self.fetch_job(own), self.list_hosts()) if own else None
+                )
                 if job and job.reason.startswith(NODE_FAILED):
                     return f"{self.title} ends job {job.id}: {job.reason}"
         return ""
@@ -87,39 +89,43 @@ class Allocation(JobControl[BatchOptionsT]):
     @asynccontextmanager
     async def lease(self, token: Token, log: Path, hosts: int | None) -> AsyncIterator[tuple[Host, ...]]:
         """The first hosts of the allocation; the one that we are on is driven directly."""
-        names = self.allocation()
+        names = self.list_hosts()
         if hosts is not None and hosts > len(names):
             name = type(self).__name__.lower()
-            hint = f"submit with more: nodes: {hosts} in sites.yaml, or --site {name}:{hosts}"
-            have = f"job {self.inside()} of {self.title} has {len(names)}: {', '.join(names[:8])}"
-            raise HostError(f"{hosts} hosts were asked for, but {have}", hint=hint)
-        chosen = names[:hosts]
-        addresses = await self._addresses(chosen)
-        here = self.own_host(os.environ, chosen)
-        remote = {name: self._far_host(name, addresses[name], token, log) for name in chosen if name != here}
+            hint = f"request more: nodes: {hosts} in sites.yaml, or --site {name}:{hosts}"
+            have = f"{self.title} job {self.current_job()} has {len(names)}: {', '.join(names[:8])}"
+            raise HostError(f"{hosts} hosts were requested, but {have}", hint=hint)
+        options = names[:hosts]
+        addresses = await self._resolve_addresses(options)
+        here = self.own_host(os.environ, options)
+        remote = {
+            name: self._make_remote_host(name, addresses[name], token, log)
+            for name in options
+            if name != here
+        }
         async with AsyncExitStack() as stack:
             opened: dict[str, Host] = dict(remote)
             if here:  # it needs no step of the scheduler
                 lease = await stack.enter_async_context(Lease.open(token, log=log))
                 opened[here] = LocalHost(lease, here, addresses[here])
             await stack.enter_async_context(connect_all(tuple(remote.values())))
-            yield tuple(opened[name] for name in chosen)
+            yield tuple(opened[name] for name in options)
 
-    def _far_host(self, name: str, address: str, token: Token, log: Path) -> ShellHost:
+    def _make_remote_host(self, name: str, address: str, token: Token, log: Path) -> ShellHost:
         return ShellHost(self.transport(name, address), token, log, shares_files=True)
 
-    async def _addresses(self, hosts: Sequence[str]) -> dict[str, str]:
+    async def _resolve_addresses(self, hosts: Sequence[str]) -> dict[str, str]:
         """Names, since what a host's own name stands for there may be a loopback address."""
         addresses = {host: host for host in hosts}
         argv = self.addresses_argv(hosts)
-        if argv and not all(await asyncio.gather(*map(_resolves, hosts))):
+        if argv and not all(await asyncio.gather(*map(_is_resolvable, hosts))):
             answer = await self._ask(argv)
-            if not answer.failed:
-                addresses |= self._parsed(argv, lambda: self.parse_addresses(answer.stdout))
+            if not answer.has_failed:
+                addresses |= self._parse_answer(argv, lambda: self.parse_addresses(answer.stdout))
         return addresses
 
 
-async def _resolves(name: str) -> bool:
+async def _is_resolvable(name: str) -> bool:
     """Whether a name stands for an address on this machine."""
     try:
         return bool(await asyncio.get_running_loop().getaddrinfo(name, None))

@@ -21,6 +21,6 @@ from steelyard.sites._submission import Submission
 class BatchSite(Submission[BatchOptionsT], Allocation[BatchOptionsT]):
     """Base of all batch sites: a scheduler, seen from outside of its jobs and from inside."""
 
-    options = BatchOptions
-    by_job = True
+    Options = BatchOptions
+    is_batch = True
     count_option = "nodes"

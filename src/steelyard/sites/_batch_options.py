@@ -16,27 +16,34 @@ class BatchOptions(SiteOptions):
     """What every batch scheduler can be told. All of it may stand in `sites.yaml`."""
 
     nodes: int | None = Field(
-        None, ge=1, description="How many hosts; by default what the largest cell needs."
+        None, ge=1, description="Number of hosts; default: what the largest cell needs."
     )
     time: Duration = Field(HOUR, description="Time limit of a job, for example 2h; schedulers count minutes.")
     queue: str = Field(
         "", validation_alias=AliasChoices("queue", "partition"), description="Queue or partition."
     )
-    account: str = Field("", description="Account or project that is charged.")
+    account: str = Field("", description="Account or project to charge.")
     qos: str = Field("", description="Quality of service, or service class.")
     reservation: str = Field("", description="Name of an advance reservation.")
-    exclusive: bool = Field(True, description="Whole hosts: the work of others would disturb.")
+    exclusive: bool = Field(
+        True, description="Use hosts exclusively, because other jobs would disturb the measurement."
+    )
     options: tuple[str, ...] = Field(
-        (), description='Further words for the submit command: ["--constraint=ib"].'
+        (), description='Additional arguments for the submit command: ["--constraint=ib"].'
     )
-    setup: tuple[str, ...] = Field((), description="Lines of shell run in the job first, as `module load …`.")
-    shell: str = Field("", description="Shell of the job script: /bin/sh, with `setup` a bash login shell.")
+    setup: tuple[str, ...] = Field(
+        (), description="Shell lines that the job runs first, such as `module load …`."
+    )
+    shell: str = Field(
+        "", description="Shell of the job script. Default: /bin/sh; with `setup`, a bash login shell."
+    )
     split: Literal["by-hosts"] | None = Field(
-        None, description="by-hosts: one job after the other for each number of hosts, so that none is idle."
+        None,
+        description="by-hosts: one job per number of hosts, one after the other, so that no host is idle.",
     )
-    launcher: str = Field("", description="How ranks are started: mpirun, srun, jsrun, blaunch, pbsdsh.")
+    launcher: str = Field("", description="Launcher of ranks: mpirun, srun, jsrun, blaunch, pbsdsh.")
     python: str = Field(
-        "", description="Python that runs Steelyard in the job; by default the one that submits."
+        "", description="Python that runs Steelyard in the job; default: the one that submits it."
     )
 
 

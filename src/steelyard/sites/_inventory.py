@@ -11,10 +11,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from steelyard.errors import SpecError, UsageError, did_you_mean
+from steelyard.errors import SpecError, UsageError, suggest_name
 
 MOST_BYTES = 1 << 20
-_EXAMPLE = "a list of hosts such as `- alice@node1`, or `hosts:` with such a list beside options for all"
+_EXAMPLE = "a list of hosts such as `- alice@node1`, or `hosts:` with such a list, alongside options for all"
 
 
 def read_inventory(path: Path, options: type[BaseModel]) -> Mapping[str, Any]:
@@ -23,7 +23,7 @@ def read_inventory(path: Path, options: type[BaseModel]) -> Mapping[str, Any]:
     if isinstance(tree, CommentedSeq):
         tree = CommentedMap(hosts=tree)
     if not isinstance(tree, CommentedMap):
-        raise UsageError(f"{path} is no inventory", hint=f"it should hold {_EXAMPLE}")
+        raise UsageError(f"{path} is not an inventory", hint=f"it should contain {_EXAMPLE}")
     plain: dict[str, Any] = _to_plain(tree, path, set())
     try:
         options.model_validate(plain)
@@ -38,7 +38,7 @@ def _parse(path: Path) -> Any:
         with path.open("rb") as file:
             text = file.read(MOST_BYTES + 1).decode()
     except OSError as error:
-        hint = "name the file relative to this directory, or hosts as in ssh:alice@node1,node2"
+        hint = "give a file relative to this directory, or hosts as in ssh:alice@node1,node2"
         raise UsageError(f"the inventory {path} cannot be read: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"the inventory {path} is not UTF-8") from error
@@ -60,7 +60,7 @@ def _to_plain(tree: Any, path: Path, seen: set[int]) -> Any:
         return str(tree) if isinstance(tree, str) else tree
     if id(tree) in seen:
         place = f"{path}:{tree.lc.line + 1}:{tree.lc.col + 1}"
-        raise SpecError([f"{place}  this is used again by an alias (*name); write it out there"])
+        raise SpecError([f"{place}  an alias (*name) repeats this; write it out there instead"])
     seen.add(id(tree))
     if isinstance(tree, CommentedMap):
         return {str(key): _to_plain(value, path, seen) for key, value in tree.items()}
@@ -78,7 +78,7 @@ def _problem(entry: Mapping[str, Any], tree: Any, options: type[BaseModel]) -> t
     loc = entry["loc"]
     line, column = _locate(tree, loc)
     if entry["type"] == "extra_forbidden":
-        return line, column, f"unknown key '{loc[-1]}'{did_you_mean(str(loc[-1]), _keys(options, loc))}"
+        return line, column, f"unknown key '{loc[-1]}'{suggest_name(str(loc[-1]), _keys(options, loc))}"
     if entry["type"] == "missing":
         return line, column, f"'{loc[-1]}' is missing"
     given = repr(entry["input"])[:60]

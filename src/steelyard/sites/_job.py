@@ -26,7 +26,7 @@ class JobState(StrEnum):
     LOST = "lost"  # the scheduler does not know it (any more)
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it will not change any more."""
         return self not in (JobState.QUEUED, JobState.RUNNING, JobState.SUSPENDED)
 
@@ -39,7 +39,7 @@ _SENTENCES = {
     JobState.FAILED: "has failed",
     JobState.CANCELLED: "was cancelled",
     JobState.TIMED_OUT: "reached its time limit",
-    JobState.LOST: "is not known to the scheduler (any more)",
+    JobState.LOST: "is unknown, or no longer known, to the scheduler",
 }
 
 
@@ -48,15 +48,15 @@ class Job:
     """A job as the scheduler described it.
 
     `reason` says why it is in its state, in our words where we know the scheduler's, else in the scheduler's.
-    `hosts` are empty before it runs. `started` is an instant of the wall clock, `limit` its time limit, both
-    in seconds, None when unknown.
+    `hosts` are empty before it runs. `start_time` is an instant of the wall clock, `limit` its time limit,
+    both in seconds, None when unknown.
     """
 
     id: str
     state: JobState
     reason: str = ""
     hosts: tuple[str, ...] = ()
-    started: float | None = None
+    start_time: float | None = None
     limit: float | None = None
 
     @property
@@ -74,7 +74,7 @@ class Job:
 class JobRequest:
     """One job to be submitted: `argv` runs on the first of `hosts` hosts for at most `seconds`.
 
-    `environment` is laid over what the job has anyway. `passed_through` are options of the scheduler's own
+    `environment` is laid over what the job has anyway. `extra_options` are options of the scheduler's own
     submit command, word by word. `output` takes both streams, and is appended to where the scheduler can.
     """
 
@@ -90,7 +90,7 @@ class JobRequest:
     reservation: str = ""
     exclusive: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
-    passed_through: tuple[str, ...] = ()
+    extra_options: tuple[str, ...] = ()
 
     @property
     def minutes(self) -> int:

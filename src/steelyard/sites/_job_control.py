@@ -19,7 +19,7 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
 
     # How jobs stand -----------------------------------------------------------------------------------------
 
-    async def jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+    async def fetch_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
         """How jobs stand, by one call of the scheduler (and one more when it has forgotten some).
 
         A job that it does not know is `lost`. Raises HostError when the scheduler cannot be asked.
@@ -29,26 +29,26 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
             return {}
         argv = self.status_argv(wanted)
         answer = await self._ask(argv)
-        if answer.failed and not self.unknown.search(answer.stderr + answer.stdout):
-            raise HostError(f"{self.title} does not tell how the jobs stand: {answer.complaint}")
-        by_id = self._parsed(argv, lambda: self.parse_status(answer.stdout, time.time()))
-        by_id |= await self._history(self.forgotten(wanted, by_id))
+        if answer.has_failed and not self.unknown_job_pattern.search(answer.stderr + answer.stdout):
+            raise HostError(f"{self.title} does not report the state of the jobs: {answer.complaint}")
+        by_id = self._parse_answer(argv, lambda: self.parse_status(answer.stdout, time.time()))
+        by_id |= await self._fetch_history(self.list_missing_jobs(wanted, by_id))
         jobs = [by_id.get(identity, Job(identity, JobState.LOST)) for identity in wanted]
-        return {job.id: await self._with_down_hosts(job, job.hosts) for job in jobs}
+        return {job.id: await self._add_down_hosts(job, job.hosts) for job in jobs}
 
-    async def job(self, identity: str) -> Job:
-        """How one job stands; for several, `jobs` costs as much."""
-        return (await self.jobs([identity]))[identity]
+    async def fetch_job(self, identity: str) -> Job:
+        """How one job stands; for several, `fetch_jobs` costs as much."""
+        return (await self.fetch_jobs([identity]))[identity]
 
     async def follow(self, identity: str) -> AsyncIterator[Job]:
         """The job as it stands, and again whenever that changed, until it is over."""
         before, pause = None, self.first_pause
         while True:
-            job = await self.job(identity)
+            job = await self.fetch_job(identity)
             if job != before:
                 yield job
                 before, pause = job, self.first_pause
-            if job.state.over:
+            if job.state.is_over:
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, self.last_pause)
@@ -61,19 +61,21 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
                 break
         return job
 
-    async def _history(self, gone: Sequence[str]) -> dict[str, Job]:
+    async def _fetch_history(self, gone: Sequence[str]) -> dict[str, Job]:
         """What the scheduler's records tell of jobs that it has forgotten; nothing of those they lack."""
         argv = self.history_argv(gone) if gone else ()
         if not argv:
             return {}
         try:
             answer = await self._ask_once(argv)
-            told = not answer.failed or self.unknown.search(answer.stderr + answer.stdout)  # of some perhaps
+            told = not answer.has_failed or self.unknown_job_pattern.search(
+                answer.stderr + answer.stdout
+            )  # of some perhaps
             return self.parse_history(answer.stdout) if told else {}
         except (HostError, ParseFailure):
             return {}  # many sites keep no history, and then the jobs are unknown
 
-    async def _with_down_hosts(self, job: Job, hosts: Sequence[str]) -> Job:
+    async def _add_down_hosts(self, job: Job, hosts: Sequence[str]) -> Job:
         """Name the hosts that are down in what is said of a job that ends because of one.
 
         By then they may be up again, or the scheduler does not tell; then none is named.
@@ -84,7 +86,7 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
         with suppress(HostError):
             answer = await self._ask_once(argv)
             down = [host for host in hosts if host in answer.stdout.split()]
-            if down and not answer.failed:
+            if down and not answer.has_failed:
                 return replace(job, reason=f"{NODE_FAILED} ({', '.join(down)})")
         return job
 
@@ -92,10 +94,12 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
 
     async def cancel(self, identity: str) -> None:
         """End a job; nothing happens when it is over. Raises HostError, also for a job that nobody knows."""
-        job = await self.job(identity)  # first, since scancel says nothing of a job that it does not know
+        job = await self.fetch_job(
+            identity
+        )  # first, since scancel says nothing of a job that it does not know
         if job.state is JobState.LOST:
             raise HostError(job.sentence)
-        if not job.state.over:
+        if not job.state.is_over:
             await self._change("cancel", self.cancel_argv(identity), identity)
 
     async def end(self, identity: str) -> None:
@@ -104,34 +108,34 @@ class JobControl(SchedulerCalls[BatchOptionsT]):
         One that is queued has no controller; Slurm's scancel would wait for one in vain.
         """
         argv = self.end_argv(identity)
-        queued = (await self.job(identity)).state is JobState.QUEUED
-        if argv and not queued and not (await self._ask(argv)).failed:
+        queued = (await self.fetch_job(identity)).state is JobState.QUEUED
+        if argv and not queued and not (await self._ask(argv)).has_failed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.last_pause):
-                    await self.wait_until(identity, lambda job: job.state.over)
+                    await self.wait_until(identity, lambda job: job.state.is_over)
                     return
         await self.cancel(identity)
 
     async def suspend(self, identity: str) -> None:
         """Stop a running job, or hold a queued one. Raises HostError, also when that is not allowed."""
-        job = await self._unfinished(identity)
+        job = await self._fetch_unfinished_job(identity)
         if job.state is not JobState.SUSPENDED:
             await self._change("suspend", self.suspend_argv(job), identity)
 
     async def resume(self, identity: str) -> None:
         """Let a suspended or held job go on. Raises HostError."""
-        job = await self._unfinished(identity)
+        job = await self._fetch_unfinished_job(identity)
         if job.state is not JobState.RUNNING:
             await self._change("resume", self.resume_argv(job), identity)
 
-    async def _unfinished(self, identity: str) -> Job:
-        job = await self.job(identity)
-        if job.state.over:
+    async def _fetch_unfinished_job(self, identity: str) -> Job:
+        job = await self.fetch_job(identity)
+        if job.state.is_over:
             raise HostError(job.sentence)
         return job
 
     async def _change(self, what: str, argv: tuple[str, ...], identity: str) -> None:
         answer = await self._ask(argv)
-        if answer.failed and not (await self.job(identity)).state.over:
-            hint = "some schedulers let only operators do that" if what != "cancel" else ""
+        if answer.has_failed and not (await self.fetch_job(identity)).state.is_over:
+            hint = "some schedulers allow this only to operators" if what != "cancel" else ""
             raise HostError(f"{self.title} did not {what} job {identity}: {answer.complaint}", hint=hint)

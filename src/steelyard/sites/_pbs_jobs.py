@@ -25,11 +25,11 @@ _STATES = {
     "X": JobState.DONE,
 }
 _TELLING = {
-    "W": "its start time is still to come",
+    "W": "its start time has not yet come",
     "T": "it is moved to another server",
     "M": "it was moved to another server",
     "E": "it is ending",
-    "U": "somebody uses the workstation that it runs on",
+    "U": "the workstation that it runs on is in use",
 }
 # What follows "Not Running:" in a job's comment, in the words of OpenPBS's scheduler.
 _REASONS = {
@@ -37,21 +37,21 @@ _REASONS = {
     "Not enough free nodes available": "waits for free nodes",
     "Job is requesting an exclusive node and node is in use": "waits for free nodes",
     "No available resources on nodes": "waits for free nodes",
-    "Node is in an ineligible state": "waits for nodes that are down or taken out of service",
-    "Not enough total nodes available": "asks for more nodes than there are: lower `nodes`",
-    "Can Never Run": "asks for what no node has; it will never start",
+    "Node is in an ineligible state": "waits for nodes that are down or out of service",
+    "Not enough total nodes available": "requests more nodes than exist: lower `nodes`",
+    "Can Never Run": "requests what no node has; it will never start",
     "Job would conflict with reservation or top job": "waits behind jobs of higher priority",
     "Job would cross dedicated time boundary": "would run into dedicated time",
-    "Queue not started": "its queue does not start jobs just now",
-    "Server job limit has been reached": "the server is at its limit of jobs",
-    "Queue job limit has been reached": "its queue is at its limit of jobs",
+    "Queue not started": "its queue is not starting jobs at present",
+    "Server job limit has been reached": "the server is at its job limit",
+    "Queue job limit has been reached": "its queue is at its job limit",
     "User has reached": "is at the limit of its user",
     "User limit reached": "is at the limit of its user",
 }
 _ENDS = {  # negative exit statuses; the JOB_EXEC_… of OpenPBS's job.h, those from -24 on since version 20
     -1: (JobState.FAILED, "it could not be started; see its output"),
     -2: (JobState.FAILED, "it could not be started; see its output"),
-    -3: (JobState.FAILED, "it could not be started, too often"),
+    -3: (JobState.FAILED, "too many attempts to start it failed"),
     -10: (JobState.FAILED, "its user is not known on the node"),
     -14: (JobState.FAILED, NODE_FAILED),
     -20: (JobState.FAILED, NODE_FAILED),
@@ -61,7 +61,7 @@ _ENDS = {  # negative exit statuses; the JOB_EXEC_… of OpenPBS's job.h, those 
     -27: (JobState.FAILED, "it used more memory than it was given"),
     -28: (JobState.TIMED_OUT, "it used more CPU time than it was given"),
     -29: (JobState.TIMED_OUT, ""),  # JOB_EXEC_KILL_WALLTIME
-    -30: (JobState.FAILED, "its nodes did not come together to start it"),
+    -30: (JobState.FAILED, "its nodes could not join to start it"),
 }
 _KILLED = {256 + 9: "SIGKILL", 256 + 15: "SIGTERM"}
 _TERMINATED = "91"  # sub-state of a job that was deleted; 92 has finished well, 93 has failed

@@ -23,11 +23,13 @@ class Scheduler(Site[BatchOptionsT]):
     """The contract of a scheduler's file. What is abstract it must write, the rest where it differs."""
 
     title: ClassVar[str]  # how people call it: Slurm
-    drops: ClassVar[tuple[str, ...]] = ()  # beginnings of variables that would change what its commands do
-    keeps: ClassVar[tuple[str, ...]] = ()  # variables that are kept all the same
-    unknown: ClassVar[re.Pattern[str]]
+    env_filter_prefixes: ClassVar[
+        tuple[str, ...]
+    ] = ()  # beginnings of variables that would change what its commands do
+    env_filter_exceptions: ClassVar[tuple[str, ...]] = ()  # variables that are kept all the same
+    unknown_job_pattern: ClassVar[re.Pattern[str]]
     """How it says that it does not know a job."""
-    unreachable: ClassVar[re.Pattern[str]]
+    unreachable_pattern: ClassVar[re.Pattern[str]]
     """How it says that it did not get to its server, so that nothing has happened."""
 
     # Submitting ---------------------------------------------------------------------------------------------
@@ -37,7 +39,7 @@ class Scheduler(Site[BatchOptionsT]):
         """The submit command; the script comes on its standard input."""
 
     @abstractmethod
-    def submitted(self, stdout: str) -> str:
+    def parse_job_id(self, stdout: str) -> str:
         """The job's id. Raises ParseFailure."""
 
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ class Scheduler(Site[BatchOptionsT]):
     def parse_status(self, stdout: str, now: float) -> dict[str, Job]:
         """The jobs that it describes, more than asked for perhaps. Raises ParseFailure."""
 
-    def forgotten(self, wanted: Iterable[str], found: Mapping[str, Job]) -> list[str]:
+    def list_missing_jobs(self, wanted: Iterable[str], found: Mapping[str, Job]) -> list[str]:
         """The jobs for which `history_argv` is to be asked."""
         return [identity for identity in wanted if identity not in found]
 
@@ -102,7 +104,7 @@ class Scheduler(Site[BatchOptionsT]):
         return None
 
     @abstractmethod
-    def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
+    def parse_hosts(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """The job's hosts in the scheduler's order; `content` is that of `host_file`. Raises ParseFailure."""
 
     def own_host(self, environment: Mapping[str, str], hosts: Sequence[str]) -> str | None:

@@ -50,5 +50,7 @@ def _quote(text: str) -> str:
 def _check_printable(text: str) -> str:
     """Refuse what could begin a new line: schedulers look for their directives at the beginning of lines."""
     if wrong := re.search(r"[\x00-\x08\x0a-\x1f\x7f]", text):
-        raise UsageError(f"{text[:60]!r} holds the control character {wrong[0]!r}, which a job script cannot")
+        raise UsageError(
+            f"{text[:60]!r} has the control character {wrong[0]!r}, which is not allowed in a job script"
+        )
     return text

@@ -17,9 +17,9 @@ AT_ONCE = 4
 
 
 class Submission(JobControl[BatchOptionsT]):
-    """Three steps: a `request` says what is asked for, its `script` what runs, `submit` queues it."""
+    """Three steps: a `make_request` says what is asked for, its `script` what runs, `submit` queues it."""
 
-    def request(
+    def make_request(
         self,
         name: str,
         arguments: Sequence[str],
@@ -30,27 +30,27 @@ class Submission(JobControl[BatchOptionsT]):
         environment: Mapping[str, str] | None = None,
     ) -> JobRequest:
         """A job that runs `steelyard ARGUMENTS…` with all that the site's options say."""
-        chosen = self.chosen
+        options = self.options
         return JobRequest(
             name=job_name(name),
-            argv=(chosen.python or sys.executable, "-m", "steelyard", *arguments),
-            hosts=chosen.nodes or hosts,
-            seconds=float(chosen.time),
+            argv=(options.python or sys.executable, "-m", "steelyard", *arguments),
+            hosts=options.nodes or hosts,
+            seconds=float(options.time),
             output=output.absolute(),
             working_directory=working_directory.absolute(),
-            partition=chosen.queue,
-            account=chosen.account,
-            qos=chosen.qos,
-            reservation=chosen.reservation,
-            exclusive=chosen.exclusive,
+            partition=options.queue,
+            account=options.account,
+            qos=options.qos,
+            reservation=options.reservation,
+            exclusive=options.exclusive,
             environment=dict(environment or {}),
-            passed_through=chosen.options,
+            extra_options=options.options,
         )
 
     def script(self, request: JobRequest) -> str:
         """The job's script. Raises UsageError."""
-        shell = self.chosen.shell or ("/bin/bash -l" if self.chosen.setup else "/bin/sh")
-        return job_script(request, shell, self.chosen.setup, self.script_prelude(request))
+        shell = self.options.shell or ("/bin/bash -l" if self.options.setup else "/bin/sh")
+        return job_script(request, shell, self.options.setup, self.script_prelude(request))
 
     async def submit(self, request: JobRequest) -> str:
         """Queue a job; its id. Raises HostError with the scheduler's own words.
@@ -61,14 +61,12 @@ class Submission(JobControl[BatchOptionsT]):
         argv = self.submit_argv(request)
         answer = await self._ask(argv, stdin=self.script(request), again_after_silence=False)
         if answer.code is None:
-            hint = f"it may have queued the job all the same: look for '{request.name}' before trying again"
+            hint = f"the job may have been queued anyway: look for '{request.name}' before trying again"
             raise HostError(f"{self.title} did not confirm the job in time ({argv[0]})", hint=hint)
-        if answer.failed:
-            hint = (
-                "nothing was submitted; `options`, `queue`, `time`, `nodes` of the site say what is asked for"
-            )
-            raise HostError(f"{self.title} refused the job: {answer.complaint}", hint=hint)
-        return self._parsed(argv, lambda: self.submitted(answer.stdout))
+        if answer.has_failed:
+            hint = "nothing was submitted; check the site's `options`, `queue`, `time` and `nodes`"
+            raise HostError(f"{self.title} rejected the job: {answer.complaint}", hint=hint)
+        return self._parse_answer(argv, lambda: self.parse_job_id(answer.stdout))
 
     async def submit_all(self, requests: Iterable[JobRequest]) -> tuple[str, ...]:
         """Queue several jobs, or none: when one is refused, those that are queued already are cancelled.

@@ -36,48 +36,46 @@ OptionsT = TypeVar("OptionsT", bound=SiteOptions)
 class Site(ABC, Generic[OptionsT]):
     """Base of all sites. The subclass's docstring says where its hosts come from, and how to set it up.
 
-    It sets `options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
-    machine. `by_job` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`);
-    `count_option` is what `NAME:4` sets. `installs` says where tools are installed: `here`, as its hosts are
-    this machine; on the `hosts`, which stay as they are; or `never`, as they come and go with a run. `chosen`
-    are the validated options.
+    It sets `Options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
+    machine. `is_batch` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`);
+    `count_option` is what `NAME:4` sets. `install_policy` says where tools are installed: `here`, as its
+    hosts are this machine; on the `hosts`, which stay as they are; or `never`, as they come and go with a
+    run. `options` are the validated options.
     """
 
-    options: ClassVar[type[SiteOptions]] = SiteOptions
+    Options: ClassVar[type[SiteOptions]] = SiteOptions
     needs: ClassVar[tuple[str, ...]] = ()
-    by_job: ClassVar[bool] = False
-    installs: ClassVar[Literal["here", "hosts", "never"]] = "never"
+    is_batch: ClassVar[bool] = False
+    install_policy: ClassVar[Literal["here", "hosts", "never"]] = "never"
     count_option: ClassVar[str] = "hosts"
 
-    def __init__(self, chosen: OptionsT) -> None:
-        self.chosen = chosen
+    def __init__(self, options: OptionsT) -> None:
+        self.options = options
 
     @classmethod
-    def shorthand(cls, argument: str) -> Mapping[str, Any]:
+    def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:
         """Options from what stands after the colon of `NAME:ARGUMENT`: by default a number of hosts.
 
         Raises UsageError, with an example.
         """
         name = cls.__module__.rpartition(".")[2]
         if not argument.isascii() or not argument.isdigit() or not int(argument):
-            raise UsageError(
-                f"{name}:{argument:.40}: what follows the colon is a number of hosts, as in {name}:4"
-            )
+            raise UsageError(f"{name}:{argument:.40}: give a number of hosts, as in {name}:4")
         return {cls.count_option: int(argument)}
 
     @abstractmethod
     def size(self) -> int | None:
         """How many hosts there are to lease; None when that is only known later, or as many as asked."""
 
-    def inside(self) -> str | None:
+    def current_job(self) -> str | None:
         """The id of the job of this site that this process belongs to; None outside of any."""
         return None
 
-    async def seconds_left(self) -> float | None:
+    async def fetch_seconds_left(self) -> float | None:
         """For how long its hosts may still be used; None when that is not limited, or nobody knows."""
         return None
 
-    async def failure(self) -> str:
+    async def describe_failure(self) -> str:
         """Why its hosts are taken away from us just now, where one of them failed; else nothing."""
         return ""
 

@@ -24,7 +24,7 @@ from steelyard.sites._nodes import check_hosts
 
 _DAYS = 8  # of accounting that are looked through for a job that has ended
 _WRITTEN_WITHIN = 60.0  # seconds; flush_time, after which the accounting must hold a job, is 15 by default
-_ENDED = "has ended; how is not in the accounting yet"
+_ENDED = "has ended; its exit status is not in the accounting yet"
 _STAMP = "%a %b %d %H:%M:%S %Y"
 
 
@@ -38,27 +38,38 @@ class GridengineOptions(BatchOptions):
 
 
 class Gridengine(BatchSite[GridengineOptions]):
-    """Hosts of a job of Grid Engine, tried with Son of Grid Engine 8.1.9.
+    """Hosts of a Grid Engine job; tested with Son of Grid Engine 8.1.9.
 
-    `--site gridengine:4` submits one job with four slots in `parallel_environment`, which the operator has
-    set up with a slot on each host (allocation_rule 1) and control_slaves TRUE. Steelyard must be installed
-    where all hosts see it, and the store must lie on a file system that they share. Other options of qsub
-    pass through `options`, as what asks for whole hosts, which differs between sites (`-l exclusive`). Far
-    hosts are reached by `qrsh -inherit`. SIGUSR1 comes at the soft limit, a minute before the hard one.
-    It keeps no record of jobs that are deleted before they begin: later these are lost.
+    `--site gridengine:4` submits one job with four slots in `parallel_environment`, which the operator must
+    set up with one slot per host (allocation_rule 1) and control_slaves TRUE. Steelyard must be installed
+    where all hosts can access it, and the store must be on a file system that they share. Other qsub options
+    go in `options`, such as the request for exclusive hosts, which differs between sites (`-l exclusive`).
+    Remote hosts are reached by `qrsh -inherit`. SIGUSR1 arrives at the soft limit, a minute before the hard
+    one. Grid Engine keeps no record of jobs that are deleted before they start; such jobs are later reported
+    as lost.
     """
 
-    options = GridengineOptions
+    Options = GridengineOptions
     needs = ("qsub", "qstat", "qacct", "qdel", "qmod", "qhold", "qrls", "qrsh")
     title = "Grid Engine"
-    drops = ("JOB_", "PE", "QUEUE", "NSLOTS", "NHOSTS", "NQUEUES", "SGE_TASK_", "SGE_O_", "SGE_STD")
-    unknown = re.compile(r"do(es)? not exist|not found")
-    unreachable = re.compile(
+    env_filter_prefixes = (
+        "JOB_",
+        "PE",
+        "QUEUE",
+        "NSLOTS",
+        "NHOSTS",
+        "NQUEUES",
+        "SGE_TASK_",
+        "SGE_O_",
+        "SGE_STD",
+    )
+    unknown_job_pattern = re.compile(r"do(es)? not exist|not found")
+    unreachable_pattern = re.compile(
         r"unable to (contact|send message to) qmaster|got no response|commlib error", re.I
     )
 
-    def __init__(self, chosen: GridengineOptions) -> None:
-        super().__init__(chosen)
+    def __init__(self, options: GridengineOptions) -> None:
+        super().__init__(options)
         self._cancelled: set[str] = set()
         self._ended: dict[str, float] = {}
 
@@ -67,18 +78,20 @@ class Gridengine(BatchSite[GridengineOptions]):
         await super().cancel(identity)
         self._cancelled.add(identity)
 
-    async def jobs(self, ids: Iterable[str]) -> dict[str, Job]:
+    async def fetch_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
         """As everywhere, but for jobs that the accounting does not tell of."""
-        return {identity: self._settled(job) for identity, job in (await super().jobs(ids)).items()}
+        return {
+            identity: self._correct_state(job) for identity, job in (await super().fetch_jobs(ids)).items()
+        }
 
-    def _settled(self, job: Job) -> Job:
+    def _correct_state(self, job: Job) -> Job:
         if job.state is not JobState.LOST and job.reason != _ENDED:
             return job
         if job.id in self._cancelled:
             return replace(job, state=JobState.CANCELLED, reason="")
         since = self._ended.setdefault(job.id, time.monotonic())
         if time.monotonic() - since > _WRITTEN_WITHIN:
-            return replace(job, state=JobState.LOST, reason="it ended, and the accounting does not tell how")
+            return replace(job, state=JobState.LOST, reason="it ended, and the accounting has no exit status")
         return job
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
@@ -93,16 +106,16 @@ class Gridengine(BatchSite[GridengineOptions]):
         return (
             *("qsub", "-terse", "-C", "", "-N", request.name, "-S", self._interpreter(), "-V", "-r", "n"),
             *("-wd", str(request.working_directory), "-o", str(request.output), "-j", "y", "-l", limits),
-            *("-pe", self.chosen.parallel_environment, str(request.hosts)),
+            *("-pe", self.options.parallel_environment, str(request.hosts)),
             *(word for option, value in named if value for word in (option, value)),
-            *request.passed_through,
+            *request.extra_options,
         )
 
     def _interpreter(self) -> str:
         """Many queues do not look at the first line of a script, but take csh."""
-        return self.chosen.shell.partition(" ")[0] or ("/bin/bash" if self.chosen.setup else "/bin/sh")
+        return self.options.shell.partition(" ")[0] or ("/bin/bash" if self.options.setup else "/bin/sh")
 
-    def submitted(self, stdout: str) -> str:
+    def parse_job_id(self, stdout: str) -> str:
         """The number alone, for `-terse`."""
         match = re.search(r"^(\d+)$", stdout.strip(), re.MULTILINE)
         if not match:
@@ -122,12 +135,12 @@ class Gridengine(BatchSite[GridengineOptions]):
                 job = _job(entry)
                 known = jobs.get(job.id)
                 hosts = tuple(dict.fromkeys((*(known.hosts if known else ()), *job.hosts)))
-                jobs[job.id] = Job(job.id, job.state, job.reason, hosts, job.started, job.limit)
+                jobs[job.id] = Job(job.id, job.state, job.reason, hosts, job.start_time, job.limit)
         except (ElementTree.ParseError, ValueError) as error:
             raise ParseFailure(f"'{stdout.strip()[:80]}' is not qstat's XML: {error}") from error
         return jobs
 
-    def forgotten(self, wanted: Iterable[str], found: Mapping[str, Job]) -> list[str]:
+    def list_missing_jobs(self, wanted: Iterable[str], found: Mapping[str, Job]) -> list[str]:
         """Qstat does not tell how the jobs that it still lists as finished did end."""
         return [each for each in wanted if each not in found or found[each].reason == _ENDED]
 
@@ -164,7 +177,7 @@ class Gridengine(BatchSite[GridengineOptions]):
         named = environment.get("PE_HOSTFILE")
         return Path(named) if named else None
 
-    def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
+    def parse_hosts(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """A line is `host slots queue processors`; without a parallel environment we are the only host."""
         hosts = [line.split()[0] for line in content.splitlines() if line.strip()]
         return check_hosts(hosts or [environment.get("HOSTNAME", "")], content)
@@ -198,7 +211,7 @@ def _state(identity: str, word: str) -> tuple[JobState, str]:
         return JobState.RUNNING, _ENDED
     if "q" in word:
         if "E" in word:
-            return JobState.QUEUED, "could not be started; `qstat -j` tells why, `qmod -cj` clears it"
+            return JobState.QUEUED, "could not be started; `qstat -j` shows why, `qmod -cj` clears it"
         return (
             JobState.QUEUED,
             "is held; `steelyard continue` releases it" if "h" in word else "waits for free hosts",
@@ -225,7 +238,7 @@ def _parse_record(record: Mapping[str, str]) -> Job:
         began = record.get("start_time", "")
         started = None if began.startswith("-") else datetime.strptime(began, _STAMP).timestamp()
     except (KeyError, ValueError, IndexError) as error:
-        raise ParseFailure(f"a record of qacct lacks what it should have: {error}") from error
+        raise ParseFailure(f"a qacct record is incomplete: {error}") from error
     limit = float(asked[1]) if asked else None
     state, reason = _explain_end(status, failed, limit is not None and ran >= limit, record["failed"])
     return Job(identity, state, reason, (record.get("hostname", ""),), started, limit)

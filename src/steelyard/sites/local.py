@@ -21,23 +21,23 @@ MOST = 250
 class LocalOptions(SiteOptions):
     """How many hosts this machine plays."""
 
-    hosts: int = Field(1, ge=1, le=MOST, description="Hosts, each with a loopback address of its own")
+    hosts: int = Field(1, ge=1, le=MOST, description="Number of hosts, each with its own loopback address")
 
 
 class Local(Site[LocalOptions]):
     """The machine that the controller runs on.
 
-    `local:4` makes four hosts of it, so that a cluster fits on a laptop: their addresses are 127.0.0.1 to
-    127.0.0.4, and each has a scratch directory of its own. They share cores, memory and disk, so figures of
-    one are not those of a machine by itself.
+    `local:4` turns it into four hosts, so that a cluster fits on a laptop: their addresses are 127.0.0.1 to
+    127.0.0.4, and each has its own scratch directory. They share cores, memory and disk, so their figures are
+    not those of separate machines.
     """
 
-    options = LocalOptions
-    installs = "here"
+    Options = LocalOptions
+    install_policy = "here"
 
     def size(self) -> int:
         """As many as were asked for."""
-        return self.chosen.hosts
+        return self.options.hosts
 
     def capabilities(self) -> frozenset[Capability]:
         """One file system, of course."""
@@ -47,7 +47,7 @@ class Local(Site[LocalOptions]):
         self, token: Token, log: Path, hosts: int | None
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """This machine, with one minder for all of its hosts."""
-        return self._lease(token, log, hosts or self.chosen.hosts)
+        return self._lease(token, log, hosts or self.options.hosts)
 
     @asynccontextmanager
     async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
@@ -55,5 +55,5 @@ class Local(Site[LocalOptions]):
         from steelyard.remote.local import LocalHost
 
         async with Lease.open(token, log=log) as lease:
-            names = ["local"] if self.chosen.hosts == 1 else [f"local-{n}" for n in range(hosts)]
+            names = ["local"] if self.options.hosts == 1 else [f"local-{n}" for n in range(hosts)]
             yield tuple(LocalHost(lease, name, f"127.0.0.{n}") for n, name in enumerate(names, 1))

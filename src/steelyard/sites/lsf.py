@@ -36,10 +36,10 @@ _STATES = {
 _TELLING = {
     "PROV": "its host is being prepared",
     "PSUSP": "was held before it started",
-    "UNKWN": "LSF has lost touch with its host",
-    "SSUSP": "LSF itself suspended it, or has still to let it go on",
-    "POST_ERR": "the site's processing after it failed",
-    "ZOMBI": "its host does not answer any more",
+    "UNKWN": "LSF has lost contact with its host",
+    "SSUSP": "LSF suspended it, or has not yet resumed it",
+    "POST_ERR": "the site's post-processing failed",
+    "ZOMBI": "its host no longer answers",
 }
 # Parts of LSF's reasons, around which its releases word them differently ("Pending reasons" in its guide).
 _REASONS = {
@@ -52,7 +52,7 @@ _REASONS = {
     "requirement for exclusive execution not satisfied": "waits for free hosts",
     "Running an exclusive job": "waits for free hosts",
     "An exclusive job has reserved the host": "waits for free hosts",
-    "The slot limit reached": "is at a limit of slots",
+    "The slot limit reached": "is at a slot limit",
     "user has reached his/her job slot limit": "is at the limit of its user",
     "user has not enough job slots": "is at the limit of its user",
     "User has reached the pending job": "is at the limit of its user",
@@ -61,7 +61,7 @@ _REASONS = {
     "The queue has not enough": "its queue is at its limit",
     "The queue is inactivated by": "its queue is closed",
     "before queue's run window is closed": "would not end before its queue closes",
-    "The job has a specified start time": "its start time is still to come",
+    "The job has a specified start time": "its start time has not yet come",
     "Job dependency condition not satisfied": "waits for another job to end",
     "suspended by the user while pending": "was held; `steelyard continue` releases it",
     "admin or root while pending": "was held by the operator",
@@ -73,7 +73,7 @@ _ENDS = {  # "Termination reasons" in LSF's administration guide
     "TERM_BUCKET_KILL": (JobState.CANCELLED, ""),
     "TERM_ADMIN": (JobState.CANCELLED, "by the operator"),
     "TERM_FORCE_ADMIN": (JobState.CANCELLED, "by the operator"),
-    "TERM_PREEMPT": (JobState.CANCELLED, "another job took its place"),
+    "TERM_PREEMPT": (JobState.CANCELLED, "it was preempted by another job"),
     "TERM_RUNLIMIT": (JobState.TIMED_OUT, ""),
     "TERM_CPULIMIT": (JobState.TIMED_OUT, "it used more CPU time than it was given"),
     "TERM_DEADLINE": (JobState.TIMED_OUT, "its queue's time window closed"),
@@ -87,23 +87,23 @@ _ENDS = {  # "Termination reasons" in LSF's administration guide
 
 
 class Lsf(BatchSite[BatchOptions]):
-    """Hosts of a job of IBM Spectrum LSF, version 10.1 or newer (`bjobs -json`).
+    """Hosts of an IBM Spectrum LSF job, version 10.1 or newer (`bjobs -json`).
 
     `--site lsf:4` submits one job with a slot on each of four hosts. Steelyard must be installed where all
-    hosts see it, and the store must lie on a file system that they share. Other options of bsub pass through
-    `options`. Far hosts are reached by `blaunch`. LSF sends SIGUSR1 a minute before the run limit.
-    `exclusive` needs a queue that takes exclusive jobs. `suspend` of a job of several hosts needs
-    LSB_SIGSTOP=SIGSTOP in lsf.conf: else LSF sends SIGTSTP, which the system drops in a batch job.
-    Builders and parsers follow the command reference of version 10.1 and recorded output; no server was at
-    hand to try them on.
+    hosts can access it, and the store must be on a file system that they share. Other bsub options go in
+    `options`. Remote hosts are reached by `blaunch`. LSF sends SIGUSR1 a minute before the run limit.
+    `exclusive` needs a queue that accepts exclusive jobs. To `suspend` a job with several hosts, lsf.conf
+    needs LSB_SIGSTOP=SIGSTOP: otherwise LSF sends SIGTSTP, which the system ignores in a batch job. Commands
+    and parsers follow the command reference of version 10.1 and recorded output; they have not been tested
+    with a real server.
     """
 
     needs = ("bsub", "bjobs", "bkill", "bstop", "bresume", "blaunch")
     title = "LSF"
-    drops = ("LSB_", "LS_JOBPID", "BSUB_", "BJOBS_")
-    keeps = ("LSB_SHAREDIR", "LSB_CONFDIR", "LSB_DEFAULTQUEUE", "LSB_DEFAULTPROJECT")
-    unknown = re.compile(r"Job <\d+> is not found|No (matching |unfinished )?job found", re.I)
-    unreachable = re.compile(
+    env_filter_prefixes = ("LSB_", "LS_JOBPID", "BSUB_", "BJOBS_")
+    env_filter_exceptions = ("LSB_SHAREDIR", "LSB_CONFDIR", "LSB_DEFAULTQUEUE", "LSB_DEFAULTPROJECT")
+    unknown_job_pattern = re.compile(r"Job <\d+> is not found|No (matching |unfinished )?job found", re.I)
+    unreachable_pattern = re.compile(
         r"LSF is down|LIM is down|Cannot connect to LSF|daemon not responding|still trying"
         r"|LIM configuration is not ready|Communication time ?out|LSF is processing your request"
         r"|Host does not respond"
@@ -123,14 +123,14 @@ class Lsf(BatchSite[BatchOptions]):
             *(("-wa", "USR1", "-wt", "1") if request.minutes > 1 else ()),
             *(("-x",) if request.exclusive else ()),
             *(word for option, value in named if value for word in (option, value)),
-            *request.passed_through,
+            *request.extra_options,
         )
 
-    def submitted(self, stdout: str) -> str:
+    def parse_job_id(self, stdout: str) -> str:
         """`Job <17> is submitted to default queue <normal>.`, after what the site may have to say."""
         match = re.search(r"^Job <(\d+)> is submitted", stdout, re.MULTILINE)
         if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' does not say that a job is submitted")
+            raise ParseFailure(f"'{stdout.strip()[:80]}' does not confirm that a job was submitted")
         return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ class Lsf(BatchSite[BatchOptions]):
     def parse_status(self, stdout: str, now: float) -> dict[str, Job]:
         """A record for each job, after what LSF may have to say; one that it does not know has an ERROR."""
         _, brace, rest = stdout.partition("{")
-        if not brace and (not stdout.strip() or self.unknown.search(stdout)):
+        if not brace and (not stdout.strip() or self.unknown_job_pattern.search(stdout)):
             return {}  # it then says, on standard error by default, that it found none
         try:
             records = json.loads(brace + rest)["RECORDS"]
@@ -169,7 +169,7 @@ class Lsf(BatchSite[BatchOptions]):
         named = environment.get("LSB_DJOB_HOSTFILE")
         return Path(named) if named else None
 
-    def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
+    def parse_hosts(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """LSB_MCPU_HOSTS is `hostA 4 hostB 4`."""
         words = environment.get("LSB_MCPU_HOSTS", "").split()
         return check_hosts(content.split() or words[::2], content or " ".join(words))

@@ -23,30 +23,33 @@ class PbsOptions(BatchOptions):
     """What PBS can be told besides."""
 
     cores: int = Field(
-        1, ge=1, description="Cores of each host; with `exclusive` the host is ours altogether."
+        1, ge=1, description="Cores of each host; with `exclusive`, the job gets the entire host."
     )
 
 
 class Pbs(BatchSite[PbsOptions]):
-    """Hosts of a job of PBS Professional or OpenPBS, version 14 or newer.
+    """Hosts of a PBS Professional or OpenPBS job, version 14 or newer.
 
     `--site pbs:4` submits one job with a chunk on each of four hosts. Steelyard must be installed where all
-    hosts see it, and the store must lie on a file system that they share. Other options of qsub pass through
-    `options`. Far hosts are reached by SSH, since PBS's own pbsdsh and pbs_tmrsh pass no standard input. PBS
-    gives no warning before the time limit, so that the job script sends SIGUSR1 itself.
+    hosts can access it, and the store must be on a file system that they share. Other qsub options go in
+    `options`. Remote hosts are reached by SSH, because PBS's own pbsdsh and pbs_tmrsh do not pass standard
+    input. PBS gives no warning before the time limit, so the job script sends SIGUSR1 itself.
 
-    Qstat is asked for text, not for JSON: that is invalid in some versions for what stands in variables
-    (openpbs issues 830, 1255, 2541), and from 23.06 on it may hold only the first of several jobs (2672).
-    Builders and parsers follow OpenPBS's source and recorded output; no server was at hand to try them on.
+    Steelyard reads qstat's text output, because its JSON is invalid in some versions, depending on the values
+    of variables (openpbs issues 830, 1255, 2541), and from 23.06 on may contain only the first of several
+    jobs (2672). Commands and parsers follow OpenPBS's source and recorded output; they have not been tested
+    with a real server.
     """
 
-    options = PbsOptions
+    Options = PbsOptions
     needs = ("qsub", "qstat", "qdel", "qsig", "qhold", "qrls")
     title = "PBS"
-    drops = ("PBS_",)
-    keeps = ("PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME")
-    unknown = re.compile(r"Unknown Job Id|Job has finished|Job \S+ has finished", re.I)
-    unreachable = re.compile(r"cannot connect to server|Connection refused|No route to host|errno=1503[134]")
+    env_filter_prefixes = ("PBS_",)
+    env_filter_exceptions = ("PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME")
+    unknown_job_pattern = re.compile(r"Unknown Job Id|Job has finished|Job \S+ has finished", re.I)
+    unreachable_pattern = re.compile(
+        r"cannot connect to server|Connection refused|No route to host|errno=1503[134]"
+    )
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Qsub reads the script from standard input; `-C ""` keeps it from looking for directives there."""
@@ -54,7 +57,7 @@ class Pbs(BatchSite[PbsOptions]):
         named = (("-q", request.reservation or request.partition), ("-A", request.account))
         return (
             *("qsub", "-C", "", "-N", request.name, "-S", self._interpreter()),
-            *("-l", f"select={request.hosts}:ncpus={self.chosen.cores}", "-l", f"place={place}"),
+            *("-l", f"select={request.hosts}:ncpus={self.options.cores}", "-l", f"place={place}"),
             *(
                 "-l",
                 f"walltime={format_clock(request.seconds)}",
@@ -67,19 +70,19 @@ class Pbs(BatchSite[PbsOptions]):
             ),
             *(("-l", f"qos={request.qos}") if request.qos else ()),
             *(word for option, value in named if value for word in (option, value)),
-            *request.passed_through,
+            *request.extra_options,
         )
 
     def _interpreter(self) -> str:
         """PBS does not look at the first line of a script."""
-        return self.chosen.shell.partition(" ")[0] or ("/bin/bash" if self.chosen.setup else "/bin/sh")
+        return self.options.shell.partition(" ")[0] or ("/bin/bash" if self.options.setup else "/bin/sh")
 
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """A sleeper in the job's session, which PBS ends with the job; `$$` becomes the controller."""
         wait = int(request.seconds) - request.warning
         return (f"( sleep {wait}; kill -USR1 $$ ) </dev/null >/dev/null 2>&1 &",)
 
-    def submitted(self, stdout: str) -> str:
+    def parse_job_id(self, stdout: str) -> str:
         """`17.server`, the whole of which is the id; `17[].server` for a job array."""
         match = re.search(r"^(\d+(?:\[\])?\.[A-Za-z0-9._-]+)$", stdout.strip(), re.MULTILINE)
         if not match:
@@ -123,7 +126,7 @@ class Pbs(BatchSite[PbsOptions]):
         named = environment.get("PBS_NODEFILE")
         return Path(named) if named else None
 
-    def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
+    def parse_hosts(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """Each host once."""
         return check_hosts(content.split(), content)
 

@@ -20,19 +20,19 @@ _NODE_ADDRESS = re.compile(r"NodeName=(\S+).*? NodeAddr=(\S+)")
 class Slurm(BatchSite[BatchOptions]):
     """Hosts of a Slurm job, version 20.11 or newer (`srun --overlap`).
 
-    `--site slurm:4` submits one job with four nodes. Steelyard must be installed where all nodes see it, and
-    the store must lie on a file system that they share. Other options of sbatch pass through `options`.
-    Steps are started by `srun`. Slurm warns the job by SIGUSR1 before its time limit, and ends it when it
-    finds a node of it down (after SlurmdTimeout, 5 minutes by default). `--no-kill` is not asked for: a job
-    whose first node is lost would hold the others until its time limit, and nobody would use them.
+    `--site slurm:4` submits one job with four nodes. Steelyard must be installed where all nodes can access
+    it, and the store must be on a file system that they share. Other sbatch options go in `options`. Steps
+    are started by `srun`. Slurm sends the job SIGUSR1 before its time limit, and ends it when one of its
+    nodes is down (after SlurmdTimeout, 5 minutes by default). `--no-kill` is not used: a job that loses its
+    first node would hold the other nodes unused until its time limit.
     """
 
     needs = ("sbatch", "squeue", "scancel", "scontrol", "srun")
     title = "Slurm"
-    drops = ("SLURM_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_")
-    keeps = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT")
-    unknown = re.compile(r"Invalid job id|Job/step already completing or completed")
-    unreachable = re.compile(
+    env_filter_prefixes = ("SLURM_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_")
+    env_filter_exceptions = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT")
+    unknown_job_pattern = re.compile(r"Invalid job id|Job/step already completing or completed")
+    unreachable_pattern = re.compile(
         r"Unable to contact slurm controller|Connection refused|slurm_load_jobs error: .*(Timeout|timed out)"
         r"|Resource temporarily unavailable|Slurm temporarily unable to accept|Zero Bytes were transmitted"
     )
@@ -59,10 +59,10 @@ class Slurm(BatchSite[BatchOptions]):
             "--no-requeue",
             *(("--exclusive",) if request.exclusive else ()),
             *(f"--{name}={value}" for name, value in named if value),
-            *request.passed_through,
+            *request.extra_options,
         )
 
-    def submitted(self, stdout: str) -> str:
+    def parse_job_id(self, stdout: str) -> str:
         """`17`, or `17;cluster` where there are several."""
         match = re.fullmatch(r"(\d+)(;\S+)?", stdout.strip())
         if not match:
@@ -128,7 +128,7 @@ class Slurm(BatchSite[BatchOptions]):
         own = environment.get("SLURMD_NODENAME")
         return own if own in hosts else None
 
-    def allocated(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
+    def parse_hosts(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
         """`n[1-3,7]`."""
         return expand(environment.get("SLURM_JOB_NODELIST", ""))
 
@@ -142,7 +142,7 @@ class Slurm(BatchSite[BatchOptions]):
 
     def transport(self, name: str, address: str) -> Transport:
         """A step beside all others on this node; unbuffered, since it carries a protocol."""
-        job = self.inside() or ""
+        job = self.current_job() or ""
         step = (
             *("srun", f"--jobid={job}", f"--nodelist={name}", "--nodes=1", "--ntasks=1", "--overlap"),
             *("--unbuffered", "--input=0", "--mpi=none", "--chdir=/"),

@@ -19,9 +19,9 @@ from steelyard.sites._inventory import read_inventory
 from steelyard.sites.base import Site, SiteOptions
 from steelyard.units import Duration
 
-_KEY = "File of the private key; without it those of ssh-agent, ssh_config and ~/.ssh"
-_JUMP = "Jump hosts on the way, [user@]host[:port] parted by commas; none overrules ssh_config"
-_SCRATCH = "Directory for test data there; without it the run's own choice"
+_KEY = "Private key file; default: the keys of ssh-agent, ssh_config and ~/.ssh"
+_JUMP = "Jump hosts, [user@]host[:port] separated by commas; `none` overrides ssh_config"
+_SCRATCH = "Directory for test data on the machine; default: chosen by the run"
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -37,25 +37,27 @@ class SshHost(SiteOptions):
     """A machine. `alice@node1:2222` is short for its host, user and port."""
 
     host: str = Field(
-        pattern=r"^[^\s@/-][^\s@/]*$", description="Its name or address, or what ssh_config calls it"
+        pattern=r"^[^\s@/-][^\s@/]*$", description="Its name or address, or its name in ssh_config"
     )
     name: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]*$", description="What records call it; without it its host"
+        None, pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]*$", description="Its name in records; default: its host"
     )
-    user: str | None = Field(None, description="Who logs in")
+    user: str | None = Field(None, description="Login user")
     port: int | None = Field(None, ge=1, le=65535, description="Where its sshd listens")
     key: str | None = Field(None, description=_KEY)
     jump: Jumps | None = Field(None, description=_JUMP)
     scratch: str | None = Field(None, pattern="^/", description=_SCRATCH)
-    address: str | None = Field(None, description="Where the other hosts reach it; without it where we do")
-    cores: int | None = Field(None, ge=1, description="Cores to be used; without it all that it has")
+    address: str | None = Field(
+        None, description="Address at which the other hosts reach it; default: `host`"
+    )
+    cores: int | None = Field(None, ge=1, description="Number of cores to use; default: all")
 
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, given: Any) -> Any:
         """Widen the short form."""
         if isinstance(given, str):
-            login = Login.parse(given)
+            login = Login.from_text(given)
             parts = {"host": login.host, "user": login.user, "port": login.port}
             return {key: value for key, value in parts.items() if value is not None}
         return given
@@ -64,29 +66,33 @@ class SshHost(SiteOptions):
 class SshOptions(SiteOptions):
     """The machines, and what holds for all of them that do not say otherwise."""
 
-    hosts: tuple[SshHost, ...] = Field(min_length=1, description="The machines, in the order of use")
-    user: str | None = Field(None, description="Who logs in; without it what ssh_config says, or you")
+    hosts: tuple[SshHost, ...] = Field(min_length=1, description="The machines, in order of use")
+    user: str | None = Field(
+        None, description="Login user; default: the one in ssh_config, or the current user"
+    )
     port: int | None = Field(None, ge=1, le=65535, description="Where their sshd listens")
     key: str | None = Field(None, description=_KEY)
     jump: Jumps | None = Field(None, description=_JUMP)
     scratch: str | None = Field(None, pattern="^/", description=_SCRATCH)
     known_hosts: str | None = Field(
         None,
-        description="File of the host keys to trust; `none` trusts everybody, which the record then says",
+        description="File of host keys to trust; `none` trusts any host key, and the record notes this",
     )
-    config: str | None = Field(None, description="File to read in place of ~/.ssh/config; `none` reads none")
+    config: str | None = Field(
+        None, description="File to read instead of ~/.ssh/config; `none` reads no file"
+    )
     connect_within: Duration = Field(
-        Duration(20.0), ge=1, le=3600, description="Bound on reaching one host, with all tries"
+        Duration(20.0), ge=1, le=3600, description="Time limit for connecting to one host, including retries"
     )
     lost_after: Duration = Field(
-        Duration(10.0), ge=1, le=600, description="Silence after which a host counts as lost"
+        Duration(10.0), ge=1, le=600, description="Time without an answer after which a host counts as lost"
     )
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _check_names(self) -> Self:
         twice = [name for name, count in Counter(self.names()).items() if count > 1]
         if twice:
-            raise ValueError(f"{', '.join(twice)}: each host needs a name of its own; add `name`")
+            raise ValueError(f"{', '.join(twice)}: each host needs a distinct name; add `name`")
         return self
 
     def names(self) -> list[str]:
@@ -112,22 +118,22 @@ class SshOptions(SiteOptions):
 class Ssh(Site[SshOptions]):
     """Machines with an OpenSSH server, on which you have an account.
 
-    `ssh:alice@node1,node2:2222` names them; `ssh:hosts.yaml` reads these options from a file. Try
-    `ssh HOST true` first: they are reached in the same way, with the same keys, agent, ssh_config and known
-    hosts, and nobody to type a password. They need nothing but a POSIX shell, and what is to be measured.
+    `ssh:alice@node1,node2:2222` names them; `ssh:hosts.yaml` reads these options from a file. Try `ssh HOST
+    true` first: Steelyard connects in the same way, with the same keys, agent, ssh_config and known hosts,
+    but cannot enter a password. The machines need only a POSIX shell, and what you measure.
     """
 
-    options = SshOptions
-    installs = "hosts"
+    Options = SshOptions
+    install_policy = "hosts"
 
     @classmethod
-    def shorthand(cls, argument: str) -> Mapping[str, Any]:
+    def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:
         """A list of hosts, or an inventory file."""
         if argument.endswith(_SUFFIXES) or "/" in argument:
             return read_inventory(Path(argument), SshOptions)
         try:
             for text in argument.split(","):
-                Login.parse(text)
+                Login.from_text(text)
         except ValueError as error:
             hint = "for example ssh:alice@node1,node2:2222, or a file as in ssh:hosts.yaml"
             raise UsageError(f"ssh:{argument[:200]}: {error}", hint=hint) from error
@@ -135,13 +141,13 @@ class Ssh(Site[SshOptions]):
 
     def size(self) -> int:
         """All that are named."""
-        return len(self.chosen.hosts)
+        return len(self.options.hosts)
 
     def warnings(self) -> tuple[str, ...]:
         """That host keys are not checked, where that was chosen."""
-        if self.chosen.known_hosts != NONE:
+        if self.options.known_hosts != NONE:
             return ()
-        return ("site ssh: known_hosts is `none`: whoever answers at these addresses is trusted",)
+        return ("site ssh: known_hosts is `none`: any server that answers at these addresses is trusted",)
 
     def lease(
         self, token: Token, log: Path, hosts: int | None
@@ -150,16 +156,16 @@ class Ssh(Site[SshOptions]):
         # asyncssh takes a third of a second to load, which only a run has to pay.
         from steelyard.remote.ssh_hosts import SshMachine, connect_machines
 
-        chosen = self.chosen
+        options = self.options
         wanted = [
             SshMachine(
                 name,
-                chosen.login(host),
+                options.login(host),
                 address=host.address,
-                scratch=_path(host.scratch or chosen.scratch),
+                scratch=_path(host.scratch or options.scratch),
                 cores=host.cores,
             )
-            for name, host in zip(chosen.names(), chosen.hosts, strict=True)
+            for name, host in zip(options.names(), options.hosts, strict=True)
         ]
         return connect_machines(wanted[:hosts], token, log)
 

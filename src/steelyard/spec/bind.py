@@ -51,7 +51,7 @@ def bind_workload(use: WorkloadUse, cell: Cell, known: Known | None = None) -> W
     """The workload of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = workload_class(use.use)
     options = bind_options(use, cell.parameters, known)
-    return kind(_validate_options(kind.options, options, f"{use.use} with {cell.key}"), cell.parameters)
+    return kind(_validate_options(kind.Options, options, f"{use.use} with {cell.key}"), cell.parameters)
 
 
 def _fill_options(kind: Any, options: Mapping[str, Any], known: Placeholders) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def make_service(
 
     def bind(own: Known) -> Any:
         return _validate_options(
-            kind.options, bind_service_options(kind, options, {**known, **own}), context.name
+            kind.Options, bind_service_options(kind, options, {**known, **own}), context.name
         )
 
     return kind(bind({}), replace(context, bind=bind))
@@ -135,7 +135,7 @@ def bind_event(entry: Entry, cell: Cell, event_context: EventContext) -> Event[A
     """The event of an entry in a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = event_class(entry.do)
     return kind(
-        _validate_options(kind.options, bind_event_options(entry, cell, event_context.known), entry.do),
+        _validate_options(kind.Options, bind_event_options(entry, cell, event_context.known), entry.do),
         event_context,
     )
 
@@ -173,7 +173,7 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
     for kind in kinds.values():
         yield from service_class(kind).needs
     for conditions in _conditions(experiment, cell):
-        yield from conditions.needs()
+        yield from conditions.required_tools()
         if conditions.image:
             there = {name: bool(shutil.which(name)) for name in RUNTIMES}
             yield RUNTIMES[conditions.runtime(there) or conditions.runtimes()[0]]

@@ -30,7 +30,7 @@ def load_changed(
     experiment, text = load(path)
     if changes or levels:
         experiment, text = apply_changes(text, str(path), changes, levels)
-    return experiment.lying_in(path.absolute().parent), text
+    return experiment.with_folder(path.absolute().parent), text
 
 
 def apply_changes(
@@ -61,7 +61,9 @@ def extend_experiment(
         tree["parameters"][parameter] = _add_levels(experiment, parameter, new)
     if repeat is not None:
         if repeat <= experiment.repeat.at_least:
-            raise UsageError(f"the run has {experiment.repeat.at_least} repetitions already; ask for more")
+            raise UsageError(
+                f"the run has {experiment.repeat.at_least} repetitions already; choose a higher number"
+            )
         tree["repeat"] = repeat
     return _dump_checked(yaml, tree, name)
 
@@ -80,9 +82,9 @@ def _add_levels(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -
     if parameter not in experiment.parameters:
         raise UnknownName("parameter", parameter, experiment.parameters)
     if experiment.find and parameter == experiment.find.parameter:
-        hint = "for other bounds start a new run; `--repeat` makes the verdicts surer"
+        hint = "for other bounds, start a new run; `--repeat` makes the verdicts more certain"
         raise UsageError(
-            f"'{parameter}' is searched by 'find'; it has bounds, and no levels to add", hint=hint
+            f"'{parameter}' is searched by 'find'; it has bounds, not levels that can be added to", hint=hint
         )
     known = experiment.parameters[parameter].values()
     if not known:

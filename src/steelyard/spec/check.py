@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard.errors import PlugInError, SpecError, UnknownName, did_you_mean
+from steelyard.errors import PlugInError, SpecError, UnknownName, suggest_name
 from steelyard.model import space
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import Expression, ExpressionError, names_in
+from steelyard.model.expression import Expression, ExpressionError, find_names
 from steelyard.model.metric import Metric
 from steelyard.model.program import SCRIPT, split_scripts
 from steelyard.model.requirement import Requirement
@@ -25,7 +25,7 @@ from steelyard.spec.faults import Fault, Path, explain_errors
 from steelyard.spec.find import repeat_faults, search_faults
 from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_metrics
 from steelyard.spec.placement import PlacementChecker
-from steelyard.spec.references import References, own_names
+from steelyard.spec.references import References, self_names
 from steelyard.spec.service_checks import ServiceChecker
 from steelyard.spec.service_kinds import kind_faults, option_path, variants
 from steelyard.spec.snapshot_checks import snapshot_faults
@@ -51,94 +51,96 @@ class Checker:
         lost: Set[str] = frozenset(),
     ) -> None:
         self.experiment, self.broken, self.guessed, self.lost = experiment, broken, guessed, lost
-        self.named = "parameters" not in broken
+        self.has_valid_parameters = "parameters" not in broken
         self.several = len(experiment.workload) > 1
         self.cells: tuple[Cell, ...] = ()
-        self.placing = PlacementChecker(experiment)
-        self.services = ServiceChecker(experiment, self.placing.exists)
+        self.placement = PlacementChecker(experiment)
+        self.services = ServiceChecker(experiment, self.placement.check_selection)
         self.timeline = TimelineChecker(experiment)
         self.references = References(experiment)
 
     def faults(self) -> Iterator[Fault]:
         """All faults, in no particular order."""
-        space_faults = list(self._space())
+        space_faults = list(self._space_faults())
         yield from space_faults
         if self.broken.isdisjoint({"repeat", "find"}):
             yield from repeat_faults(self.experiment)
-        yield from self._conditions()
+        yield from self._condition_faults()
         if self.broken.isdisjoint({"roles", "services"}):
-            yield from self.placing.roles()
-        if not space_faults and self.named:
+            yield from self.placement.role_faults()
+        if not space_faults and self.has_valid_parameters:
             yield from self._make_cells()
-        yield from self._set_against()
+        yield from self._comparison_faults()
         if self.broken.isdisjoint({"roles", "services"}):
             for name in self.experiment.services:
-                yield from self._service(name)
-            yield from self.references.services()
+                yield from self._service_faults(name)
+            yield from self.references.service_faults()
             for index in range(len(self.experiment.timeline)):
-                yield from self._event(index)
+                yield from self._event_faults(index)
             if "timeline" not in self.broken:
                 yield from snapshot_faults(self.experiment)
         if "workload" in self.broken:
             return
-        wrong = [fault for index in range(len(self.experiment.workload)) for fault in self._workload(index)]
+        wrong = [
+            fault for index in range(len(self.experiment.workload)) for fault in self._workload_faults(index)
+        ]
         yield from wrong
-        if self.named and not wrong and "metrics" not in self.broken:
-            yield from self._metrics()
+        if self.has_valid_parameters and not wrong and "metrics" not in self.broken:
+            yield from self._all_metric_faults()
 
-    def _space(self) -> Iterator[Fault]:
+    def _space_faults(self) -> Iterator[Fault]:
         if self.broken.isdisjoint({"parameters", "zip", "sample", "find"}):
             wrong = list(search_faults(self.experiment, self.broken, self.guessed))
             yield from wrong
             if all(fault.path[0] != "find" for fault in wrong):  # else nobody knows which bounds are searched
                 yield from (Fault(path, message) for path, message in space.problems(self.experiment))
 
-    def _conditions(self) -> Iterator[Fault]:
+    def _condition_faults(self) -> Iterator[Fault]:
         if isinstance(self.experiment.where, str):
-            yield from self._names(("where",), self.experiment.where)
+            yield from self._expression_faults(("where",), self.experiment.where)
         for index, require in enumerate(self.experiment.require):
             if require.where:
-                yield from self._names(("require", index, "where"), require.where)
-        yield from self._derived()
+                yield from self._expression_faults(("require", index, "where"), require.where)
+        yield from self._derive_faults()
 
-    def _set_against(self) -> Iterator[Fault]:
+    def _comparison_faults(self) -> Iterator[Fault]:
         """What `compare` and `against` say of parameters and cells."""
         yield from compare_faults(self.experiment, self.cells, self.broken, self.guessed)
         for index, require in enumerate(self.experiment.require):
             if require.against is None:
                 continue
-            unknown = list(self._names(("require", index, "against"), require.against))
+            unknown = list(self._expression_faults(("require", index, "against"), require.against))
             yield from unknown
-            if self.cells and not unknown and not any(self._names((), str(require.where))):
+            if self.cells and not unknown and not any(self._expression_faults((), str(require.where))):
                 yield from against_faults(require, index, self.cells)
 
-    def _derived(self) -> Iterator[Fault]:
+    def _derive_faults(self) -> Iterator[Fault]:
         """The parameters that entries of `derive` name."""
-        for index, entry in enumerate(self.experiment.derive if self.named else ()):
+        for index, entry in enumerate(self.experiment.derive if self.has_valid_parameters else ()):
             for name in entry.parameters():
-                yield from self._name(("derive", index, entry.name), name)
+                yield from self._parameter_faults(("derive", index, entry.name), name)
 
-    def _names(self, path: Path, text: str) -> Iterator[Fault]:
-        if self.named:
+    def _expression_faults(self, path: Path, text: str) -> Iterator[Fault]:
+        if self.has_valid_parameters:
             for name in sorted(Expression.parse(text).names):
-                yield from self._name(path, name)
+                yield from self._parameter_faults(path, name)
 
-    def _name(self, path: Path, name: str) -> Iterator[Fault]:
+    def _parameter_faults(self, path: Path, name: str) -> Iterator[Fault]:
         if name not in self.experiment.parameters:
-            hint = did_you_mean(name, self.experiment.parameters)
-            yield Fault(path, f"'{name}' is not a parameter{hint}{self._parameters(hint)}")
+            hint = suggest_name(name, self.experiment.parameters)
+            yield Fault(path, f"'{name}' is not a parameter{hint}{self._parameter_hint(hint)}")
 
-    def _named(self, path: Path, name: str, own: tuple[str, ...] = ()) -> Iterator[Fault]:
+    def _reference_faults(self, path: Path, name: str, own: tuple[str, ...] = ()) -> Iterator[Fault]:
         """A name in options: of a parameter, or a reference, which nothing but options can hold."""
         if name in own and name not in self.experiment.parameters:
             return
         placing = not _PLACING.isdisjoint(path)
         if "." not in name or placing:
-            yield from self._name(path, name)
+            yield from self._parameter_faults(path, name)
         elif self.broken.isdisjoint({"roles", "services"}):
-            yield from self.references.fault(path, name, own)
+            yield from self.references.name_faults(path, name, own)
 
-    def _parameters(self, hint: str) -> str:
+    def _parameter_hint(self, hint: str) -> str:
         if hint:
             return ""
         listed = ", ".join(self.experiment.parameters)
@@ -150,30 +152,32 @@ class Checker:
         try:
             self.cells = space.cells(self.experiment, self.experiment.seed or 0)
         except ExpressionError as error:
-            if not any(self._conditions()):
+            if not any(self._condition_faults()):
                 yield Fault(("where",), f"where: {error.message}")
             return
         if not self.cells:
-            yield Fault(("where",), "where: no combination of levels satisfies it, so nothing would be run")
+            yield Fault(("where",), "where: no combination of levels satisfies it, so nothing would run")
 
-    def _service(self, name: str) -> Iterator[Fault]:
+    def _service_faults(self, name: str) -> Iterator[Fault]:
         use, path = self.experiment.services[name], ("services", name)
-        own = own_names(use, self.experiment)
+        own = self_names(use, self.experiment)
         options, _ = split_scripts(use.options) if own else (use.options, "")
         for one in variants(use, self.experiment) if own else ():
             place = option_path(use, one.use, (SCRIPT,))
-            yield from self.references.in_script((*path, *place), one.options.get(SCRIPT), own)
-        for fault in kind_faults(use, self.experiment) if self.named else ():
+            yield from self.references.script_faults((*path, *place), one.options.get(SCRIPT), own)
+        for fault in kind_faults(use, self.experiment) if self.has_valid_parameters else ():
             yield Fault((*path, *fault.path), fault.message, fault.at_key)
         may_vary = {"use": use.use, "on": use.on, "grow_into": use.grow_into, **options}
-        may_vary |= {"wrap": use.wrap.asked()} if use.wrap else {}
-        yield from self._in_cells(path, may_vary, partial(self.services.service, name), own)
+        may_vary |= {"wrap": use.wrap.settings()} if use.wrap else {}
+        yield from self._cell_faults(path, may_vary, partial(self.services.service_faults, name), own)
 
-    def _event(self, index: int) -> Iterator[Fault]:
+    def _event_faults(self, index: int) -> Iterator[Fault]:
         may_vary = self.experiment.timeline[index].options
-        yield from self._in_cells(("timeline", index), may_vary, partial(self.timeline.entry, index))
+        yield from self._cell_faults(
+            ("timeline", index), may_vary, partial(self.timeline.entry_faults, index)
+        )
 
-    def _in_cells(
+    def _cell_faults(
         self,
         path: Path,
         tree: Mapping[str, Any],
@@ -182,19 +186,19 @@ class Checker:
     ) -> Iterator[Fault]:
         """A part whose tree names what is no parameter, or that does not fit in some cell; each key once."""
         try:
-            named = list(names_in(tree))
+            named = list(find_names(tree))
         except ExpressionError as error:
             yield Fault((*path, *error.path), error.message)
             return
-        unknown = [fault for place, of in named for fault in self._named((*path, *place), of, own)]
+        unknown = [fault for place, of in named for fault in self._reference_faults((*path, *place), of, own)]
         varies = any("." not in of for _, of in named)
         if unknown or (varies and not self.cells):
-            yield from unknown if self.named else ()
+            yield from unknown if self.has_valid_parameters else ()
             return
-        cells = self._tried() if varies else (self._any_cell(),)
+        cells = self._sample_cells() if varies else (self._any_cell(),)
         yield from _drop_repeats(fault for cell in cells for fault in look(cell))
 
-    def _workload(self, index: int) -> Iterator[Fault]:
+    def _workload_faults(self, index: int) -> Iterator[Fault]:
         use = self.experiment.workload[index]
         path: Path = ("workload", index) if self.several else ("workload",)
         try:
@@ -205,40 +209,42 @@ class Checker:
             return
         open_options = {key: value for key, value in use.options.items() if key not in kind.verbatim}
         try:
-            named = [*names_in(open_options), *self.placing.names(use, ())]
+            named = [*find_names(open_options), *self.placement.names(use, ())]
         except ExpressionError as error:
             yield Fault((*path, *error.path), f"{error.message}")
             return
-        unknown = [fault for place, name in named for fault in self._named((*path, *place), name)]
-        if self.named:
+        unknown = [fault for place, name in named for fault in self._reference_faults((*path, *place), name)]
+        if self.has_valid_parameters:
             yield from unknown
         for key in kind.verbatim & use.options.keys():
-            yield from self.references.in_script((*path, key), use.options[key])
+            yield from self.references.script_faults((*path, key), use.options[key])
         sound = not unknown and not self.guessed and bool(self.cells)
-        tried = self._tried() if sound else (self._any_cell({name for _, name in named}),)
-        yield from self._options(use, path, tried, sound=sound)
+        tried = self._sample_cells() if sound else (self._any_cell({name for _, name in named}),)
+        yield from self._option_faults(use, path, tried, sound=sound)
         if self.broken.isdisjoint({"roles", "services"}):
-            yield from self.placing.workload(use, path)
-            yield from self._places(use, path) if sound else ()
+            yield from self.placement.workload_faults(use, path)
+            yield from self._placement_faults(use, path) if sound else ()
 
-    def _places(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
+    def _placement_faults(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What names no parameter is the same in all cells."""
         varies = any("${" in str(value) for value in use.settings().values())
-        cells = self._tried() if varies else self.cells[:1]
-        yield from _drop_repeats(fault for cell in cells for fault in self.placing.in_cell(use, path, cell))
+        cells = self._sample_cells() if varies else self.cells[:1]
+        yield from _drop_repeats(
+            fault for cell in cells for fault in self.placement.cell_faults(use, path, cell)
+        )
 
-    def _options(
+    def _option_faults(
         self, use: WorkloadUse, path: Path, tried: Iterable[Cell], *, sound: bool
     ) -> Iterator[Fault]:
         """Try the options in some cells; each fault is told once, and none that hangs on stand-ins."""
         seen: set[Path] = set()
         for cell in tried:
-            for fault in self._options_in(use, cell, sound=sound):
+            for fault in self._cell_option_faults(use, cell, sound=sound):
                 if fault.path not in seen and (sound or not _has_template(use, fault.path)):
                     seen.add(fault.path)
                     yield Fault((*path, *fault.path), fault.message, fault.at_key)
 
-    def _tried(self) -> Iterator[Cell]:
+    def _sample_cells(self) -> Iterator[Cell]:
         """The first cells, and some more that hold levels which the first did not."""
         seen: set[tuple[str, Any]] = set()
         left = 2 * MOST_CELLS_TRIED
@@ -255,8 +261,8 @@ class Checker:
         known = {name: next(iter(levels.values()), 1) for name, levels in self.experiment.parameters.items()}
         return Cell({**dict.fromkeys(names, 1), **known})
 
-    def _options_in(self, use: WorkloadUse, cell: Cell, *, sound: bool) -> Iterator[Fault]:
-        model = workload_class(use.use).options
+    def _cell_option_faults(self, use: WorkloadUse, cell: Cell, *, sound: bool) -> Iterator[Fault]:
+        model = workload_class(use.use).Options
         try:
             options = bind_options(use, cell.parameters)
         except ExpressionError as error:
@@ -270,7 +276,7 @@ class Checker:
             for fault in explain_errors(error, options, model):
                 yield Fault(fault.path, fault.message + (where if not fault.at_key else ""), fault.at_key)
 
-    def _metrics(self) -> Iterator[Fault]:
+    def _all_metric_faults(self) -> Iterator[Fault]:
         try:
             own = measured_metrics(self.experiment, self.cells or (self._any_cell(),))
         except (ExpressionError, SpecError):
@@ -279,36 +285,38 @@ class Checker:
         declared = own | computed_metrics(self.experiment)
         until = self.experiment.repeat.until
         if until and "repeat" not in self.broken:
-            yield from self._metric(("repeat", "until", "metric"), "metric", until.metric, declared)
+            yield from self._metric_faults(("repeat", "until", "metric"), "metric", until.metric, declared)
         for index, entry in enumerate(self.experiment.derive):
-            if name := getattr(entry.asked, "metric", None):
-                yield from self._metric(("derive", index, entry.name, "metric"), "derive", name, declared)
+            if name := getattr(entry.settings, "metric", None):
+                yield from self._metric_faults(
+                    ("derive", index, entry.name, "metric"), "derive", name, declared
+                )
         for index, name in enumerate(self.experiment.compare.metrics if self.experiment.compare else ()):
-            yield from self._metric(("compare", "metrics", index), "compare", name, declared)
+            yield from self._metric_faults(("compare", "metrics", index), "compare", name, declared)
         for index, require in enumerate(self.experiment.require):
             path, requirement = ("require", index, "that"), Requirement.parse(require.that)
             if require.against is None or requirement.metric not in declared:
-                yield from self._requirement(path, "require", requirement, declared)
+                yield from self._requirement_faults(path, "require", requirement, declared)
             else:
                 yield from ratio_faults(path, requirement, declared[requirement.metric])
         if self.experiment.find:
-            yield from self._requirement(
+            yield from self._requirement_faults(
                 ("find", "while"), "find", self.experiment.find.requirement, declared
             )
 
-    def _requirement(
+    def _requirement_faults(
         self, path: Path, key: str, found: Requirement, declared: dict[str, Metric]
     ) -> Iterator[Fault]:
         if found.metric in self.lost:
             return
-        wrong = list(self._metric(path, key, found.metric, declared))
+        wrong = list(self._metric_faults(path, key, found.metric, declared))
         yield from wrong or _check_unit(path, key, found, declared[found.metric])
 
-    def _metric(self, path: Path, key: str, name: str, declared: dict[str, Metric]) -> Iterator[Fault]:
+    def _metric_faults(self, path: Path, key: str, name: str, declared: dict[str, Metric]) -> Iterator[Fault]:
         scalars = [metric for metric in declared.values() if metric.kind == "scalar"]
         if name not in self.lost and name not in (metric.name for metric in scalars):
-            hint = did_you_mean(name, [metric.name for metric in scalars])
-            listed = hint or f"; it has {', '.join(itertools.islice(declared, 12))}"
+            hint = suggest_name(name, [metric.name for metric in scalars])
+            listed = hint or f"; its metrics include {', '.join(itertools.islice(declared, 12))}"
             yield Fault(path, f"{key}: the workload has no metric '{name}'{listed}")
 
 
@@ -326,7 +334,7 @@ def _check_unit(path: Path, key: str, requirement: Requirement, metric: Metric) 
     bound = requirement.bound
     if bound.unit != unit and bound.value != 0:
         its = "has no unit" if bound.unit == "1" else f"is in {bound.unit}"
-        message = f"'{requirement.text}': {metric.name} is in {metric.unit}, the bound {its}"
+        message = f"'{requirement.text}': {metric.name} is in {metric.unit}, but the bound {its}"
         yield Fault(path, f"{key}: {message}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.compare import Compare
 from steelyard.model.counterpart import Counterpart, against_counterparts, level_counterparts
 from steelyard.model.experiment import Experiment
@@ -28,24 +28,24 @@ def compare_faults(
     known = experiment.parameters
     path: Path = ("compare", "parameter")
     if asked.parameter not in known:
-        listed = did_you_mean(asked.parameter, known) or f"; parameters are {', '.join(known) or 'none'}"
+        listed = suggest_name(asked.parameter, known) or f"; parameters are {', '.join(known) or 'none'}"
         yield Fault(path, f"compare: '{asked.parameter}' is not a parameter{listed}")
     elif experiment.find:
-        message = "compare: 'find' searches for the limit of each level by itself, so no cells are alike"
+        message = "compare: 'find' searches each level separately, so no cells can be compared"
         yield Fault(path, f"{message}; leave 'compare' out")
     else:
         wrong = list(_levels_faults(asked, known[asked.parameter]))
-        yield from wrong or _cell_faults(asked, show_level(asked.chosen(known)), cells)
+        yield from wrong or _cell_faults(asked, show_level(asked.baseline_level(known)), cells)
 
 
 def _levels_faults(asked: Compare, levels: Levels) -> Iterator[Fault]:
     known = [show_level(level) for level in levels.values()]
     if len(known) < 2:
         has = f"has one level, {known[0]}" if known else "is drawn by 'sample'"
-        yield Fault(("compare", "parameter"), f"compare: '{asked.parameter}' {has}; it needs two listed ones")
+        yield Fault(("compare", "parameter"), f"compare: '{asked.parameter}' {has}; list at least two levels")
     elif asked.baseline is not None and show_level(asked.baseline) not in known:
         text = show_level(asked.baseline)
-        listed = did_you_mean(text, known) or f"; levels are {', '.join(known[:12])}"
+        listed = suggest_name(text, known) or f"; levels are {', '.join(known[:12])}"
         yield Fault(
             ("compare", "baseline"), f"baseline: {text} is not a level of '{asked.parameter}'{listed}"
         )
@@ -56,12 +56,12 @@ def _cell_faults(asked: Compare, level: str, cells: Sequence[Cell]) -> Iterator[
     name = asked.parameter
     counterparts = list(level_counterparts(cells, name, level))
     if cells and not any(one.others for one in counterparts):
-        message = f"compare: no cell with {name}={level} has a like one with another level; see 'where'"
+        message = f"compare: no cell with {name}={level} matches a cell with another level; check 'where'"
         yield Fault(("compare", "parameter"), message)
     elif asked.fail_on and "missing" not in asked.allow:
         for one in islice((one for one in counterparts if not one.others), 1):
             message = (
-                f"compare: no cell with {name}={level} is like {one.cell.key}, so fail_on could never pass"
+                f"compare: no cell with {name}={level} matches {one.cell.key}, so fail_on could never pass"
             )
             yield Fault(("compare",), f"{message}; write 'allow: missing', or change 'where'")
 
@@ -80,11 +80,11 @@ def against_faults(require: Require, index: int, cells: Sequence[Cell]) -> Itera
 
 def _describe_mismatch(one: Counterpart) -> str:
     if not one.others:
-        return f"no cell is like {one.cell.key} in the parameters that it does not name"
+        return f"no cell matches {one.cell.key} in the parameters that 'against' does not name"
     if one.cell in one.others:
-        return f"it picks {one.cell.key}, which 'where' picks, too"
+        return f"it selects {one.cell.key}, which 'where' selects too"
     picked = ", ".join(other.key for other in one.others[:3])
-    return f"it picks {len(one.others)} cells for {one.cell.key}: {picked}; it must pick one"
+    return f"it selects {len(one.others)} cells for {one.cell.key}: {picked}; it must select one"
 
 
 def ratio_faults(path: Path, requirement: Requirement, metric: Metric) -> Iterator[Fault]:
@@ -92,9 +92,9 @@ def ratio_faults(path: Path, requirement: Requirement, metric: Metric) -> Iterat
     text, over = requirement.text, requirement.over_repetitions or metric.over_repetitions
     if over != "median":
         yield Fault(
-            path, f"'{text}': a ratio to other cells is judged by its median; write {metric.name}.median"
+            path, f"'{text}': ratios to other cells are judged by the median; write {metric.name}.median"
         )
     elif requirement.operator in ("==", "!="):
-        yield Fault(path, f"'{text}': no interval shows that two are equal; write <= 105% or >= 95%")
+        yield Fault(path, f"'{text}': an interval cannot show that two are equal; write <= 105% or >= 95%")
     elif requirement.bound.unit != "1" or requirement.bound.value <= 0:
         yield Fault(path, f"'{text}': with 'against' the bound is a ratio above 0, such as 105% or 1.05")

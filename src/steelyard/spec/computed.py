@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from graphlib import CycleError
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.computed import ComputedMetric, is_number, order_metrics
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import Metric
@@ -23,7 +23,7 @@ def computed_faults(
     """
     for name, entry in experiment.metrics.items():
         if name in measured:
-            message = f"metrics: there is a metric '{name}' that is measured; choose another name"
+            message = f"metrics: '{name}' is already the name of a measured metric; choose another name"
             yield Fault(("metrics", name), message, at_key=True)
         for operand in sorted(entry.expression.names - lost):
             if complaint := _complaint(operand, experiment, measured):
@@ -37,13 +37,13 @@ def _complaint(operand: str, experiment: Experiment, measured: Mapping[str, Metr
     figures = [*experiment.metrics, *scalars]
     if operand in experiment.parameters:
         if operand in figures:
-            return f"'{operand}' is a parameter and a metric; rename the parameter"
+            return f"'{operand}' is both a parameter and a metric; rename the parameter"
         levels = experiment.parameters[operand].values()
-        return "" if all(map(is_number, levels)) else f"the levels of '{operand}' are no numbers"
+        return "" if all(map(is_number, levels)) else f"the levels of '{operand}' are not numbers"
     if operand in figures:
         return ""
     listed = ", ".join(scalars[:MOST_LISTED])
-    return f"there is no metric '{operand}'{did_you_mean(operand, figures) or f'; there are {listed}'}"
+    return f"there is no metric '{operand}'{suggest_name(operand, figures) or f'; metrics are {listed}'}"
 
 
 def _cycle_faults(computed: Mapping[str, ComputedMetric]) -> Iterator[Fault]:
@@ -51,4 +51,6 @@ def _cycle_faults(computed: Mapping[str, ComputedMetric]) -> Iterator[Fault]:
         order_metrics(computed)
     except CycleError as error:
         names = [str(name) for name in reversed(error.args[1])]
-        yield Fault(("metrics", names[0], "is"), f"{names[0]}: it is computed of itself: {', '.join(names)}")
+        yield Fault(
+            ("metrics", names[0], "is"), f"{names[0]}: its computation depends on itself: {', '.join(names)}"
+        )

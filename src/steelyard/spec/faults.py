@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.experiment import RESERVED
 
 Path = tuple[str | int, ...]
@@ -78,9 +78,9 @@ def _parts(tree: Any) -> Mapping[str | int, Any]:
 def describe_unknown_key(name: str, allowed: Iterable[str]) -> str:
     """What to say of a key that does not exist, or not yet."""
     if name in RESERVED:
-        return f"'{name}' is reserved for {RESERVED[name]}, which this version does not have; remove it"
+        return f"'{name}' is reserved for {RESERVED[name]}, which this version does not support; remove it"
     choices = tuple(allowed)
-    hint = did_you_mean(name, choices)
+    hint = suggest_name(name, choices)
     if not hint and choices:
         hint = f"; allowed are {', '.join(choices)}"
     return f"unknown key '{name}'{hint}"
@@ -104,14 +104,14 @@ def _describe_value(kind: str, value: Any, context: Mapping[str, Any], fallback:
     shown = f"'{value}'" if isinstance(value, str) else f"{value!r:.60}"
     if kind == "literal_error":
         allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-        return f"{shown} is not one of {allowed}{did_you_mean(str(value), allowed.split(', '))}"
+        return f"{shown} is not one of {allowed}{suggest_name(str(value), allowed.split(', '))}"
     if kind in _BOUNDS:
         limit, word = _BOUNDS[kind]
         return f"{shown} is {word} {context[limit]}"
     if kind == "too_short":
         return "it must not be empty"
     if kind == "string_pattern_mismatch":
-        return f"{shown} does not have the form {context['pattern']}"
+        return f"{shown} does not match the pattern {context['pattern']}"
     stem = kind.partition("_")[0]
     return f"{shown} is not {_KINDS[stem]}" if stem in _KINDS else f"{fallback}, found {shown}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression
 from steelyard.model.find import WIDEST, Find, SearchBounds
@@ -18,7 +18,7 @@ def repeat_faults(experiment: Experiment) -> Iterator[Fault]:
     repeat, find = experiment.repeat, experiment.find
     if find is None:
         if repeat.at_most > repeat.at_least and repeat.until is None:
-            message = "at_most above at_least needs 'until', which says when to stop"
+            message = "at_most above at_least requires 'until', which defines when to stop"
             yield Fault(("repeat",), message)
         return
     over = find.requirement.over_repetitions or "median"
@@ -37,15 +37,13 @@ def search_faults(experiment: Experiment, broken: Set[str], guessed: Set[str]) -
     if find is None or "parameters" in broken or find.parameter in guessed:
         return
     if find.parameter not in experiment.parameters:
-        hint = did_you_mean(find.parameter, experiment.parameters) or _list_parameters(experiment)
+        hint = suggest_name(find.parameter, experiment.parameters) or _list_parameters(experiment)
         yield Fault(("find", find.goal), f"find: '{find.parameter}' is not a parameter{hint}")
         return
     yield from _bounds_faults(find, experiment.parameters[find.parameter])
     where = experiment.where
     if isinstance(where, str) and "where" not in broken and find.parameter in Expression.parse(where).names:
-        message = (
-            f"where: '{find.parameter}' is searched by 'find', so its levels cannot be picked beforehand"
-        )
+        message = f"where: '{find.parameter}' is searched by 'find', so 'where' cannot select its levels"
         yield Fault(("where",), message)
 
 
@@ -57,15 +55,13 @@ def _bounds_faults(find: Find, levels: Levels) -> Iterator[Fault]:
         return
     bounds = SearchBounds.of(find, levels)
     if bounds.low <= 0:
-        yield Fault(
-            path, f"'{name}' is searched by doubling, so its bounds must be above 0, not {bounds.low}"
-        )
+        yield Fault(path, f"'{name}' is searched by doubling; its bounds must be above 0, not {bounds.low}")
     elif bounds.low >= bounds.high:
-        yield Fault(path, f"'{name}': there are no two whole numbers between {list(levels.between)}")
+        yield Fault(path, f"'{name}': {list(levels.between)} contains fewer than two whole numbers")
     elif bounds.high > bounds.low * WIDEST:
-        yield Fault(path, f"'{name}': the bounds of a search may be a factor of {WIDEST:g} apart, not more")
+        yield Fault(path, f"'{name}': the bounds of a search may differ by a factor of at most {WIDEST:g}")
     if "scale" in levels.model_fields_set:
-        yield Fault((*path, "scale"), f"'{name}' is searched by 'find', always by factors; leave 'scale' out")
+        yield Fault((*path, "scale"), f"'{name}' is searched by 'find', always by factors; remove 'scale'")
 
 
 def _list_parameters(experiment: Experiment) -> str:

@@ -57,7 +57,7 @@ def explain_key(path: str) -> Key:
     for kind, class_of in _CLASSES.items():
         if first in names(kind):
             entry = class_of(first)
-            options = entry.options.model_json_schema()
+            options = entry.Options.model_json_schema()
             own = {"do" if kind == "events" else "use": first}
             example = dump({**own, **entry.examples[0]}).rstrip() if entry.examples else ""
             about = {"description": (entry.__doc__ or "").strip().partition("\n")[0]}
@@ -135,7 +135,7 @@ def _describe_values(root: Schema, schema: Schema) -> Iterator[str]:
 def _default(schema: Schema, inside: Mapping[str, str]) -> str:
     default = schema.get("default")
     if default in (None, "", [], {}, ()):
-        return "those of the keys inside" if inside and "$ref" in schema else "nothing"
+        return "see the keys inside" if inside and "$ref" in schema else "nothing"
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 

@@ -17,9 +17,9 @@ from steelyard.spec.source import Source, read_bytes, read_content
 
 def load(path: Path) -> tuple[Experiment, str]:
     """The experiment in a file, and the file's text. Raises SpecError with every problem, UsageError."""
-    data = read_content(path, hint="`steelyard init` writes a first one")
+    data = read_content(path, hint="`steelyard init` writes an example")
     source = read_bytes(data, str(path))
-    return load_source(source).lying_in(path.absolute().parent), data.decode("utf-8")
+    return load_source(source).with_folder(path.absolute().parent), data.decode("utf-8")
 
 
 def load_source(source: Source) -> Experiment:
@@ -47,7 +47,7 @@ def check_tree(tree: Any) -> tuple[Experiment | None, list[Fault]]:
     if partial.experiment is None:
         return None, partial.faults
     checker = Checker(partial.experiment, broken=partial.broken, guessed=partial.guessed, lost=partial.lost)
-    beyond = [partial.in_file(fault) for fault in checker.faults()]
+    beyond = [partial.map_to_file(fault) for fault in checker.faults()]
     return partial.experiment, [*partial.faults, *beyond]
 
 

@@ -25,10 +25,10 @@ def omissions(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     """
     tried = cells[:: max(1, len(cells) // MOST_TRIED)]
     sentences = (
-        f"requests of {use.use} wait for each other, so few of them see the outage of "
+        f"{use.use} waits for each answer before its next request, so few requests see the outage of "
         f"`{'` and `'.join(events)}` (coordinated omission); {remedy}"
         for use, events in _find_stopped(experiment)
-        for remedy in dict.fromkeys(bind_workload(use, cell).closed_loop() for cell in tried)
+        for remedy in dict.fromkeys(bind_workload(use, cell).closed_loop_advice() for cell in tried)
         if remedy
     )
     return list(dict.fromkeys(sentences))
@@ -36,7 +36,7 @@ def omissions(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
 
 def _find_stopped(experiment: Experiment) -> Iterator[tuple[WorkloadUse, list[str]]]:
     """The measured workloads, each with the events that stop something during its phase."""
-    stopping = [entry for entry in experiment.timeline if event_class(entry.do).stops]
+    stopping = [entry for entry in experiment.timeline if event_class(entry.do).is_disruptive]
     for use in experiment.workload:
         during = [entry.do for entry in stopping if find_phase(entry, experiment) is use]
         if use.measured and during:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.experiment import Experiment
 from steelyard.spec.faults import Fault, Path, explain_errors
 
@@ -35,13 +35,13 @@ class PartialParse:
     broken: set[str] = field(default_factory=set)
     guessed: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
-    _kept: dict[str, list[int]] = field(default_factory=dict)
+    _original_indices: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: Mapping[str, Any]) -> PartialParse:
         """Read a tree."""
         partial, sound = cls(), dict(copy.deepcopy(tree))
-        partial._kept = {
+        partial._original_indices = {
             key: list(range(len(sound[key]))) for key in _LISTS if isinstance(sound.get(key), list)
         }
         for _ in range(ROUNDS):
@@ -53,15 +53,15 @@ class PartialParse:
                 break
         return partial
 
-    def in_file(self, fault: Fault) -> Fault:
+    def map_to_file(self, fault: Fault) -> Fault:
         """The same fault with indices as they are in the file, where items were taken out of lists."""
         path = fault.path
-        if len(path) > 1 and path[0] in self._kept and isinstance(path[1], int):
-            path = (path[0], self._kept[str(path[0])][path[1]], *path[2:])
+        if len(path) > 1 and path[0] in self._original_indices and isinstance(path[1], int):
+            path = (path[0], self._original_indices[str(path[0])][path[1]], *path[2:])
         return fault._replace(path=path)
 
     def _take_out(self, found: list[Fault], sound: dict[str, Any]) -> None:
-        self.faults += [self.in_file(fault) for fault in found]
+        self.faults += [self.map_to_file(fault) for fault in found]
         for path in sorted({fault.path[:2] for fault in found}, key=_removal_order):
             self._remove(path, sound)
 
@@ -73,8 +73,8 @@ class PartialParse:
         elif key == "metrics" and len(path) > 1 and path[1] in sound[key]:
             del sound[key][path[1]]
             self.lost.add(str(path[1]))
-        elif key in self._kept and len(path) > 1 and isinstance(path[1], int):
-            del sound[key][path[1]], self._kept[key][path[1]]
+        elif key in self._original_indices and len(path) > 1 and isinstance(path[1], int):
+            del sound[key][path[1]], self._original_indices[key][path[1]]
         else:
             self._replace(key, sound)
 
@@ -94,5 +94,5 @@ def _removal_order(path: Path) -> tuple[str, int]:
 
 def _guess_key(key: str) -> str:
     """The key that a misspelt one stands for: it is not missing, it is wrong."""
-    guess = did_you_mean(key, Experiment.model_fields)
+    guess = suggest_name(key, Experiment.model_fields)
     return guess.split("'")[1] if guess and key not in Experiment.model_fields else key

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from steelyard.errors import UnknownName, UsageError, did_you_mean
+from steelyard.errors import UnknownName, UsageError, suggest_name
 from steelyard.launchers import list_launchers
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import ExpressionError, names_in, substitute
+from steelyard.model.expression import ExpressionError, find_names, substitute
 from steelyard.model.roles import Count, RoleClaim, Selection, count_needed_hosts
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
@@ -62,7 +62,7 @@ def _ranks(use: WorkloadUse, levels: Mapping[str, Scalar]) -> Copies | None:
     if use.ranks is None:
         return None
     if use.copies != 1:
-        raise UsageError("a program with ranks runs once; leave copies out")
+        raise UsageError("a program with ranks runs once; remove copies")
     return _check_count(substitute({"ranks": use.ranks}, levels)["ranks"])
 
 
@@ -130,7 +130,7 @@ def _pick_larger(a: Count, b: Count) -> Count:
 
 def describe_missing_service(name: str, experiment: Experiment) -> str:
     """A sentence for a service that an experiment does not have."""
-    hint = did_you_mean(name, experiment.services)
+    hint = suggest_name(name, experiment.services)
     there = ", ".join(experiment.services) or "none"
     return f"there is no service '{name}'{hint or f'; services are {there}'}"
 
@@ -150,7 +150,7 @@ class PlacementChecker:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
 
-    def roles(self) -> Iterator[Fault]:
+    def role_faults(self) -> Iterator[Fault]:
         """Roles that share with one that is not there, or that shares itself."""
         for name, role in self.experiment.roles.items():
             path: Path = ("roles", name, "shares")
@@ -158,18 +158,20 @@ class PlacementChecker:
                 continue
             other = self.experiment.roles.get(role.shares)
             if other is None or role.shares == name:
-                yield Fault(path, f"shares: {self._no_role(role.shares)}")
+                yield Fault(path, f"shares: {self._describe_missing_role(role.shares)}")
             elif other.shares is not None:
                 yield Fault(
-                    path, f"shares: role '{role.shares}' has no hosts of its own; name '{other.shares}'"
+                    path,
+                    f"shares: role '{role.shares}' shares the hosts of '{other.shares}'; name that role "
+                    "instead",
                 )
         takers = [
             name for name, role in self.experiment.roles.items() if role.hosts == "all" and not role.shares
         ]
         if len(takers) > 1:
-            yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' does")
+            yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' already does")
 
-    def workload(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
+    def workload_faults(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What can be told without levels: names in `${…}` are not looked at here."""
         if use.launcher is not None and use.launcher not in list_launchers():
             message = UnknownName("launcher", use.launcher, sorted(list_launchers())).message
@@ -178,25 +180,30 @@ class PlacementChecker:
             return
         if use.to in self.experiment.services:
             for service in variants(self.experiment.services[use.to], self.experiment):
-                yield from self._talks(use, service.use, (*path, "to"))
+                yield from self._service_kind_faults(use, service.use, (*path, "to"))
             return
         yield Fault((*path, "to"), f"to: {describe_missing_service(use.to, self.experiment)}")
 
-    def _talks(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
+    def _service_kind_faults(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
         known = workload_class(use.use).talks_to
         if not known & {service, ANY_SERVICE} and service in names("services"):
-            hint = f"it talks to {', '.join(sorted(known))}" if known else "it talks to no service"
-            yield Fault(path, f"to: workload {use.use} cannot talk to {service}; {hint}")
+            hint = f"it works with {', '.join(sorted(known))}" if known else "it works with no service"
+            yield Fault(path, f"to: workload {use.use} cannot work with service {service}; {hint}")
 
     def names(self, use: WorkloadUse, path: Path) -> Iterator[tuple[Path, str]]:
         """The parameters that `on` and `copies` name. Raises ExpressionError."""
-        for place, name in names_in(use.settings()):
+        for place, name in find_names(use.settings()):
             yield (*path, *place), name
 
-    def in_cell(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
+    def cell_faults(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
         """Whether the entry finds its hosts in a cell."""
         suffix = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
-        for key, read in (("on", self._on), ("copies", _copies), ("ranks", _ranks), ("wrap", conditions)):
+        for key, read in (
+            ("on", self._check_on),
+            ("copies", _copies),
+            ("ranks", _ranks),
+            ("wrap", conditions),
+        ):
             try:
                 read(use, cell.parameters)
             except ExpressionError as error:
@@ -204,20 +211,20 @@ class PlacementChecker:
             except UsageError as error:
                 yield Fault((*path, key), f"{key}: {error.message}{suffix}")
 
-    def _on(self, use: WorkloadUse, levels: Mapping[str, Scalar]) -> None:
-        self.exists(_selection(use, levels, self.experiment))
+    def _check_on(self, use: WorkloadUse, levels: Mapping[str, Scalar]) -> None:
+        self.check_selection(_selection(use, levels, self.experiment))
 
-    def exists(self, found: Selection) -> None:
+    def check_selection(self, found: Selection) -> None:
         """Raises UsageError where a selection picks what is not there, as far as that can be told."""
         if found.role not in self.experiment.claims:
-            raise UsageError(self._no_role(found.role))
+            raise UsageError(self._describe_missing_role(found.role))
         if self.experiment.roles and (size := self._size(found.role)):
-            found.of({found.role: range(size)})
+            found.select({found.role: range(size)})
 
     def _size(self, role: str) -> int | None:
         count = self.experiment.roles[role].hosts
         return count if isinstance(count, int) else None
 
-    def _no_role(self, name: str) -> str:
-        hint = did_you_mean(name, self.experiment.claims)
+    def _describe_missing_role(self, name: str) -> str:
+        hint = suggest_name(name, self.experiment.claims)
         return f"there is no role '{name}'{hint or '; roles are ' + ', '.join(self.experiment.claims)}"

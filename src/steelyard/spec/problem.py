@@ -55,17 +55,17 @@ class Problems:
     def stop(self, mark: SourceMark, message: str) -> NoReturn:
         """Note a problem after which reading cannot go on; raises SourceError with all of them."""
         self.add(mark, message)
-        raise SourceError(self._shown())
+        raise SourceError(self._list_problems())
 
     def check(self) -> None:
         """Raise SourceError if there are any problems."""
         if self._found:
-            raise SourceError(self._shown())
+            raise SourceError(self._list_problems())
 
-    def _shown(self) -> list[Problem]:
+    def _list_problems(self) -> list[Problem]:
         problems = sorted(self._found)
         if len(problems) <= MAX_PROBLEMS:
             return problems
         last = problems[MAX_PROBLEMS - 1]
-        rest = f"{len(problems) - MAX_PROBLEMS + 1} more problems from here on; mend those above first"
+        rest = f"{len(problems) - MAX_PROBLEMS + 1} more problems follow; fix those above first"
         return [*problems[: MAX_PROBLEMS - 1], Problem(last.name, last.line, last.column, rest)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.model.experiment import Experiment
-from steelyard.plugins import own_names
+from steelyard.plugins import builtin_names
 from steelyard.spec.bind import workload_class
 
 
@@ -22,7 +22,7 @@ def schema() -> dict[str, Any]:
         "type": "object",
         "required": ["use"],
         "properties": {"use": {"type": "string"}},
-        "anyOf": [_workload_schema(name, definitions) for name in sorted(own_names("workloads"))]
+        "anyOf": [_workload_schema(name, definitions) for name in sorted(builtin_names("workloads"))]
         + [{"required": ["use"]}],
     }
     definitions["Entry"]["additionalProperties"] = True  # options of the event stand beside its own keys
@@ -34,7 +34,7 @@ def schema() -> dict[str, Any]:
 
 def _workload_schema(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     kind = workload_class(name)
-    options = kind.options.model_json_schema(ref_template="#/$defs/{model}")
+    options = kind.Options.model_json_schema(ref_template="#/$defs/{model}")
     definitions |= options.pop("$defs", {})
     properties = {key: _allow_expression(entry) for key, entry in options["properties"].items()}
     return {

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import ExpressionError, names_in, substitute
+from steelyard.model.expression import ExpressionError, find_names, substitute
 from steelyard.model.trial import Scalar
 from steelyard.model.uses import ServiceUse
 from steelyard.plugins import names
@@ -36,7 +36,7 @@ def resolve_service(use: ServiceUse, levels: Mapping[str, Scalar]) -> ServiceUse
 def variants(use: ServiceUse, experiment: Experiment) -> list[ServiceUse]:
     """What the entry may be, over all levels; nothing where that cannot be told, which is said elsewhere."""
     try:
-        named = sorted({name for _, name in names_in({"use": use.use})})
+        named = sorted({name for _, name in find_names({"use": use.use})})
         levels = [experiment.parameters[name].values() for name in named]
         uses = [resolve_service(use, dict(zip(named, chosen, strict=True))) for chosen in product(*levels)]
     except (ExpressionError, KeyError):
@@ -59,17 +59,17 @@ def kind_faults(use: ServiceUse, experiment: Experiment) -> Iterator[Fault]:
     kinds = [one.use for one in variants(use, experiment)]
     for key in sorted(kinds_with_options(use)):
         if key not in kinds and kinds:
-            hint = did_you_mean(key, kinds) or f"; it is {' or '.join(kinds)}"
-            yield Fault((key,), f"{key}: options for what '{use.use}' never is{hint}", at_key=True)
+            hint = suggest_name(key, kinds) or f"; it can be {' or '.join(kinds)}"
+            yield Fault((key,), f"{key}: '{use.use}' is never {key}; remove its options{hint}", at_key=True)
         elif not isinstance(use.options[key], Mapping):
-            yield Fault((key,), f"{key}: it is a mapping of options that {key} alone has")
+            yield Fault((key,), f"{key}: give a mapping of the options that only {key} has")
 
 
 def option_hint(use: ServiceUse, experiment: Experiment, kind: str) -> str:
     """What to do about an option that this kind does not know, where the service is a level."""
     others = [one.use for one in variants(use, experiment) if one.use != kind] if is_level(use) else []
     return (
-        f"{kind} has no such option: what {' or '.join(others)} alone has goes below its name"
+        f"{kind} has no such option; put options that only {' or '.join(others)} has under its name"
         if others
         else ""
     )

@@ -24,14 +24,14 @@ from pydantic import ValidationError
 
 from steelyard.errors import SpecError, UnknownName, UsageError
 from steelyard.plugins import find, names
-from steelyard.remote.trust import check_is_ours
+from steelyard.remote.trust import check_ownership
 from steelyard.sites.base import Site
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.problem import Problem
 from steelyard.spec.source import Source, read_bytes, read_content
 
 FILE = "sites.yaml"
-_TAKEN = "site '{name}' is Steelyard's own; choose another name, or set its defaults in ~/.config/steelyard"
+_TAKEN = "site '{name}' is built in; choose another name, or set its defaults in ~/.config/steelyard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def resolve(text: str) -> NamedSite:
     kind: type[Site[Any]] = find("sites", use, Site)  # type: ignore[type-abstract]
     options = {key: value for key, value in entry.items() if key != "use"}
     if colon:
-        options |= kind.shorthand(argument)
+        options |= kind.parse_shorthand(argument)
     return NamedSite(text, _make_site(kind, text, options, source))
 
 
@@ -69,9 +69,9 @@ def _make_site(
     kind: type[Site[Any]], text: str, options: Mapping[str, Any], source: Source | None
 ) -> Site[Any]:
     try:
-        return kind(kind.options.model_validate(options))
+        return kind(kind.Options.model_validate(options))
     except ValidationError as error:
-        mistakes = explain_errors(error, options, kind.options)
+        mistakes = explain_errors(error, options, kind.Options)
         if source is None:
             raise SpecError(f"site {text}: {fault.message}" for fault in mistakes) from error
         name = text.partition(":")[0]
@@ -88,7 +88,7 @@ def _find_entry(name: str) -> tuple[Source | None, Mapping[str, Any]]:
             if not isinstance(entry, Mapping):
                 mark = source.locate((name,))
                 raise SpecError(
-                    [Problem(source.name, mark.line, mark.column, f"site '{name}' is no mapping")]
+                    [Problem(source.name, mark.line, mark.column, f"site '{name}' is not a mapping")]
                 )
             return source, entry
     return None, {}
@@ -104,7 +104,7 @@ def _read_sources(name: str = "") -> Iterator[Source]:
         if not path.is_file():
             continue
         try:
-            check_is_ours(path, "the file of sites")
+            check_ownership(path, "the sites file")
         except UsageError:
             if path.is_absolute() or name not in names("sites"):
                 raise
@@ -115,7 +115,7 @@ def _read_sources(name: str = "") -> Iterator[Source]:
 def _read_source(path: Path) -> Source:
     source = read_bytes(read_content(path), str(path))
     if not isinstance(source.value, Mapping):
-        raise UsageError(f"{path} is no mapping of site names to their options")
+        raise UsageError(f"{path} is not a mapping of site names to their options")
     builtin = set() if path.is_absolute() else names("sites")
     taken = [name for name in source.value if name in builtin]
     if taken:
@@ -127,5 +127,5 @@ def _read_source(path: Path) -> Source:
 
 
 def _unknown_site(name: str) -> UnknownName:
-    hint = f"sites are {', '.join(site_names())}; {FILE} here or in ~/.config/steelyard names your own"
+    hint = f"sites are {', '.join(site_names())}; {FILE} here or in ~/.config/steelyard defines your own"
     return UnknownName("site", name, site_names(), hint=hint)

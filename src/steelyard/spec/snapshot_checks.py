@@ -31,27 +31,27 @@ def _service_faults(use: ServiceUse, experiment: Experiment) -> Iterator[Fault]:
         if getattr(use, key) is None:
             continue
         if not _can_snapshot(use, experiment):
-            yield Fault((key,), f"{key}: service {use.use} cannot keep snapshots of its data")
+            yield Fault((key,), f"{key}: service {use.use} does not support snapshots of its data")
         place = places[key]
         if place and "${" not in place and (wrong := _place_problem(place)):
             yield Fault((key, keys[key]), f"{keys[key]}: {wrong}")
     if use.save and use.keep != "run":
-        yield Fault(("save",), "save: a service that is to be saved needs 'keep: run'")
+        yield Fault(("save",), "save: a service can be saved only with 'keep: run'")
 
 
 def _reset_faults(experiment: Experiment) -> Iterator[Fault]:
     if not any(_can_snapshot(use, experiment) for use in experiment.services.values()):
-        yield Fault(("reset",), "reset: 'snapshot' needs a service that can keep snapshots of its data")
+        yield Fault(("reset",), "reset: 'snapshot' needs a service that supports snapshots of its data")
     prepared = {use.phase for use in list_preparations(experiment)}
     for index, entry in enumerate(experiment.timeline):
         phase = find_phase(entry, experiment)
         service = experiment.services.get(str(entry.options.get("service")))
         if phase and phase.phase in prepared:
-            message = f"during: with 'reset: snapshot' the phase '{phase.phase}' is not run in every trial"
+            message = f"during: with 'reset: snapshot', the phase '{phase.phase}' does not run in every trial"
             yield Fault(("timeline", index, "during"), message)
         elif entry.do in _RESIZE and service and service.keep != "trial":
             message = (
-                f"do: with 'reset: snapshot' each repetition begins with as many nodes, so '{entry.do}' "
+                f"do: with 'reset: snapshot', each repetition begins with the same nodes, so '{entry.do}' "
                 f"needs 'keep: trial' for '{entry.options['service']}'"
             )
             yield Fault(("timeline", index, "do"), message)
@@ -67,7 +67,7 @@ def _place_problem(place: str) -> str:
     from steelyard.remote.snapshot_store import SnapshotStore
 
     try:
-        SnapshotStore.at(place)
+        SnapshotStore.from_place(place)
     except UsageError as error:
         return f"{error.message}; {error.hint}"
     return ""

@@ -96,9 +96,9 @@ def read(text: str, name: str) -> Source:
         problems.stop(
             _mark_after(text[: bad.start()]), f"character {code} is not allowed in a file; remove it"
         )
-    root = Composer(_parse_events(text, problems), problems).document()
+    root = Composer(_parse_events(text, problems), problems).compose()
     problems.check()
-    return Source(name, root.node.plain(), root)
+    return Source(name, root.node.to_data(), root)
 
 
 def _parse_events(text: str, problems: Problems) -> Iterator[Any]:
@@ -115,7 +115,7 @@ def _parse_events(text: str, problems: Problems) -> Iterator[Any]:
 
 
 def _refuse_size(problems: Problems) -> None:
-    problems.stop(SourceMark(1, 1), f"the file is larger than {MAX_BYTES // 1024} KiB; split it up")
+    problems.stop(SourceMark(1, 1), f"the file is larger than {MAX_BYTES // 1024} KiB; split it")
 
 
 def _mark_after(before: str) -> SourceMark:

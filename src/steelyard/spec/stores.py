@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from steelyard.remote.trust import check_is_ours
+from steelyard.remote.trust import check_ownership
 from steelyard.store.layout import DEFAULT, Store
 
 
@@ -20,5 +20,5 @@ def choose_store(option: str | None) -> Store:
         return Store(Path(named))
     store = Store(Path(DEFAULT))
     place = store.runs if store.runs.exists() else store.root
-    check_is_ours(place, "the store", shared=not os.path.lexists(place))
+    check_ownership(place, "the store", shared=not os.path.lexists(place))
     return store

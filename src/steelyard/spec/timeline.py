@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from steelyard.errors import PlugInError, UnknownName, UsageError, did_you_mean
+from steelyard.errors import PlugInError, UnknownName, UsageError, suggest_name
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.timeline import SETTLED, Entry
@@ -40,35 +40,39 @@ class TimelineChecker:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
 
-    def entry(self, index: int, cell: Cell) -> Iterator[Fault]:
+    def entry_faults(self, index: int, cell: Cell) -> Iterator[Fault]:
         """What is wrong with an entry in a cell."""
         entry = self.experiment.timeline[index]
-        for fault in (*self._phase(entry), *self._condition(entry), *self._event(entry, cell)):
+        for fault in (
+            *self._phase_faults(entry),
+            *self._condition_faults(entry),
+            *self._event_faults(entry, cell),
+        ):
             varies = fault.path and "${" in str(entry.options.get(str(fault.path[0])))
             message = fault.message + (f", with {cell.key}" if varies and not fault.at_key else "")
             yield Fault(("timeline", index, *fault.path), message, fault.at_key)
 
-    def _phase(self, entry: Entry) -> Iterator[Fault]:
+    def _phase_faults(self, entry: Entry) -> Iterator[Fault]:
         if find_phase(entry, self.experiment) is None:
             phases = [use.phase or ONLY for use in self.experiment.workload]
             there = f"; phases are {', '.join(phases)}"
-            hint = did_you_mean(str(entry.during), phases) or there
+            hint = suggest_name(str(entry.during), phases) or there
             yield Fault(("during",), f"during: there is no phase '{entry.during}'{hint}")
 
-    def _condition(self, entry: Entry) -> Iterator[Fault]:
+    def _condition_faults(self, entry: Entry) -> Iterator[Fault]:
         """Only `settled` can be told for certain: what figures a service tells, it says once it runs."""
         for name in sorted(Expression.parse(entry.when, dotted=True).names) if entry.when else ():
             service, dot, what = name.partition(".")
             if not dot:
-                hint = f"; write a service and what it tells of itself, as {name}.{SETTLED}"
-                yield Fault(("when",), f"when: '{name}' is no state of a service{hint}")
+                hint = f"; write a service and one of its states, such as {name}.{SETTLED}"
+                yield Fault(("when",), f"when: '{name}' is not a state of a service{hint}")
             elif service not in self.experiment.services:
                 yield Fault(("when",), f"when: {describe_missing_service(service, self.experiment)}")
-            elif what != SETTLED and not self._tells(service):
+            elif what != SETTLED and not self._is_metered(service):
                 use = self.experiment.services[service].use
-                yield Fault(("when",), f"when: service {use} tells no figures of itself, only {SETTLED}")
+                yield Fault(("when",), f"when: service {use} reports no figures, only {SETTLED}")
 
-    def _event(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
+    def _event_faults(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
         try:
             kind = event_class(entry.do)
             options = bind_event_options(entry, cell)
@@ -78,12 +82,12 @@ class TimelineChecker:
         except ExpressionError as error:
             yield Fault(error.path, error.message)
             return
-        yield from option_faults(kind.options, options)
+        yield from option_faults(kind.Options, options)
         if kind.capability is not None and "service" in options:
-            yield from self._capable(entry.do, kind.capability, str(options["service"]))
-            yield from self._node(options, cell)
+            yield from self._capability_faults(entry.do, kind.capability, str(options["service"]))
+            yield from self._node_faults(options, cell)
 
-    def _capable(self, event: str, capability: type, service: str) -> Iterator[Fault]:
+    def _capability_faults(self, event: str, capability: type, service: str) -> Iterator[Fault]:
         use = self.experiment.services.get(service)
         if use is None:
             yield Fault(("service",), f"service: {describe_missing_service(service, self.experiment)}")
@@ -93,12 +97,12 @@ class TimelineChecker:
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
         elif use.wrap and use.wrap.image:
-            message = f"service: '{service}' runs in an image, where no event reaches it; leave out 'image'"
+            message = f"service: '{service}' runs in an image, where events cannot reach it; remove 'image'"
             yield Fault(("service",), message)
         elif event == "grow" and use.grow_into is None:
-            yield Fault(("service",), f"service: '{service}' has no hosts to grow into; give it 'grow_into'")
+            yield Fault(("service",), f"service: '{service}' has no hosts to grow into; add 'grow_into'")
 
-    def _node(self, options: Mapping[str, Any], cell: Cell) -> Iterator[Fault]:
+    def _node_faults(self, options: Mapping[str, Any], cell: Cell) -> Iterator[Fault]:
         """Whether the service has a host of this number, as far as that can be told without a site."""
         use, node = self.experiment.services.get(str(options["service"])), options.get("node")
         if use is None or not isinstance(node, int):
@@ -111,10 +115,11 @@ class TimelineChecker:
         known = sum(count for count in counts if count is not None)
         if None not in counts and node >= known:
             yield Fault(
-                ("node",), f"node: {node} is beyond the {known} hosts of '{options['service']}', from 0 on"
+                ("node",),
+                f"node: {node} is out of range; '{options['service']}' has {known} hosts, counted from 0",
             )
 
-    def _tells(self, name: str) -> bool:
+    def _is_metered(self, name: str) -> bool:
         from steelyard.services.base import Metered
 
         return has_capability(Metered, self.experiment.services[name], self.experiment)

@@ -13,7 +13,7 @@ from steelyard.plugins import names
 from steelyard.spec.bind import list_tools, service_class, workload_class
 from steelyard.spec.load import load
 
-_HINT = "a name of `steelyard catalog`, or an experiment file such as examples/hello.yaml"
+_HINT = "give a name from `steelyard catalog`, or an experiment file such as examples/hello.yaml"
 
 
 def all_tools() -> list[Tool]:

@@ -38,35 +38,37 @@ Answer = tuple[SourceMark, str]
 
 @dataclass(frozen=True)
 class _Failure:
-    """One error of the parser: what it was doing since index `since`, what it met at index `at`."""
+    """One error of the parser: what it was doing since index `start_index`, what it met at index
+    `stop_index`.
+    """
 
-    doing: str
+    context: str
     problem: str
-    since: int
-    at: int
+    start_index: int
+    stop_index: int
     text: str
 
     @property
-    def began(self) -> SourceMark:
+    def start_mark(self) -> SourceMark:
         """Where the parser began what it was doing."""
-        return self.place(self.since)
+        return self.place(self.start_index)
 
     @property
     def mark(self) -> SourceMark:
         """Where it stopped."""
-        return self.place(self.at)
+        return self.place(self.stop_index)
 
     @property
-    def found(self) -> str:
+    def unexpected(self) -> str:
         """What stood in the way, for people."""
         match = _FOUND.search(self.problem)
         token = match[1].strip("(),") if match else ""
         return _TOKENS.get(token, token)
 
     @property
-    def before(self) -> str:
+    def line_prefix(self) -> str:
         """The line up to where it stopped."""
-        return _LINE_END.split(self.text[: self.at])[-1]
+        return _LINE_END.split(self.text[: self.stop_index])[-1]
 
     def place(self, index: int) -> SourceMark:
         """The place of an index in the text."""
@@ -85,7 +87,7 @@ def explain(error: MarkedYAMLError, text: str) -> Answer:
     since = error.context_mark.index if error.context_mark else at
     failure = _Failure(error.context or "", error.problem or "", since, at, text)
     for sign, rule in _RULES:
-        if sign in failure.problem or sign in failure.doing:
+        if sign in failure.problem or sign in failure.context:
             return rule(failure)
     return failure.mark, f"not valid YAML: {failure.problem}"
 
@@ -93,12 +95,12 @@ def explain(error: MarkedYAMLError, text: str) -> Answer:
 def _explain_character(failure: _Failure) -> Answer:
     if "'\\t'" in failure.problem:
         return failure.mark, "found a tab; indent and separate with spaces"
-    character = failure.text[failure.at : failure.at + 1]
+    character = failure.text[failure.stop_index : failure.stop_index + 1]
     return failure.mark, f"a value cannot begin with {character!r}; quote it if it is meant as text"
 
 
 def _explain_missing_colon(failure: _Failure) -> Answer:
-    return failure.began, _describe_missing_colon(failure.rest(failure.since))
+    return failure.start_mark, _describe_missing_colon(failure.rest(failure.start_index))
 
 
 def _describe_missing_colon(line: str) -> str:
@@ -106,20 +108,20 @@ def _describe_missing_colon(line: str) -> str:
 
 
 def _explain_colon(failure: _Failure) -> Answer:
-    if ": " in failure.before:
+    if ": " in failure.line_prefix:
         return failure.mark, _SECOND_COLON
-    indented = SourceMark(failure.mark.line, _count_indent(failure.before) + 1)
+    indented = SourceMark(failure.mark.line, _count_indent(failure.line_prefix) + 1)
     return _explain_colon_above(failure) or (
         indented,
-        "a key cannot stand here; is it indented too far, or does the line before go on?",
+        "a key is not allowed here; is it indented too far, or does the previous line continue?",
     )
 
 
 def _explain_colon_above(failure: _Failure) -> Answer | None:
     """Whether the key's mistake is that of the line above, which should have been a key as well."""
-    above = enumerate(_LINE_END.split(failure.text[: failure.at])[:-1], 1)
+    above = enumerate(_LINE_END.split(failure.text[: failure.stop_index])[:-1], 1)
     number, line = max(((n, line) for n, line in above if _CONTENT.match(line)), default=(0, ""))
-    if not line or ": " in line or _count_indent(line) < _count_indent(failure.before):
+    if not line or ": " in line or _count_indent(line) < _count_indent(failure.line_prefix):
         return None
     return SourceMark(number, _count_indent(line) + 1), _describe_missing_colon(line.split(" #")[0].strip())
 
@@ -129,29 +131,29 @@ def _count_indent(line: str) -> int:
 
 
 def _explain_list_item(failure: _Failure) -> Answer:
-    return failure.mark, "a list item '- ' cannot begin here; begin it on a line of its own"
+    return failure.mark, "a list item '- ' cannot begin here; put it on its own line"
 
 
 def _explain_flow(failure: _Failure) -> Answer:
-    bracket, closing = ("[", "]") if "sequence" in failure.doing else ("{", "}")
+    bracket, closing = ("[", "]") if "sequence" in failure.context else ("{", "}")
     line = failure.mark.line
-    if failure.found in {"'{'", "'['"}:
+    if failure.unexpected in {"'{'", "'['"}:
         return _explain_bare_bracket(failure)
-    if failure.found == "':'" and line == failure.began.line:
+    if failure.unexpected == "':'" and line == failure.start_mark.line:
         return failure.mark, _SECOND_COLON
-    if failure.found == "the end of the file":
-        return failure.began, f"'{bracket}' is never closed"
-    if failure.found in {"':'", "'---'", "'...'"}:
-        return failure.began, f"'{bracket}' is not closed before line {line}"
-    return failure.mark, f"expected ',' or '{closing}', found {failure.found}"
+    if failure.unexpected == "the end of the file":
+        return failure.start_mark, f"'{bracket}' is never closed"
+    if failure.unexpected in {"':'", "'---'", "'...'"}:
+        return failure.start_mark, f"'{bracket}' is not closed before line {line}"
+    return failure.mark, f"expected ',' or '{closing}', found {failure.unexpected}"
 
 
 def _explain_bare_bracket(failure: _Failure) -> Answer:
     """A bracket inside an unquoted text, most often that of a parameter."""
-    word = _WORD.search(failure.before)
-    start = failure.at - (len(word[0]) if word else 0)
-    if not failure.before.endswith("$"):
-        message = f"{failure.found} inside a text within brackets; put the whole text in quotes"
+    word = _WORD.search(failure.line_prefix)
+    start = failure.stop_index - (len(word[0]) if word else 0)
+    if not failure.line_prefix.endswith("$"):
+        message = f"{failure.unexpected} in unquoted text within brackets; quote the entire text"
         return failure.place(start), message
     whole = _PARAMETER.match(failure.text, start)
     text = whole[0].removesuffix(":") if whole else "${name}"
@@ -159,7 +161,7 @@ def _explain_bare_bracket(failure: _Failure) -> Answer:
 
 
 def _explain_quote(failure: _Failure) -> Answer:
-    return failure.began, f"the quote {failure.text[failure.since]} is never closed"
+    return failure.start_mark, f"the quote {failure.text[failure.start_index]} is never closed"
 
 
 def _explain_escape(failure: _Failure) -> Answer:
@@ -167,48 +169,53 @@ def _explain_escape(failure: _Failure) -> Answer:
 
 
 def _explain_block_end(failure: _Failure) -> Answer:
-    if failure.before.strip():
-        return failure.mark, f"{failure.found} follows a complete value; quote the whole value"
-    kind = "list" if "collection" in failure.doing else "mapping"
-    return failure.mark, (
-        f"this line does not fit the {kind} that began on line {failure.began.line}; check its indentation"
+    if failure.line_prefix.strip():
+        return failure.mark, f"{failure.unexpected} follows a complete value; quote the entire value"
+    kind = "list" if "collection" in failure.context else "mapping"
+    began = failure.start_mark.line
+    return (
+        failure.mark,
+        f"this line does not match the {kind} that began on line {began}; check its indentation",
     )
 
 
 def _explain_no_value(failure: _Failure) -> Answer:
-    if failure.found == "the end of the file":
+    if failure.unexpected == "the end of the file":
         return failure.mark, "the file ends where a value is expected; is a bracket left open?"
-    return failure.mark, f"expected a value, found {failure.found}"
+    return failure.mark, f"expected a value, found {failure.unexpected}"
 
 
 def _explain_name(failure: _Failure) -> Answer:
-    sign = "*" if "alias" in failure.doing else "&"
-    return failure.began, f"'{sign}' begins an {failure.doing.split()[-1]}; quote a text that begins with it"
+    sign = "*" if "alias" in failure.context else "&"
+    return (
+        failure.start_mark,
+        f"'{sign}' starts an {failure.context.split()[-1]}; quote text that begins with it",
+    )
 
 
 def _explain_block_text(failure: _Failure) -> Answer:
-    sign = failure.text[failure.since]
-    return failure.began, f"'{sign}' begins a text of several lines; quote a text that begins with it"
+    sign = failure.text[failure.start_index]
+    return failure.start_mark, f"'{sign}' starts a multi-line text; quote text that begins with it"
 
 
 def _explain_tag(failure: _Failure) -> Answer:
-    name = failure.rest(failure.since).split()[0]
+    name = failure.rest(failure.start_index).split()[0]
     return (
-        failure.began,
-        f"tag {quote_text(name, 60)} is not allowed; a file only describes, it never runs code",
+        failure.start_mark,
+        f"tag {quote_text(name, 60)} is not allowed; experiment files never run code",
     )
 
 
 def _explain_directive(failure: _Failure) -> Answer:
-    return failure.mark, "a line that begins with '%' asks for other rules; remove it"
+    return failure.mark, "a line that begins with '%' is a YAML directive; remove it"
 
 
 def _explain_second_root(failure: _Failure) -> Answer:
-    if failure.found == "the end of the file":
-        return failure.mark, "the file ends before it says anything"
-    if failure.found == "a key" and (answer := _explain_colon_above(failure)):
+    if failure.unexpected == "the end of the file":
+        return failure.mark, "the file has no content"
+    if failure.unexpected == "a key" and (answer := _explain_colon_above(failure)):
         return answer
-    return failure.mark, f"{failure.found} follows where the file should end; quote the whole value"
+    return failure.mark, f"{failure.unexpected} follows where the file should end; quote the entire value"
 
 
 _RULES: tuple[tuple[str, Callable[[_Failure], Answer]], ...] = (

@@ -33,7 +33,7 @@ MAX_SCALAR = 32 * 1024
 _WEIGHT = 100
 """So many characters of text count as one more node; else aliases could repeat a long text endlessly."""
 
-_EMPTY = "the file is empty; `steelyard init` writes one to begin with"
+_EMPTY = "the file is empty; `steelyard init` writes an example"
 _TAGS = {"!!seq", "!!map", *SCALAR_TAGS}
 _KINDS = {type(None): "null", bool: "a truth value", int: "a number", float: "a number"}
 
@@ -48,13 +48,13 @@ class YamlNode:
     weight: int = 1
     height: int = 0
 
-    def plain(self) -> Any:
+    def to_data(self) -> Any:
         """The value as dict, list and scalars, all fresh: changing one alias changes no other."""
         if self.entries is None:
             return self.value
         if self.is_list:
-            return [entry.node.plain() for entry in self.entries.values()]
-        return {key: entry.node.plain() for key, entry in self.entries.items()}
+            return [entry.node.to_data() for entry in self.entries.values()]
+        return {key: entry.node.to_data() for key, entry in self.entries.items()}
 
 
 class YamlEntry(NamedTuple):
@@ -84,19 +84,19 @@ class Composer:
     _weight: int = 0
     _brackets: int = 0
 
-    def document(self) -> YamlEntry:
+    def compose(self) -> YamlEntry:
         """The root of the document; there must be exactly one."""
         next(self.events)
         start = next(self.events)
         if isinstance(start, StreamEndEvent):
             self.problems.stop(SourceMark(1, 1), _EMPTY)
         self._check_directives(start)
-        root = self._entry(next(self.events), 1)
+        root = self._compose_entry(next(self.events), 1)
         next(self.events)
         rest = next(self.events)
         if not isinstance(rest, StreamEndEvent):
             self.problems.stop(
-                convert_mark(rest.start_mark), "a second document begins here; a file holds one experiment"
+                convert_mark(rest.start_mark), "a second document begins here; a file contains one experiment"
             )
         if root.node.entries is None and root.node.value is None:
             self.problems.add(SourceMark(1, 1), _EMPTY)
@@ -106,18 +106,18 @@ class Composer:
         if start.tags or start.version not in {None, (1, 2)}:
             self.problems.stop(
                 SourceMark(1, 1),
-                "the file asks for other rules than YAML 1.2's; remove the lines that begin with '%'",
+                "the file requests rules other than YAML 1.2; remove the lines that begin with '%'",
             )
 
-    def _entry(self, event: Any, depth: int, key: SourceMark | None = None) -> YamlEntry:
+    def _compose_entry(self, event: Any, depth: int, key: SourceMark | None = None) -> YamlEntry:
         mark = convert_mark(event.start_mark)
-        return YamlEntry(key or mark, mark, self._node(event, mark, depth))
+        return YamlEntry(key or mark, mark, self._compose_node(event, mark, depth))
 
-    def _node(self, event: Any, mark: SourceMark, depth: int) -> YamlNode:
+    def _compose_node(self, event: Any, mark: SourceMark, depth: int) -> YamlNode:
         if depth > MAX_DEPTH:
             self.problems.stop(mark, f"nested more than {MAX_DEPTH} deep")
         if isinstance(event, AliasEvent):
-            return self._alias(event.anchor, mark, depth)
+            return self._resolve_alias(event.anchor, mark, depth)
         node = YamlNode()
         if event.anchor:
             self._anchors[event.anchor] = None
@@ -129,7 +129,7 @@ class Composer:
     def _fill(self, node: YamlNode, event: Any, mark: SourceMark, depth: int) -> None:
         before = self._weight
         if isinstance(event, ScalarEvent):
-            node.value = self._scalar(event, mark)
+            node.value = self._compose_scalar(event, mark)
         else:
             self._collect(node, event, mark, depth)
         node.weight = self._weight - before
@@ -141,42 +141,44 @@ class Composer:
             self.problems.stop(mark, f"brackets nested more than {MAX_BRACKETS} deep")
         node.is_list = isinstance(event, SequenceStartEvent)
         self._check_tag(event, mark, is_list=node.is_list)
-        node.entries = dict(self._items(depth) if node.is_list else self._pairs(depth))
+        node.entries = dict(self._compose_items(depth) if node.is_list else self._compose_pairs(depth))
         node.height = 1 + max((entry.node.height for entry in node.entries.values()), default=0)
         self._brackets -= bool(event.flow_style)
 
-    def _count(self, weight: int, mark: SourceMark, reason: str = "split it up") -> None:
+    def _count(self, weight: int, mark: SourceMark, reason: str = "split it") -> None:
         self._weight += weight
         if self._weight > MAX_NODES:
-            self.problems.stop(mark, f"the file holds more than {MAX_NODES:,} values; {reason}")
+            self.problems.stop(mark, f"the file contains more than {MAX_NODES:,} values; {reason}")
 
-    def _alias(self, name: str, mark: SourceMark, depth: int) -> YamlNode:
+    def _resolve_alias(self, name: str, mark: SourceMark, depth: int) -> YamlNode:
         node = self._anchors.get(name)
         if node is None:
-            self.problems.add(mark, self._why_not(name))
+            self.problems.add(mark, self._describe_missing_anchor(name))
             return YamlNode()
-        self._count(node.weight, mark, "aliases count as what they repeat, this one looks like an alias bomb")
+        self._count(
+            node.weight, mark, "an alias counts as what it repeats, and this one looks like an alias bomb"
+        )
         if depth + node.height > MAX_DEPTH:
             self.problems.stop(mark, f"nested more than {MAX_DEPTH} deep through the alias '*{name}'")
         return node
 
-    def _why_not(self, name: str) -> str:
+    def _describe_missing_anchor(self, name: str) -> str:
         if name in self._anchors:
-            return f"alias '*{name}' stands inside the very value that it repeats"
+            return f"alias '*{name}' is inside the value that it repeats"
         return f"alias '*{name}' has no anchor '&{name}' before it; quote it if it is meant as text"
 
-    def _items(self, depth: int) -> Iterator[tuple[str | int, YamlEntry]]:
+    def _compose_items(self, depth: int) -> Iterator[tuple[str | int, YamlEntry]]:
         index = 0
         while not isinstance(event := next(self.events), CollectionEndEvent):
-            yield index, self._entry(event, depth + 1)
+            yield index, self._compose_entry(event, depth + 1)
             index += 1
 
-    def _pairs(self, depth: int) -> Iterator[tuple[str | int, YamlEntry]]:
+    def _compose_pairs(self, depth: int) -> Iterator[tuple[str | int, YamlEntry]]:
         seen: dict[str, SourceMark] = {}
         while not isinstance(event := next(self.events), CollectionEndEvent):
             mark = convert_mark(event.start_mark)
-            key = self._node(event, mark, depth + 1)
-            entry = self._entry(next(self.events), depth + 1, mark)
+            key = self._compose_node(event, mark, depth + 1)
+            entry = self._compose_entry(next(self.events), depth + 1, mark)
             problem = _key_problem(key, event, seen)
             if problem:
                 self.problems.add(mark, problem)
@@ -184,20 +186,20 @@ class Composer:
                 seen[str(key.value)] = mark
                 yield str(key.value), entry
 
-    def _scalar(self, event: ScalarEvent, mark: SourceMark) -> Scalar:
+    def _compose_scalar(self, event: ScalarEvent, mark: SourceMark) -> Scalar:
         text: str = event.value
         self._count(1 + len(text) // _WEIGHT, mark)
         if len(text) > MAX_SCALAR:
             self.problems.stop(
-                mark, f"a text of {len(text):,} characters; at most {MAX_SCALAR:,} are allowed"
+                mark, f"a text has {len(text):,} characters; at most {MAX_SCALAR:,} are allowed"
             )
         try:
-            return self._resolved(event, text, mark)
+            return self._resolve_scalar(event, text, mark)
         except ScalarError as error:
             self.problems.add(mark, str(error))
             return text
 
-    def _resolved(self, event: ScalarEvent, text: str, mark: SourceMark) -> Scalar:
+    def _resolve_scalar(self, event: ScalarEvent, text: str, mark: SourceMark) -> Scalar:
         if event.tag is None:
             return resolve(text) if event.implicit[0] else text
         name = tag_name(event.tag)
@@ -213,9 +215,9 @@ class Composer:
 
     def _refuse_tag(self, name: str, mark: SourceMark, found: str) -> None:
         if name in _TAGS:
-            self.problems.add(mark, f"tag '{name}' does not suit {found}")
+            self.problems.add(mark, f"tag '{name}' does not match {found}")
         else:
-            reason = "a file only describes, it never runs code"
+            reason = "experiment files never run code"
             self.problems.add(mark, f"tag {quote_text(name, 60)} is not allowed; {reason}")
 
 

@@ -70,7 +70,7 @@ def _parse_float(text: str) -> float:
 def _refuse_many_digits(digits: int, text: str) -> None:
     if digits > MAX_DIGITS:
         raise ScalarError(
-            f"{quote_text(text)}: a number of {digits:,} digits, at most {MAX_DIGITS} are allowed; "
+            f"{quote_text(text)}: the number has {digits:,} digits, but at most {MAX_DIGITS} are allowed; "
             "quote it if it is meant as text"
         )
 
@@ -84,7 +84,7 @@ def _refuse_impossible_date(text: str) -> None:
         date(year, month, day)
     except ValueError:
         raise ScalarError(
-            f"{quote_text(text)} looks like a date, but there is no such day; quote it if it is meant as text"
+            f"{quote_text(text)} looks like a date that does not exist; quote it if it is meant as text"
         ) from None
 
 
@@ -92,7 +92,7 @@ def _resolve_typed(tag: str, text: str, *kinds: type) -> Any:
     """What `resolve` gives, if it is of one of these very types."""
     value = resolve(text)
     if type(value) not in kinds:
-        raise ScalarError(f"{quote_text(text)} is not what its tag '{tag}' says")
+        raise ScalarError(f"{quote_text(text)} does not match its tag '{tag}'")
     return value
 
 

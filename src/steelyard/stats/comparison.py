@@ -49,17 +49,17 @@ class Comparison:
     paired: bool = False
 
     @property
-    def enough(self) -> bool:
+    def is_testable(self) -> bool:
         """Whether both samples have what a test needs: 6 trials, or runs enough."""
         return self.p_value is not None
 
     @property
-    def interval_agrees(self) -> bool:
+    def has_agreeing_interval(self) -> bool:
         """Whether the shown interval lies wholly on the side to which the test points.
 
         Failures are in no interval, so where they point there, too, the test is enough.
         """
-        if (self.failed_b - self.failed_a) * self._towards_worse > 0:
+        if (self.failed_b - self.failed_a) * self._worse_sign > 0:
             return True
         interval, equal = self.difference_interval, 0.0
         if self.ratio_interval is not None:
@@ -69,7 +69,7 @@ class Comparison:
         return interval.low > equal if self.direction > 0 else interval.high < equal
 
     @property
-    def _towards_worse(self) -> int:
+    def _worse_sign(self) -> int:
         """1 where the test points to worse figures, -1 to better ones."""
         return {"lower": self.direction, "higher": -self.direction, "none": 0}[self.better]
 

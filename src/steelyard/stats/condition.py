@@ -48,7 +48,7 @@ def judge_level(requirement: Requirement, results: Collection[Result]) -> LevelV
     values = [
         result.metrics[requirement.metric]
         for result in results
-        if result.poolable and requirement.metric in result.metrics
+        if result.is_poolable and requirement.metric in result.metrics
     ]
     failed = sum(is_failure(result) or _has_fallback(result) for result in results)
     worst = math.inf if requirement.operator in ("<", "<=") else -math.inf
@@ -63,16 +63,16 @@ class SearchRule(NamedTuple):
     requirement: Requirement
     repeat: Repeat
 
-    def met(self, results: Collection[Result]) -> bool | None:
+    def is_met(self, results: Collection[Result]) -> bool | None:
         """Whether a level holds; None while it is still measured. What stays undecided counts as not met."""
         level = judge_level(self.requirement, results)
-        return level.met is True if self._settled(level, results) else None
+        return level.met is True if self._is_settled(level, results) else None
 
-    def counted(self, results: Collection[Result]) -> int:
+    def count_repetitions(self, results: Collection[Result]) -> int:
         """How many repetitions count, of those that `repeat` asks for."""
         return judge_level(self.requirement, results).n
 
-    def _settled(self, found: LevelVerdict, results: Collection[Result]) -> bool:
+    def _is_settled(self, found: LevelVerdict, results: Collection[Result]) -> bool:
         """After `at_most` repetitions; from `at_least` on when decided, and precise where that is wanted.
 
         What says nothing of the level is made again, until there are twice as many trials as `at_most`. It is
@@ -89,7 +89,7 @@ class SearchRule(NamedTuple):
 
 def is_precise(until: Until, results: Iterable[Result]) -> bool:
     """Whether the metric of a stop rule is known as precisely as it asks."""
-    poolable = (result.metrics for result in results if result.poolable)
+    poolable = (result.metrics for result in results if result.is_poolable)
     values = [metrics[until.metric] for metrics in poolable if until.metric in metrics]
     return bool(values) and measure_precision(values, within=until.within, confidence=until.confidence).enough
 
@@ -112,14 +112,14 @@ def _judge_values(
     match requirement.over_repetitions:
         case "min" | "max" as extreme:
             value = ordered[0] if extreme == "min" else ordered[-1]
-            return value, None, requirement.holds(value)
+            return value, None, requirement.is_met(value)
         case "mean":
             return _judge_mean(requirement, ordered)
     ranks = median_ranks(len(ordered))
     if ranks is None:
         return median(ordered), None, None
     interval = Interval(ordered[ranks.low - 1], ordered[ranks.high - 1], ranks.confidence, "order statistics")
-    return median(ordered), interval, requirement.holds_between(interval.low, interval.high)
+    return median(ordered), interval, requirement.is_met_between(interval.low, interval.high)
 
 
 def _judge_mean(
@@ -129,5 +129,5 @@ def _judge_mean(
     if not all(map(math.isfinite, ordered)):
         return math.fsum(ordered), None, False
     interval = mean_interval(ordered)
-    met = requirement.holds_between(interval.low, interval.high) if interval else None
+    met = requirement.is_met_between(interval.low, interval.high) if interval else None
     return math.fsum(ordered) / len(ordered), interval, met

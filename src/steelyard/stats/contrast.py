@@ -23,7 +23,7 @@ class Contrast(NamedTuple):
     freedom: int
 
     @classmethod
-    def of_groups(cls, a: Sequence[float], b: Sequence[float]) -> Contrast:
+    def from_groups(cls, a: Sequence[float], b: Sequence[float]) -> Contrast:
         """Two groups with one variance: even a single figure has the spread of the other group."""
         mean_a, mean_b = (math.fsum(side) / len(side) for side in (a, b))
         freedom = len(a) + len(b) - 2
@@ -34,7 +34,7 @@ class Contrast(NamedTuple):
         return cls(mean_a, mean_b, error, freedom)
 
     @classmethod
-    def of_pairs(cls, a: Sequence[float], b: Sequence[float]) -> Contrast:
+    def from_pairs(cls, a: Sequence[float], b: Sequence[float]) -> Contrast:
         """Pairs of figures: what both of a pair share is in no difference."""
         differences = [after - before for before, after in zip(a, b, strict=True)]
         mean, sd = mean_and_sd(differences)
@@ -51,7 +51,7 @@ class Contrast(NamedTuple):
         """Its sign."""
         return (self.difference > 0) - (self.difference < 0)
 
-    def reach(self, confidence: float) -> float | None:
+    def half_width(self, confidence: float) -> float | None:
         """Half the width of the interval of the difference."""
         if self.freedom < 1:
             return None
@@ -63,7 +63,7 @@ class Contrast(NamedTuple):
         self, confidence: float, method: str, shown: Callable[[float], float] = float
     ) -> Interval | None:
         """The interval of the difference, with `shown` taking its ends to the scale that is shown."""
-        reach = self.reach(confidence)
+        reach = self.half_width(confidence)
         if reach is None:
             return None
         low, high = self.difference - reach, self.difference + reach
@@ -85,7 +85,7 @@ class Contrast(NamedTuple):
 
         None where nothing is known of the error, and where 16 times as much would not do.
         """
-        reach = self.reach(1 - alpha)
+        reach = self.half_width(1 - alpha)
         if reach is None or reach > math.log(LARGEST):
             return None
         return abs(math.expm1((-1 if better == "higher" else 1) * reach))

@@ -18,7 +18,7 @@ class Estimate:
     interval: Interval | None
     reason: str = ""
 
-    def mapped(self, figure: Callable[[float], float]) -> Estimate:
+    def transform(self, figure: Callable[[float], float]) -> Estimate:
         """The same of a monotone function of the figure, such as one minus it."""
         if self.interval is None:
             return replace(self, value=figure(self.value))

@@ -19,7 +19,7 @@ class Histogram:
     0.8 % of rounding. Empty bins are left out, so equal contents compare equal. Two histograms merge by
     adding counts; percentiles never do, which is why copies and hosts are merged before one is taken.
 
-    Built by `of` and `merged`, which check what they are given.
+    Built by `of` and `from_histograms`, which check what they are given.
     """
 
     bins: tuple[tuple[float, int], ...] = ()
@@ -35,19 +35,19 @@ class Histogram:
         total: Counter[float] = Counter()
         for key, count in counts.items():
             total[_check_key(key) / divisor] += _check_count(key, count)
-        return cls._from(total)
+        return cls._from_counts(total)
 
     @classmethod
-    def merged(cls, histograms: Iterable[Histogram]) -> Histogram:
+    def from_histograms(cls, histograms: Iterable[Histogram]) -> Histogram:
         """The sum of many, in any order; of none it is empty."""
         total: Counter[float] = Counter()
         for histogram in histograms:
             for value, count in histogram.bins:
                 total[value] += count
-        return cls._from(total)
+        return cls._from_counts(total)
 
     @classmethod
-    def _from(cls, total: Mapping[float, int]) -> Histogram:
+    def _from_counts(cls, total: Mapping[float, int]) -> Histogram:
         return cls(tuple(sorted((value, count) for value, count in total.items() if count)))
 
     def to_json(self) -> dict[str, int]:
@@ -62,7 +62,7 @@ class Histogram:
     @property
     def mean(self) -> float:
         """The mean of the representative values. Raises ValueError when the histogram is empty."""
-        count = self._checked_total()
+        count = self._require_count()
         return math.fsum(value * (share / count) for value, share in self.bins)
 
     def quantile(self, q: float) -> float:
@@ -75,12 +75,12 @@ class Histogram:
         if not 0 <= q <= 1:
             raise ValueError(f"quantile {q} is not between 0 and 1; the 99th percentile is 0.99")
         # 0.07 x 100 is 7.000000000000001 in floating point and must not ask for an eighth observation.
-        wanted = q * self._checked_total() * (1 - 1e-12)
+        wanted = q * self._require_count() * (1 - 1e-12)
         running = accumulate(count for _, count in self.bins)
         reached = (value for (value, _), so_far in zip(self.bins, running, strict=True) if so_far >= wanted)
         return next(reached, self.bins[-1][0])
 
-    def _checked_total(self) -> int:
+    def _require_count(self) -> int:
         count = self.count
         if not count:
             raise ValueError("the histogram is empty: it has no mean and no quantiles")
@@ -91,7 +91,7 @@ def _check_key(key: float | str) -> float:
     try:
         value = float(key)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"histogram bin {str(key)[:40]!r} is no number") from error
+        raise ValueError(f"histogram bin {str(key)[:40]!r} is not a number") from error
     if not math.isfinite(value):
         raise ValueError(f"histogram bin {str(key)[:40]!r} is not finite")
     return value

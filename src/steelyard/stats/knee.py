@@ -82,8 +82,8 @@ def knee(
         return None
     inner = 1 - 2 * (1 - confidence) / (len(samples) - 1)
     gains = [_gains(samples, of, better, inner) for of in range(len(samples))]
-    settled = next(n for n, later in enumerate(gains) if all(_high(gain) <= tolerance for gain in later))
-    ruled_out = [any(_low(gain) > tolerance for gain in later) for later in gains]
+    settled = next(n for n, later in enumerate(gains) if all(_upper_end(gain) <= tolerance for gain in later))
+    ruled_out = [any(_lower_end(gain) > tolerance for gain in later) for later in gains]
     first = ruled_out.index(False)  # at most `settled`: what surely is not beaten is not surely beaten
     return Knee(len(samples), first, settled, _largest_gain(gains[settled]), _weakest_gain(gains[:first]))
 
@@ -95,23 +95,23 @@ def _gains(
     gains = []
     for over in range(of + 1, len(samples)):
         pair = (samples[of], samples[over]) if better == "higher" else (samples[over], samples[of])
-        change = ratio(*pair, confidence=confidence).mapped(lambda times: times - 1)
+        change = ratio(*pair, confidence=confidence).transform(lambda times: times - 1)
         gains.append(Gain(of, over, change))
     return gains
 
 
-def _low(gain: Gain) -> float:
+def _lower_end(gain: Gain) -> float:
     return gain.change.interval.low if gain.change.interval else gain.change.value
 
 
-def _high(gain: Gain) -> float:
+def _upper_end(gain: Gain) -> float:
     return gain.change.interval.high if gain.change.interval else gain.change.value
 
 
 def _largest_gain(later: Sequence[Gain]) -> Gain | None:
-    return max(later, key=_high, default=None)
+    return max(later, key=_upper_end, default=None)
 
 
 def _weakest_gain(earlier: Sequence[Sequence[Gain]]) -> Gain | None:
     """Of the proofs against each earlier level the one that is least: the level that comes closest."""
-    return min((max(later, key=_low) for later in earlier), key=_low, default=None)
+    return min((max(later, key=_lower_end) for later in earlier), key=_lower_end, default=None)

@@ -45,7 +45,7 @@ def screen(values: Iterable[float], policy: Policy = "none") -> ScreenedSample:
     if policy == "extremes":
         return _drop_extremes(numbers)
     if policy not in _BOUNDS:
-        raise ValueError(f"unknown outlier policy '{policy}'; there are {', '.join(POLICIES)}")
+        raise ValueError(f"unknown outlier policy '{policy}'; policies are {', '.join(POLICIES)}")
     low, high = _BOUNDS[policy](sorted(numbers))
     kept = tuple(number for number in numbers if low <= number <= high)
     return ScreenedSample(kept, tuple(number for number in numbers if not low <= number <= high))

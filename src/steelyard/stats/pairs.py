@@ -33,7 +33,7 @@ def compare_pairs(
     """
     first, second = check_values(a), check_values(b)
     reason = explain_no_ratio(first, second)
-    plain = Contrast.of_pairs(first, second)
+    plain = Contrast.from_pairs(first, second)
     tested, shown = (plain, float) if reason else (_contrast_logs(first, second), math.exp)
     return Comparison(
         better=better,
@@ -71,4 +71,4 @@ def smallest_change_of_pairs(
 
 
 def _contrast_logs(a: Sequence[float], b: Sequence[float]) -> Contrast:
-    return Contrast.of_pairs([math.log(value) for value in a], [math.log(value) for value in b])
+    return Contrast.from_pairs([math.log(value) for value in a], [math.log(value) for value in b])

@@ -19,7 +19,7 @@ def clopper_pearson(hits: int, of: int, *, confidence: float = 0.95) -> Interval
     """
     check_confidence(confidence)
     if of < 1 or not 0 <= hits <= of:
-        raise ValueError(f"{hits} of {of} is no share")
+        raise ValueError(f"{hits} of {of} is not a share")
     # Loading scipy costs more than a thousand summaries, and few runs count failures.
     from scipy.special import betaincinv
 

@@ -24,7 +24,7 @@ def check_values(values: Iterable[float]) -> list[float]:
     for position, number in enumerate(numbers):
         if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
             raise ValueError(
-                f"value {number} at position {position} is no measurement (1e-150 … 1e150, or 0)"
+                f"value {number} at position {position} is not a measurement (1e-150 … 1e150, or 0)"
             )
     return numbers
 

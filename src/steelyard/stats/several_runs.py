@@ -39,8 +39,10 @@ def compare_several_runs(
     first, second = ([value for run in runs for value in run] for runs in sides)
     reason = explain_no_ratio(first, second)
     medians = [[median(sorted(run)) for run in runs] for runs in _add_failures(sides, failed, better)]
-    plain = Contrast.of_groups(*medians)
-    logs = plain if reason else Contrast.of_groups(*([math.log(value) for value in side] for side in medians))
+    plain = Contrast.from_groups(*medians)
+    logs = (
+        plain if reason else Contrast.from_groups(*([math.log(value) for value in side] for side in medians))
+    )
     shown = (lambda value: value) if reason else math.exp
     return Comparison(
         better=better,
@@ -71,7 +73,7 @@ def smallest_change_of_runs(a: Runs, b: Runs, *, better: Better, alpha: float) -
     medians = [[median(sorted(check_values(run))) for run in side] for side in (a, b)]
     if explain_no_ratio(*medians):
         return None
-    contrast = Contrast.of_groups(*([math.log(value) for value in side] for side in medians))
+    contrast = Contrast.from_groups(*([math.log(value) for value in side] for side in medians))
     return contrast.smallest_change(better, alpha)
 
 

@@ -74,5 +74,5 @@ def _explain_no_interval(
     if dropped:
         reason += f" of {n + dropped}"
     if trimmed:
-        reason += f" (without highest and lowest it needs {smallest_n(confidence, trimmed)})"
+        reason += f" (excluding highest and lowest, it needs {smallest_n(confidence, trimmed)})"
     return reason

@@ -58,7 +58,7 @@ def judge_comparisons(comparisons: Sequence[Comparison], *, alpha: float = 0.05)
     adjusted = iter(corrected)
     family = _Family(sorted(tested), sum(p_value <= alpha for p_value in corrected), alpha)
     return [
-        _judge(comparison, next(adjusted) if comparison.enough else None, family)
+        _judge(comparison, next(adjusted) if comparison.is_testable else None, family)
         for comparison in comparisons
     ]
 
@@ -80,7 +80,7 @@ class _Family:
 def _judge(comparison: Comparison, adjusted: float | None, family: _Family) -> JudgedComparison:
     if adjusted is None:
         return JudgedComparison(comparison, None, Verdict.TOO_FEW, _explain_too_few(comparison))
-    if adjusted <= family.alpha and comparison.interval_agrees:
+    if adjusted <= family.alpha and comparison.has_agreeing_interval:
         return JudgedComparison(
             comparison, adjusted, _classify_change(comparison), _describe_size(comparison)
         )
@@ -138,4 +138,4 @@ def _describe_change(comparison: Comparison) -> str:
         low, high = f"{interval.low:+.3g}", f"{interval.high:+.3g}"
     else:
         return ""
-    return f"the change lies between {low} and {high} ({format_percent(interval.confidence)} interval)"
+    return f"the change is between {low} and {high} ({format_percent(interval.confidence)} interval)"

@@ -61,12 +61,12 @@ class Journal:
     def has_room(self) -> bool:
         """Whether the reserve is there, or can be set aside again, and as much could be written beside it."""
         probe = self._reserve.with_name("probe")
-        room = (self.reserved or self.keep_reserve()) and _allocate(probe)
+        room = (self.has_reserve or self.keep_reserve()) and _allocate(probe)
         probe.unlink(missing_ok=True)
         return room
 
     @property
-    def reserved(self) -> bool:
+    def has_reserve(self) -> bool:
         """Whether the reserve is still there; it is not after the disk has been full."""
         return self._reserve.exists()
 
@@ -123,7 +123,7 @@ def _allocate(path: Path) -> bool:
 def write_failure(path: Path, error: OSError) -> StoreError:
     """What to raise when a file of the record could not be written: StoreFull where that is the reason."""
     if error.errno in _FULL:
-        hint = "free some space, then `steelyard resume` goes on; what had finished is safe"
+        hint = "free some space, then run `steelyard resume`; finished trials are safe"
         return StoreFull(f"no space left for {path}", hint=hint)
     return StoreError(f"cannot write {path}: {error.strerror}")
 
@@ -138,7 +138,7 @@ def _fit_line(path: Path, line: dict[str, Any]) -> bytes:
     else:
         if len(raw) > LONGEST_LINE:
             size = f"{len(raw) >> 20} of at most {LONGEST_LINE >> 20} MiB"
-            raise StoreError(f"{path} cannot take a line '{line['kind']}' of {size}")
+            raise StoreError(f"{path}: line '{line['kind']}' is too long: {size}")
     return raw
 
 
@@ -150,7 +150,7 @@ def _encode(line: Mapping[str, Any]) -> bytes:
 def _cut(value: Any, most: int) -> Any:
     """The same with no text longer than `most` letters, but for a note of what is missing."""
     if isinstance(value, str) and len(value) > most:
-        return f"{value[:most]} … ({len(value) - most} more letters were cut here)"
+        return f"{value[:most]} … ({len(value) - most} more characters were cut here)"
     if isinstance(value, Mapping):
         return {key: _cut(item, most) for key, item in value.items()}
     return [_cut(item, most) for item in value] if isinstance(value, list | tuple) else value
@@ -202,9 +202,9 @@ def _read_sound(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
 
 def _check_torn(path: Path, raw: bytes, rest: Iterator[bytes], end: int) -> None:
     if len(raw) >= LONGEST_LINE:
-        why = f"the line there is longer than {LONGEST_LINE >> 20} MiB"
+        why = f"the line is longer than {LONGEST_LINE >> 20} MiB"
     elif raw.endswith(b"\n") and any(map(parse_line, rest)):
-        why = "lines that can be read come after it"
+        why = "readable lines follow it"
     else:
         return
     hint = "restore the file from a copy, or remove the damaged line by hand"

@@ -31,7 +31,7 @@ from steelyard.untrusted import read_content
 
 SCHEMA = 1
 DEFAULT = "steelyard-runs"
-ANOTHER_STORE = "name another place with --store DIR or STEELYARD_STORE"
+ANOTHER_STORE = "choose another place with --store DIR or STEELYARD_STORE"
 _SECOND = len("20261120-184512")
 _ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{4}")
 
@@ -73,14 +73,14 @@ class RunFolder:
         return self.path / "control.json"
 
     @property
-    def cancelled(self) -> Path:
+    def cancel_file(self) -> Path:
         """Who asked for the end of the run; there from then on until somebody goes on with it."""
         return self.path / "cancelled"
 
     def canceller(self) -> str:
         """Who asked for the end of the run; empty when nobody did."""
         try:
-            return read_content(self.cancelled).decode("utf-8", "replace")
+            return read_content(self.cancel_file).decode("utf-8", "replace")
         except OSError:
             return ""
 
@@ -90,14 +90,14 @@ class RunFolder:
         return self.path / "reserve"
 
     @property
-    def derived(self) -> Path:
+    def derived_folder(self) -> Path:
         """What analysis makes."""
         return self.path / "derived"
 
     def derived_file(self, name: str) -> Path:
-        """Where to write a file of `derived`. Raises StoreError where the run is not ours."""
-        self.check_owner("name another place with --output")
-        return self.derived / name
+        """Where to write a file of `derived_folder`. Raises StoreError where the run is not ours."""
+        self.check_owner("choose another place with --output")
+        return self.derived_folder / name
 
     def is_ours(self) -> bool:
         """Whether the folder, and no link to it, belongs to us."""
@@ -107,18 +107,16 @@ class RunFolder:
         """Raises StoreError when the run belongs to somebody else: nothing is written into it."""
         owner = self._owner()
         if owner is not None and owner != os.geteuid():
-            message = (
-                f"run {self.id} belongs to {account_name(owner)}, so nothing is written into {self.path}"
-            )
+            message = f"run {self.id} belongs to {account_name(owner)}, so nothing is written to {self.path}"
             raise StoreError(
-                message, hint=hint or "`steelyard run` with its experiment.yaml makes one of yours"
+                message, hint=hint or "`steelyard run` with its experiment.yaml creates a run of your own"
             )
 
     def _owner(self) -> int | None:
         """Who could change what lies in it: we, unless the folder or one that we write into is another's."""
         try:
             owners = {self.path.lstat().st_uid, self.path.stat().st_uid}
-            written = (self.derived, self.path / "trials")
+            written = (self.derived_folder, self.path / "trials")
             owners |= {path.lstat().st_uid for path in written if os.path.lexists(path)}
         except FileNotFoundError:
             return None
@@ -206,10 +204,10 @@ class Store:
         for path in (self.root, self.runs):
             owner = path.stat().st_uid
             if owner not in (0, os.geteuid()):
-                message = f"the store {path} belongs to {account_name(owner)}, so nothing is written into it"
+                message = f"the store {path} belongs to {account_name(owner)}, so nothing is written to it"
                 raise StoreError(message, hint=ANOTHER_STORE)
 
-    def all(self) -> list[RunFolder]:
+    def list_runs(self) -> list[RunFolder]:
         """All runs, oldest first. Raises StoreError when the store cannot be read."""
         try:
             names = os.listdir(self.runs)  # noqa: PTH208 - three times as fast as pathlib
@@ -233,7 +231,7 @@ class Store:
         """
         if "/" in name and (Path(name) / "journal.ndjson").is_file():
             return RunFolder(Path(name))
-        every = self.all()
+        every = self.list_runs()
         if name == "last" and every:
             return every[-1]
         matches = [run for run in every if run.id == name]
@@ -241,15 +239,15 @@ class Store:
         matches = matches or [run for run in every if f"-{name}-" in run.id]
         if len(matches) == 1:
             return matches[0]
-        raise self._unknown(name, [run.id for run in matches or every], ambiguous=bool(matches))
+        raise self._make_unknown_error(name, [run.id for run in matches or every], ambiguous=bool(matches))
 
-    def _unknown(self, name: str, near: list[str], *, ambiguous: bool) -> UnknownName:
+    def _make_unknown_error(self, name: str, near: list[str], *, ambiguous: bool) -> UnknownName:
         if ambiguous:
-            hint = f"it may be any of: {', '.join(near[:5])}"
+            hint = f"it matches: {', '.join(near[:5])}"
         elif near:
             hint = f"`steelyard list` shows the runs in {self.root}; --store names another store"
         else:
-            hint = f"no runs in {self.root}; `steelyard run FILE` makes one, --store names another store"
+            hint = f"no runs in {self.root}; `steelyard run FILE` creates one, --store names another store"
         return UnknownName("run", name, near, hint=hint)
 
 
@@ -263,7 +261,7 @@ def _birth_time(run: RunFolder) -> int:
 
 def _create_error(root: Path, error: OSError) -> StoreError:
     reason = error.strerror or str(error)
-    return StoreError(f"cannot make a run in the store {root}: {reason}", hint=ANOTHER_STORE)
+    return StoreError(f"cannot create a run in the store {root}: {reason}", hint=ANOTHER_STORE)
 
 
 def account_name(user: int) -> str:

@@ -74,7 +74,7 @@ class RunRecord:
     def __init__(self, folder: RunFolder, *, disturbed: Disturbed | None = None) -> None:
         self.folder, self._disturbed = folder, disturbed
         if not folder.journal.is_file():
-            raise StoreError(f"{folder.path} holds no journal, so it is not a run")
+            raise StoreError(f"{folder.path} has no journal, so it is not a run")
 
     @property
     def id(self) -> str:
@@ -124,7 +124,7 @@ class RunRecord:
         """The finished trials in the order in which they ended; the last attempt of each."""
         records: dict[tuple[str, int], TrialRecord] = {}
         with _report_damage(self.folder.journal):
-            for line in self._of("trial-ended"):
+            for line in self._select_lines("trial-ended"):
                 if not line.get("retried"):
                     record = _recount(parse_trial(line), self._disturbed)
                     records[record.result.trial.key] = record
@@ -143,7 +143,7 @@ class RunRecord:
     @property
     def warnings(self) -> list[str]:
         """What the run warned of, each once."""
-        return list(dict.fromkeys(str(line.get("text", "")) for line in self._of("warning")))
+        return list(dict.fromkeys(str(line.get("text", "")) for line in self._select_lines("warning")))
 
     @property
     def seed(self) -> int:
@@ -161,7 +161,7 @@ class RunRecord:
     def last_number(self) -> int:
         """The highest number that any trial was given; 0 before the first."""
         with _report_damage(self.folder.journal):
-            return max((int(line["trial"]) for line in self._of("trial-started")), default=0)
+            return max((int(line["trial"]) for line in self._select_lines("trial-started")), default=0)
 
     def glance(self) -> Glance:
         """The run in short."""
@@ -204,7 +204,7 @@ class RunRecord:
             with _report_damage(path):
                 yield [_parse_sample(json.loads(line)) for line in _read_text(path).splitlines()]
 
-    def _of(self, kind: str) -> Iterator[dict[str, Any]]:
+    def _select_lines(self, kind: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.journal if line["kind"] == kind)
 
 
@@ -226,7 +226,7 @@ def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
         return "running"
     if last.get("kind") == "run-ended":
         return next((state for state in _ENDED if state == last.get("state")), "died")
-    if folder.cancelled.exists():
+    if folder.cancel_file.exists():
         return "cancelled"  # in the queue, or by a scheduler that left it no time for a word
     return "submitted" if last.get("kind") == "run-submitted" else "died"
 

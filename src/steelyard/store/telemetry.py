@@ -95,7 +95,7 @@ def _parse_sample(line: bytes, path: Path, number: int) -> RawSample:
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise StoreError(f"{path}:{number} is not a sample: {_first_line(error)}") from error
     if not (math.isfinite(sample.t) and math.isfinite(sample.m) and all(isinstance(t, str) for t in texts)):
-        raise StoreError(f"{path}:{number} is not a sample: a clock or a text is of the wrong kind")
+        raise StoreError(f"{path}:{number} is not a sample: a clock or a text has the wrong type")
     return sample
 
 

@@ -62,24 +62,24 @@ class RunWriter:
         except OSError as error:
             raise write_failure(self.folder.control, error) from error
 
-    def document(self, path: Path, content: Mapping[str, Any], *, sync: bool = False) -> None:
+    def write_document(self, path: Path, content: Mapping[str, Any], *, sync: bool = False) -> None:
         """Write a JSON file of the record whole or not at all. Raises StoreFull, StoreError."""
-        self.text(path, json.dumps({"schema": SCHEMA, **content}, indent=1, allow_nan=False), sync=sync)
+        self.write_text(path, json.dumps({"schema": SCHEMA, **content}, indent=1, allow_nan=False), sync=sync)
 
-    def text(self, path: Path, content: str, *, sync: bool = False) -> None:
+    def write_text(self, path: Path, content: str, *, sync: bool = False) -> None:
         """Write a file of the record whole or not at all. Raises StoreFull, StoreError."""
         try:
             write_whole(path, f"{content}\n".encode(errors="surrogateescape"), sync=sync)
         except OSError as error:
             raise write_failure(path, error) from error
 
-    def phase_folder(self, number: int, role: str, phase: str) -> Path:
+    def make_phase_folder(self, number: int, role: str, phase: str) -> Path:
         """Make the folder of a phase, with `raw` in it. Raises StoreFull, StoreError."""
         path = self.folder.phase(number, role, phase)
-        self.directory(path / "raw")
+        self.make_directory(path / "raw")
         return path
 
-    def directory(self, path: Path) -> None:
+    def make_directory(self, path: Path) -> None:
         """Make a folder of the record; it may be there already. Raises StoreFull, StoreError."""
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def _acquire_lock(folder: RunFolder, patience: float) -> int:
             return lock
         os.close(lock)
         time.sleep(_PAUSE)
-    raise RunBusy(f"run {folder.id} is being driven by another process")
+    raise RunBusy(f"run {folder.id} is in use by another process")
 
 
 def _try_lock(path: Path, lock: int) -> bool:
@@ -131,7 +131,7 @@ def _try_lock(path: Path, lock: int) -> bool:
         return False
     except OSError as error:
         os.close(lock)
-        hint = "the store's file system must support flock; name another place with --store DIR"
+        hint = "the store's file system must support flock; choose another place with --store DIR"
         raise StoreError(f"cannot lock {path}: {error.strerror}", hint=hint) from error
     return _is_same_file(path, lock)
 

@@ -26,7 +26,8 @@ def advice(said: str) -> str:
     if not _UNKNOWN.search(said):
         return ""
     return (
-        f"nobody it trusts signed a certificate. Behind a proxy that inspects TLS, set {NAMED_BY} to a file"
-        " of all certificates to trust, the proxy's among them, as /etc/ssl/certs/ca-certificates.crt once"
+        "a certificate is not signed by a trusted authority. Behind a proxy that inspects TLS, set "
+        f"{NAMED_BY} to a file"
+        " of all trusted certificates, including the proxy's, such as /etc/ssl/certs/ca-certificates.crt once"
         " the administrator has added it; for Maven, set MAVEN_OPTS=-Djavax.net.ssl.trustStore=FILE"
     )

@@ -84,7 +84,7 @@ def _is_installed(tool: Tool) -> bool:
     program = tool.program if tool.maven else tool.name
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_places(tool)])
     on_path = shutil.which(program, path=path) is not None
-    return on_path or (tool.in_place_of_its_own and _is_complete(tool))
+    return on_path or (tool.has_own_directory and _is_complete(tool))
 
 
 def _places(tool: Tool) -> list[str]:

@@ -25,8 +25,11 @@ def digest(tool: Tool) -> str:
     try:
         return hashlib.sha256(source(tool).read_bytes()).hexdigest()
     except OSError as error:
-        hint = "`pip` of a tool is the path of a requirements file with hashes; `uv pip compile` writes one"
-        why = f"its lock {source(tool)} cannot be read: {error.strerror}"
+        hint = (
+            "a tool's `pip` must be the path of a requirements file with hashes; write one with `uv pip "
+            "compile`"
+        )
+        why = f"its lock file {source(tool)} cannot be read: {error.strerror}"
         raise PlugInError(f"{tool.name} cannot be installed: {why}", hint=hint) from error
 
 

@@ -9,27 +9,27 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from steelyard.model.command import Command, Endpoint, Place
-from steelyard.workloads.base import Options
+from steelyard.workloads.base import WorkloadOptions
 
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 
 
-class ClientOptions(Options):
+class ClientOptions(WorkloadOptions):
     """Options of every workload that talks to a server."""
 
     server: str | None = Field(
-        None, description="Name or address of a server that runs already, where no service is named by `to:`."
+        None, description="Name or address of a running server, if `to:` names no service."
     )
     servers: int = Field(
         1,
         ge=1,
         le=10_000,
-        description="How many listen there, on ports one after the other; copy n takes the n-th, in turn.",
+        description="Number of servers there, on consecutive ports; copies use them in turn.",
     )
 
     @field_validator("server")
     @classmethod
-    def _a_host(cls, value: str | None) -> str | None:
+    def _check_server(cls, value: str | None) -> str | None:
         if value is not None and not _HOST.fullmatch(value):
             raise ValueError(f"'{value}' is not a host name or an address")
         return value
@@ -69,7 +69,7 @@ def copy_endpoint(to: Endpoint, copy: int) -> Endpoint:
 
 def fail_without_server(workload: str) -> Command:
     """What is run instead of a client that has no server: a sentence, and a failure."""
-    return fail_with(f"{workload} has no server: name a service with 'to:', or give it the option 'server:'")
+    return fail_with(f"{workload} has no server: name a service with 'to:', or set the option 'server:'")
 
 
 def fail_with(sentence: str) -> Command:

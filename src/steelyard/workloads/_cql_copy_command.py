@@ -54,33 +54,33 @@ def share(total: int, place: Place) -> tuple[int, int]:
     return first, total * (place.copy + 1) // place.copies - first
 
 
-def generate(place: Place, chosen: CqlCopyOptions) -> Command:
+def generate(place: Place, options: CqlCopyOptions) -> Command:
     """Write this copy's part of the rows; the Python that runs cqlsh runs this, too."""
-    first, count = share(chosen.rows or 0, place)
+    first, count = share(options.rows or 0, place)
     words = ("-", str(place.seed), str(first), str(count), _MADE)
     return Command(_cqlsh_tool("python3").argv(*words), cwd=place.scratch, stdin=_ROWS.read_text())
 
 
-def schema(place: Place, chosen: CqlCopyOptions) -> Command:
+def schema(place: Place, options: CqlCopyOptions) -> Command:
     """Make keyspace and table, by the first copy, and empty the table."""
-    to = endpoint(place, chosen)
+    to = endpoint(place, options)
     if to is None:
         return fail_without_server("cql_copy")
     if place.copy:
         return Command(("true",))
-    words = _cqlsh_arguments(to, chosen, "; ".join(_statements(to, chosen)))
+    words = _cqlsh_arguments(to, options, "; ".join(_statements(to, options)))
     return _cqlsh_command(_SCHEMA, words, to, place)
 
 
-def copy(place: Place, chosen: CqlCopyOptions) -> Command:
+def copy(place: Place, options: CqlCopyOptions) -> Command:
     """Copy the file into the table."""
-    to = endpoint(place, chosen)
+    to = endpoint(place, options)
     if to is None:
         return fail_without_server("cql_copy")
-    rows = share(chosen.rows, place)[1] if chosen.rows is not None else None
+    rows = share(options.rows, place)[1] if options.rows is not None else None
     if rows == 0:
-        return fail_with(f"cql_copy cannot divide {chosen.rows} rows among {place.copies} copies")
-    words = _cqlsh_arguments(to, chosen, f"CONSISTENCY {chosen.consistency}; {_copy_statement(chosen)}")
+        return fail_with(f"cql_copy cannot divide {options.rows} rows among {place.copies} copies")
+    words = _cqlsh_arguments(to, options, f"CONSISTENCY {options.consistency}; {_copy_statement(options)}")
     env = {"OUT": str(place.raw), "ROWS": "" if rows is None else str(rows)}
     return _cqlsh_command(_COPY, words, to, place, **env)
 
@@ -98,25 +98,25 @@ def _cqlsh_command(script: str, words: tuple[str, ...], to: Endpoint, place: Pla
     return Command(argv, {**user, **believes, **env}, cwd=place.scratch, secrets=secrets)
 
 
-def _cqlsh_arguments(to: Endpoint, chosen: CqlCopyOptions, statements: str) -> tuple[str, ...]:
+def _cqlsh_arguments(to: Endpoint, options: CqlCopyOptions, statements: str) -> tuple[str, ...]:
     """What cqlsh is told; a service's credentials lie where the scripts put them."""
-    file = chosen.credentials or ("credentials" if to.password else None)
+    file = options.credentials or ("credentials" if to.password else None)
     words = [f"--credentials={file}"] if file else []
     words += [f"--connect-timeout={_CONNECT}", f"--request-timeout={_REQUEST}", f"--execute={statements}"]
     return (*words, to.address, str(to.port))
 
 
-def _statements(to: Endpoint, chosen: CqlCopyOptions) -> Iterator[str]:
-    copies = chosen.replication or int(to.facts.get("replication", "1"))
+def _statements(to: Endpoint, options: CqlCopyOptions) -> Iterator[str]:
+    copies = options.replication or int(to.facts.get("replication", "1"))
     where = to.facts.get("datacenter", "replication_factor")  # the latter is every data centre
     placing = f"{{'class': 'NetworkTopologyStrategy', '{where}': {copies}}}"
-    yield f'CREATE KEYSPACE IF NOT EXISTS "{chosen.keyspace}" WITH replication = {placing}'
-    if chosen.table_columns:
-        columns = ", ".join(f'"{name}" {kind}' for name, kind in chosen.table_columns.items())
-        key = ", ".join(f'"{name}"' for name in chosen.table_key)
-        yield f"CREATE TABLE IF NOT EXISTS {_table(chosen)} ({columns}, PRIMARY KEY ({key}))"
-    if chosen.truncate:
-        yield f"TRUNCATE {_table(chosen)}"
+    yield f'CREATE KEYSPACE IF NOT EXISTS "{options.keyspace}" WITH replication = {placing}'
+    if options.table_columns:
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in options.table_columns.items())
+        key = ", ".join(f'"{name}"' for name in options.table_key)
+        yield f"CREATE TABLE IF NOT EXISTS {_table(options)} ({columns}, PRIMARY KEY ({key}))"
+    if options.truncate:
+        yield f"TRUNCATE {_table(options)}"
 
 
 def _copy_statement(chosen: CqlCopyOptions) -> str:
@@ -126,20 +126,20 @@ def _copy_statement(chosen: CqlCopyOptions) -> str:
     return f"COPY {_table(chosen)}{named} FROM '{chosen.file or _MADE}' WITH {options}"
 
 
-def _options(chosen: CqlCopyOptions) -> Iterator[tuple[str, object]]:
-    if chosen.ingest_rate != "default":
-        yield "INGESTRATE", round(chosen.ingest_rate)
-    if chosen.processes is not None:
-        yield "NUMPROCESSES", chosen.processes
-    if chosen.header:
+def _options(options: CqlCopyOptions) -> Iterator[tuple[str, object]]:
+    if options.ingest_rate != "default":
+        yield "INGESTRATE", round(options.ingest_rate)
+    if options.processes is not None:
+        yield "NUMPROCESSES", options.processes
+    if options.header:
         yield "HEADER", "true"
-    yield "CHUNKSIZE", chosen.chunk_size
-    yield "MAXBATCHSIZE", chosen.max_batch_size
-    yield "MAXPARSEERRORS", chosen.may_fail
-    yield "MAXINSERTERRORS", chosen.may_fail
+    yield "CHUNKSIZE", options.chunk_size
+    yield "MAXBATCHSIZE", options.max_batch_size
+    yield "MAXPARSEERRORS", options.may_fail
+    yield "MAXINSERTERRORS", options.may_fail
     yield "RATEFILE", f"'{_PROGRESS}'"
     yield "ERRFILE", f"'{_FAILED}'"
 
 
-def _table(chosen: CqlCopyOptions) -> str:
-    return f'"{chosen.keyspace}"."{chosen.table}"'
+def _table(options: CqlCopyOptions) -> str:
+    return f'"{options.keyspace}"."{options.table}"'

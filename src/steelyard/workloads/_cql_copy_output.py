@@ -37,9 +37,9 @@ _LONGEST = 300  # letters of a complaint
 METRICS = (
     Metric("ingest_rate", "1/s", "higher", "rows imported per second of `copy_time`"),
     Metric("copy_time", "s", "lower", "from the start of COPY until its processes ended", over_copies="max"),
-    Metric("rows", "1", "higher", "rows that were imported"),
-    Metric("lost_rows", "1", "lower", "rows of the file that were not imported: given up, or skipped"),
-    Metric("retried_rows", "1", "lower", "rows of requests that failed and were sent again, each time"),
+    Metric("rows", "1", "higher", "rows imported"),
+    Metric("lost_rows", "1", "lower", "rows of the file that were not imported: abandoned or skipped"),
+    Metric("retried_rows", "1", "lower", "rows in failed requests that were sent again, counted each time"),
 )
 
 
@@ -58,13 +58,15 @@ def parse_output(output: Output, may_fail: int) -> Reading:
     complaints = [line[:_LONGEST] for line in _PLACE.sub("", output.stderr).splitlines() if line.strip()]
     summary = _parse_summary(output.stdout, complaints)
     if broken := _BROKEN_OFF.search(output.stderr):
-        raise ParseFailure(f"COPY broke off after {max(0, summary.rows)} rows: {broken[0]}; {complaints[0]}")
+        raise ParseFailure(f"COPY stopped after {max(0, summary.rows)} rows: {broken[0]}; {complaints[0]}")
     if summary.rows < 1 or summary.time <= 0:
         raise ParseFailure(f"COPY imported nothing: {_explain(complaints)}")
     lost = sum(map(int, _GIVEN_UP.findall(output.stderr))) + summary.skipped
     _check(output, summary, lost, complaints)
     if lost > may_fail:
-        raise ParseFailure(f"{lost} rows were not imported, {may_fail} may fail: {_explain(complaints)}")
+        raise ParseFailure(
+            f"{lost} rows were not imported, but only {may_fail} may fail: {_explain(complaints)}"
+        )
     values = {
         "rows": float(summary.rows),
         "copy_time": summary.time,
@@ -97,8 +99,8 @@ def parse_series(output: Output) -> tuple[SeriesSample, ...]:
 def _parse_summary(text: str, complaints: list[str]) -> _Summary:
     lines = _SUMMARY.findall(text.replace("\r", "\n"))
     if len(lines) != 1:
-        said = _explain(complaints) if complaints else f"its output ends {text.strip()[-80:]!r}"
-        raise ParseFailure(f"cqlsh tells of no COPY that ended: {said}")
+        said = _explain(complaints) if complaints else f"its output ends with {text.strip()[-80:]!r}"
+        raise ParseFailure(f"cqlsh reports no completed COPY: {said}")
     rows, files, parts, seconds, skipped = lines[0]
     time = float(seconds) + sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(parts))
     return _Summary(int(rows), int(files), int(skipped), time)
@@ -109,10 +111,10 @@ def _check(output: Output, found: _Summary, lost: int, complaints: list[str]) ->
     asked = _read_number(output.raw, "asked")
     if asked is not None and found.rows + lost != asked:
         told = f"{found.rows} rows imported and {lost} lost"
-        raise ParseFailure(f"cqlsh tells of {told}, the file has {asked:.0f}: {_explain(complaints)}")
+        raise ParseFailure(f"cqlsh reports {told}, but the file has {asked:.0f}: {_explain(complaints)}")
     progress = _PROGRESS.findall(output.stdout)
     if not progress or int(progress[-1][0]) < found.rows:
-        raise ParseFailure("cqlsh's lines of progress do not come as far as its summary")
+        raise ParseFailure("cqlsh's progress lines end before the total in its summary")
 
 
 def _facts(text: str, complaints: list[str]) -> Iterator[tuple[str, Any]]:
@@ -133,4 +135,4 @@ def _read_number(raw: Mapping[str, Path], name: str) -> float | None:
 
 
 def _explain(complaints: list[str]) -> str:
-    return complaints[0] if complaints else "it does not say why"
+    return complaints[0] if complaints else "it gives no reason"

@@ -20,7 +20,9 @@ def main() -> None:
     try:
         library = importlib.import_module("db12")
     except ImportError as error:
-        sys.exit(f"{error}; `steelyard install db12` on this host brings it, or pip for its python3")
+        sys.exit(
+            f"{error}; install it with `steelyard install db12` on this host, or with pip for its python3"
+        )
     result = library.single_dirac_benchmark(
         iterations_num=asked["iterations"], correction=asked["correction"]
     )

@@ -83,7 +83,7 @@ def _read_source(source: FigureSource, output: Output) -> str:
 def _find_by_regex(source: FigureSource, text: str) -> str:
     matches = re.findall(source.regex or "", text, re.MULTILINE)
     if not matches:
-        raise ParseFailure(f"metric {source.name}: nothing matches {source.regex!r} in {_excerpt(text)}")
+        raise ParseFailure(f"metric {source.name}: no match for {source.regex!r} in {_excerpt(text)}")
     return str(matches[-1])
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.workloads._fio_options import DIRECTIONS, ENGINES, KINDS, REFUSED
 
 Scalar = bool | int | float | str | None
@@ -27,7 +27,7 @@ _JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
 def check_option(key: str, value: Scalar) -> Scalar:
     """The value of a known option as it is. Raises ValueError saying why fio must not get it."""
-    fault = _refusal(key) or _wrong_text(value) or _wrong_value(key, format_value(value))
+    fault = _refusal(key) or _text_problem(value) or _value_problem(key, format_value(value))
     if fault:
         raise ValueError(fault)
     return value
@@ -51,7 +51,7 @@ def format_value(value: Scalar) -> str:
 class _Job(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def given(self) -> dict[str, Scalar]:
+    def explicit_options(self) -> dict[str, Scalar]:
         """The options that were given, by fio's names."""
         return self.model_dump(exclude_unset=True, by_alias=True)
 
@@ -80,69 +80,67 @@ def _refusal(key: str) -> str:
     return f"not allowed here: {REFUSED[key]}" if key in REFUSED else ""
 
 
-def _wrong_text(value: Scalar) -> str:
+def _text_problem(value: Scalar) -> str:
     if isinstance(value, str) and re.search(r"[\x00-\x1f\x7f]", value):
         return "a value is one line without control characters"
     return ""
 
 
-def _wrong_value(key: str, value: str) -> str:
+def _value_problem(key: str, value: str) -> str:
     kind = KINDS[key]
     if kind == "flag" and value not in ("0", "1"):
         return f"'{value}' is neither true nor false"
     if kind == "time" and not _TIMES.fullmatch(value):
         return f"'{value}' is not a time as fio writes it, for example 10s or 500ms"
     if kind == "number":
-        return _wrong_number(value)
+        return _number_problem(value)
     return _TEXTS[key](value) if key in _TEXTS else ""
 
 
-def _wrong_number(value: str) -> str:
+def _number_problem(value: str) -> str:
     if not value or not _NUMBERS.fullmatch(value):
         return f"'{value}' is not a number as fio writes it, for example 4k, 1m or 4k-64k"
     if _IEC.search(value):
         plain = re.sub(r"i[bB]?\b", "", value)
-        return f"fio counts '{value}' in thousands; write '{plain}' for 1024s"
+        return f"fio counts '{value}' in units of 1000; write '{plain}' for units of 1024"
     return ""
 
 
-def _wrong_path(value: str) -> str:
+def _path_problem(value: str) -> str:
     parts = re.split(r"(?<!\\):", value)
     if any("/" in part or part.strip() in ("", ".", "..", "-") for part in parts):
-        return f"'{value}' is not a plain file name; files lie in the trial's scratch directory"
+        return f"'{value}' is not a plain file name; files are in the trial's scratch directory"
     return ""
 
 
-def _wrong_engine(value: str) -> str:
+def _engine_problem(value: str) -> str:
     if value in ENGINES:
         return ""
-    return (
-        f"'{value}' is not an engine for files ({', '.join(sorted(ENGINES))}){did_you_mean(value, ENGINES)}"
-    )
+    return f"'{value}' is not a file engine ({', '.join(sorted(ENGINES))}){suggest_name(value, ENGINES)}"
 
 
-def _wrong_direction(value: str) -> str:
+def _direction_problem(value: str) -> str:
     if value.split(":", maxsplit=1)[0] in DIRECTIONS:
         return ""
-    return f"'{value}' is not one of {', '.join(DIRECTIONS)}{did_you_mean(value, DIRECTIONS)}"
+    return f"'{value}' is not one of {', '.join(DIRECTIONS)}{suggest_name(value, DIRECTIONS)}"
 
 
-def _wrong_memory(value: str) -> str:
+def _memory_problem(value: str) -> str:
     return f"'{value}' names a file outside the scratch directory" if ":" in value else ""
 
 
-def _wrong_pattern(value: str) -> str:
-    return f"{value} names a file to be read; give the pattern itself" if "'" in value else ""
+def _pattern_problem(value: str) -> str:
+    return f"{value} refers to a file; give the pattern itself" if "'" in value else ""
 
 
 _TEXTS: Mapping[str, Callable[[str], str]] = {
-    "filename": _wrong_path,
-    "filename_format": _wrong_path,
-    "ioengine": _wrong_engine,
-    "rw": _wrong_direction,
-    "readwrite": _wrong_direction,
-    "mem": _wrong_memory,
-    "iomem": _wrong_memory,
-    "buffer_pattern": _wrong_pattern,
-    "verify_pattern": _wrong_pattern,
+    "filename": _path_problem,
+    "filename_format": _path_problem,
+    "ioengine": _engine_problem,
+    "rw": _direction_problem,
+    "readwrite": _direction_problem,
+    "mem": _memory_problem,
+    "iomem": _memory_problem,
+    "buffer_pattern": _pattern_problem,
+    "verify_pattern": _pattern_problem,
 }

@@ -50,7 +50,7 @@ class QueueDepth:
     asked: float
     achieved: float
     attainable: float
-    submitting: float
+    submission_share: float
     ios: float
     fair: bool
 
@@ -65,7 +65,7 @@ def measure(job: FioJob) -> QueueDepth | None:
         asked=asked,
         achieved=_depth_by_latency(job, seconds) or _depth_by_levels(job, asked),
         attainable=_attainable_depth(asked, ios),
-        submitting=sum(flow.submitting for flow in job.flows.values()) / seconds,
+        submission_share=sum(flow.submission_time for flow in job.flows.values()) / seconds,
         ios=ios,
         fair=seconds >= _FAIR_SECONDS and not any(is_flag_set(job, name) for name in _SYNCED),
     )
@@ -78,7 +78,7 @@ def mean(depths: Sequence[QueueDepth]) -> QueueDepth:
         asked=sum(each.asked for each in depths) / count,
         achieved=sum(each.achieved for each in depths) / count,
         attainable=sum(each.attainable for each in depths) / count,
-        submitting=sum(each.submitting for each in depths) / count,
+        submission_share=sum(each.submission_share for each in depths) / count,
         ios=sum(each.ios for each in depths) / count,
         fair=all(each.fair for each in depths),
     )
@@ -123,7 +123,7 @@ def _attainable_depth(asked: int, ios: int) -> float:
 
 
 def _depth_by_latency(job: FioJob, seconds: float) -> float | None:
-    waited = [flow.waited for flow in job.flows.values()]
+    waited = [flow.total_latency for flow in job.flows.values()]
     known = [each for each in waited if each is not None]
     return sum(known) / seconds if len(known) == len(waited) else None
 
@@ -142,29 +142,31 @@ def _is_rate_limited(job: FioJob) -> bool:
 def _judge_engine(job: FioJob) -> str:
     asked = number_option(job, "iodepth")
     if engine(job) in SYNCHRONOUS:
-        return f"engine {engine(job)} keeps one I/O outstanding, {asked} were asked for"
+        return f"engine {engine(job)} keeps one I/O outstanding, not the {asked} requested"
     if engine(job) == "libaio" and not is_direct(job):
-        return f"libaio without direct I/O submits one I/O after the other, {asked} were asked for"
+        return f"libaio without direct I/O submits one I/O at a time, not the {asked} requested"
     return ""
 
 
 def _judge_count(depth: QueueDepth) -> str:
     if depth.ios < depth.asked:
-        return f"only {depth.ios:.4g} I/Os were done, {depth.asked:.4g} were to be outstanding"
+        return f"only {depth.ios:.4g} I/Os were done, but a depth of {depth.asked:.4g} was requested"
     return ""
 
 
 def _judge_time(depth: QueueDepth) -> str:
     if depth.achieved > 1.05 * depth.asked:
-        return f"{depth.achieved:.3g} I/Os were outstanding on average, {depth.asked:.4g} were asked for"
-    most = depth.ios * (1 - min(1.0, depth.submitting))
+        return f"{depth.achieved:.3g} I/Os were outstanding on average, not the {depth.asked:.4g} requested"
+    most = depth.ios * (1 - min(1.0, depth.submission_share))
     if depth.ios < 2 * depth.asked:
         return _describe_shortfall(depth, f"about {most:.3g} at most") if most < _TAKEN * depth.asked else ""
-    if depth.achieved >= _SUSTAINED * depth.attainable or not (depth.fair or depth.submitting > _BLOCKED):
+    if depth.achieved >= _SUSTAINED * depth.attainable or not (
+        depth.fair or depth.submission_share > _BLOCKED
+    ):
         return ""
     return _describe_shortfall(depth, f"on average {depth.achieved:.3g} of {depth.attainable:.3g} attainable")
 
 
 def _describe_shortfall(depth: QueueDepth, were: str) -> str:
-    took = f"submitting took {depth.submitting * 100:.0f} % of the time"
-    return f"{depth.asked:.4g} I/Os were to be outstanding, {were} were; {took}"
+    took = f"submitting took {depth.submission_share * 100:.0f} % of the time"
+    return f"{depth.asked:.4g} outstanding I/Os were requested, actual: {were}; {took}"

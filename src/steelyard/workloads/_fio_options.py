@@ -99,15 +99,15 @@ DIRECTIONS = MappingProxyType(
 )
 
 _RUNS = "it runs a program; use a `before_each` step or a `command` workload"
-_LEAVES = "it leaves the trial's scratch directory"
-_LOGS = "it writes beside the record; latencies are kept as a histogram from fio's own bins"
+_LEAVES = "it reaches outside the trial's scratch directory"
+_LOGS = "it writes outside the record; latencies are recorded as a histogram from fio's own bins"
 _REPLAYS = "it reads a trace from outside the scratch directory"
-_HOST = "it changes the host for others"
+_HOST = "it changes the host for other users"
 REFUSED = MappingProxyType(
     {
         "exec_prerun": _RUNS,
         "exec_postrun": _RUNS,
-        "directory": "write it beside `job:`; the files lie in the scratch directory there",
+        "directory": "set it next to `job:`; the files are in the scratch directory there",
         "opendir": _LEAVES,
         "allow_mounted_write": _LEAVES,
         "name": "the key under `jobs:` names the job",
@@ -120,8 +120,8 @@ REFUSED = MappingProxyType(
         "replay_redirect": _REPLAYS,
         "merge_blktrace_file": _REPLAYS,
         "profile": "it replaces the options that you give",
-        "unified_rw_reporting": "the metrics are per direction",
-        "group_reporting": "jobs are merged after the depth of each one has been judged",
+        "unified_rw_reporting": "metrics are reported per direction",
+        "group_reporting": "jobs are merged after the depth of each one is checked",
         "ioscheduler": _HOST,
         "cgroup": _HOST,
         "cgroup_weight": _HOST,

@@ -24,16 +24,16 @@ _SHOWN = 60
 class FioFlow:
     """What one job moved in one direction.
 
-    `bytes`, `ios`; `seconds` from the job's start to the end of this direction; `waited`: seconds from start
-    to completion, summed over all I/Os (None if fio was told not to measure it); `submitting`: the part
-    of that spent in handing them to the kernel; `bins`: completion latency in seconds to count.
+    `bytes`, `ios`; `seconds` from the job's start to the end of this direction; `total_latency`: seconds from
+    start to completion, summed over all I/Os (None if fio was told not to measure it); `submission_time`: the
+    part of that spent in handing them to the kernel; `bins`: completion latency in seconds to count.
     """
 
     bytes: int
     ios: int
     seconds: float
-    waited: float | None
-    submitting: float
+    total_latency: float | None
+    submission_time: float
     bins: Mapping[float, int]
 
 
@@ -77,7 +77,7 @@ def parse(text: str) -> FioResult:
     shared = top.child("global options", default={}).texts()
     jobs = tuple(_parse_job(node, shared) for node in top.child("jobs").nodes())
     if not jobs:
-        raise ParseFailure("fio's output lists no job")
+        raise ParseFailure("fio's output contains no job")
     return FioResult(top.child("fio version").text(), jobs)
 
 
@@ -156,7 +156,7 @@ def _parse_json(text: str) -> object:
         return decoder.raw_decode(text, start.start())[0]
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno} ({error.msg}), {_quote(text[error.pos :])}"
-        raise ParseFailure(f"fio's output breaks off or is damaged at {place}") from error
+        raise ParseFailure(f"fio's output is truncated or damaged at {place}") from error
     except (ValueError, RecursionError) as error:
         raise ParseFailure(f"fio's output is not JSON that fio writes: {error}") from error
 
@@ -192,8 +192,8 @@ def _parse_flow(node: JsonNode) -> FioFlow:
         bytes=node.child("io_bytes").count(),
         ios=node.child("total_ios").count(),
         seconds=node.child("runtime").number() / 1e3,
-        waited=latency.child("mean").number() / 1e9 * measured if measured else None,
-        submitting=submission.child("mean").number() / 1e9 * submission.child("N").number(),
+        total_latency=latency.child("mean").number() / 1e9 * measured if measured else None,
+        submission_time=submission.child("mean").number() / 1e9 * submission.child("N").number(),
         bins=_parse_bins(node.child("clat_ns").child("bins", default={})),
     )
 

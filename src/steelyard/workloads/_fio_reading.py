@@ -23,14 +23,14 @@ from steelyard.workloads._fio_output import FioFlow, FioJob, FioResult
 class FioFigures:
     """What a phase gives: which directions, and how its metrics are called.
 
-    `label` stands before every metric (`random_read_bandwidth`), `cpu` before those of the CPU. `only`
+    `label` stands before every metric (`random_read_bandwidth`), `cpu` before those of the CPU. `job_names`
     names the fio jobs that count; empty: all.
     """
 
     directions: tuple[str, ...]
     label: str = ""
     cpu: str = ""
-    only: frozenset[str] = frozenset()
+    job_names: frozenset[str] = frozenset()
 
     def metrics(self) -> tuple[Metric, ...]:
         """All metrics that `reading` may give."""
@@ -39,7 +39,7 @@ class FioFigures:
 
     def reading(self, result: FioResult) -> Reading:
         """The metrics, marks and facts of a result. Raises ParseFailure when a direction moved nothing."""
-        jobs = [job for job in result.jobs if not self.only or job.name in self.only]
+        jobs = [job for job in result.jobs if not self.job_names or job.name in self.job_names]
         _check_errors(jobs)
         flows = {self.label + way: _flows(jobs, way) for way in self.directions}
         latencies = {f"{name}_latency": _merge_histograms(entry) for name, entry in flows.items()}
@@ -86,7 +86,7 @@ def facts(version: str, jobs: Sequence[FioJob]) -> dict[str, Any]:
         "asked_depth": mean_depth.asked,
         "achieved_depth": mean_depth.achieved,
         "attainable_depth": mean_depth.attainable,
-        "submitting_share": mean_depth.submitting,
+        "submitting_share": mean_depth.submission_share,
         "depth_levels": _levels(jobs),
         "runtime": _total(jobs),
         "bytes": sum(flow.bytes for job in jobs for flow in job.flows.values()),
@@ -104,7 +104,7 @@ def _flow_metrics(name: str, way: str) -> tuple[Metric, ...]:
 
 
 def _cpu_metrics(label: str) -> tuple[Metric, ...]:
-    about = "CPU time of fio's processes over the run time, 100 % is one core: in {}"
+    about = "CPU time of fio's processes over the run time (100 % is one core), spent in {}"
     return (
         Metric(f"{label}cpu_user", "%", "lower", about.format("fio itself")),
         Metric(f"{label}cpu_system", "%", "lower", about.format("the kernel")),
@@ -113,18 +113,20 @@ def _cpu_metrics(label: str) -> tuple[Metric, ...]:
 
 def _check_errors(jobs: Sequence[FioJob]) -> None:
     if not jobs:
-        raise ParseFailure("fio's output lacks the job that is measured")
+        raise ParseFailure("fio's output lacks the measured job")
     for job in jobs:
         if job.error:
-            raise ParseFailure(f"fio ended well, but its job '{job.name}' reports error number {job.error}")
+            raise ParseFailure(
+                f"fio exited with 0, but its job '{job.name}' reports error number {job.error}"
+            )
 
 
 def _flows(jobs: Iterable[FioJob], way: str) -> list[tuple[FioJob, FioFlow]]:
     pairs = [(job, job.flows[way]) for job in jobs if way in job.flows]
     if not pairs:
-        raise ParseFailure(f"fio's output tells of no {way} I/O")
+        raise ParseFailure(f"fio's output reports no {way} I/O")
     if not _span((job.group, flow.seconds) for job, flow in pairs):
-        raise ParseFailure(f"fio's {way} I/O took less than 1 ms, its finest time; move more data")
+        raise ParseFailure(f"fio's {way} I/O took less than 1 ms, its time resolution; move more data")
     return pairs
 
 
@@ -140,7 +142,7 @@ def _total(jobs: Iterable[FioJob]) -> float:
 
 
 def _merge_histograms(flows: Iterable[tuple[FioJob, FioFlow]]) -> Histogram:
-    return Histogram.merged(Histogram.of(flow.bins) for _, flow in flows)
+    return Histogram.from_histograms(Histogram.of(flow.bins) for _, flow in flows)
 
 
 def _levels(jobs: Sequence[FioJob]) -> dict[str, float]:

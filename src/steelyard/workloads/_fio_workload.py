@@ -16,16 +16,16 @@ from steelyard.workloads import _fio_output
 from steelyard.workloads._fio_job import FIO, result_file
 from steelyard.workloads._fio_output import FioResult
 from steelyard.workloads._fio_reading import FioFigures
-from steelyard.workloads.base import Options, Workload
+from steelyard.workloads.base import Workload, WorkloadOptions
 
 
-class FioOptions(Options):
+class FioOptions(WorkloadOptions):
     """Options of every workload that measures with fio."""
 
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where the test files lie: `scratch` (the run's own, on each host), or an absolute path, "
-        "in which the run makes and removes a directory of its own.",
+        description="Where to put test files: `scratch` (the run's own, on each host), or an absolute path "
+        "in which the run creates its own directory, and removes it afterwards.",
     )
 
 
@@ -49,12 +49,12 @@ class FioWorkload(Workload[FioOptionsT]):
         """See `_fio_output` and `_fio_reading`. Raises ParseFailure."""
         result = _fio_output.load(output, result_file(phase))
         reading = self.figures()[phase].reading(result)
-        return replace(reading, values={**reading.values, **self.derived(result, reading)})
+        return replace(reading, values={**reading.values, **self.derive_values(result, reading)})
 
-    def derived(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
+    def derive_values(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
         """Further values of a workload's own; such a workload adds their metrics."""
         return {}
 
     def directory(self) -> str:
         """As the option says."""
-        return self.chosen.directory
+        return self.options.directory

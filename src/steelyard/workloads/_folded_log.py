@@ -24,12 +24,12 @@ def parse_histogram(lines: list[str], what: str, *, divisor: float) -> Histogram
     `divisor` brings the values to seconds. Raises ParseFailure.
     """
     if not lines or not re.fullmatch(r"all \d+", lines[-1]):
-        raise ParseFailure(f"{what} is missing or breaks off")
+        raise ParseFailure(f"{what} is missing or truncated")
     try:
         bins = {key: int(count) for key, count in (line.split() for line in lines[:-1])}
         histogram = Histogram.of(bins, divisor=divisor)
     except ValueError as error:
         raise ParseFailure(f"{what} is damaged: {error}") from error
     if histogram.count != int(lines[-1].split()[1]):
-        raise ParseFailure(f"{what} does not add up")
+        raise ParseFailure(f"{what} is inconsistent: its counts do not add up")
     return histogram

@@ -40,7 +40,7 @@ def parse_intervals(text: str, name: str) -> tuple[LogInterval, ...]:
     """All intervals of a log, in its order. Raises ParseFailure."""
     base = _BASE.search(text)
     if not base or not text.endswith("\n"):
-        raise ParseFailure(f"{name} is no histogram log, or breaks off: it ends {text[-60:]!r}")
+        raise ParseFailure(f"{name} is not a histogram log, or is truncated: it ends with {text[-60:]!r}")
     lines = [line for line in text.splitlines() if not line.startswith(("#", '"'))]
     return tuple(_parse_interval(line, float(base[1]), name) for line in lines)
 
@@ -48,7 +48,7 @@ def parse_intervals(text: str, name: str) -> tuple[LogInterval, ...]:
 def _parse_interval(line: str, base: float, name: str) -> LogInterval:
     form = _LINE.fullmatch(line)
     if not form:
-        raise ParseFailure(f"{name}: {line[:60]!r} is no line of a histogram log")
+        raise ParseFailure(f"{name}: {line[:60]!r} is not a line of a histogram log")
     start = base + float(form[1])
     try:
         counts = decode_histogram(base64.b64decode(form[3], validate=True))
@@ -61,13 +61,13 @@ def decode_histogram(content: bytes) -> dict[int, int]:
     """Value to count of one histogram. Raises ValueError, struct.error, zlib.error."""
     cookie, length = _OUTER.unpack_from(content)
     if cookie & ~0xF0 != _COMPRESSED or length != len(content) - _OUTER.size:
-        raise ValueError("it is not of the compressed V2 encoding")
+        raise ValueError("it does not use the compressed V2 encoding")
     plain = _inflate(content[_OUTER.size :])
     cookie, length, offset, digits, lowest, _, _ = _HEADER.unpack_from(plain)
     if cookie & ~0xF0 != _PLAIN or offset or not 0 <= digits <= 5 or not lowest:
-        raise ValueError("its header is of no kind that is known")
+        raise ValueError("its header is of an unknown kind")
     if length != len(plain) - _HEADER.size:
-        raise ValueError("its counts break off")
+        raise ValueError("its counts are truncated")
     highest = _Scale.of(digits, lowest)
     return {highest.value(index): count for index, count in _cells(plain[_HEADER.size :])}
 
@@ -96,7 +96,7 @@ def _inflate(content: bytes) -> bytes:
     stream = zlib.decompressobj()
     plain = stream.decompress(content, _LARGEST)
     if not stream.eof:
-        raise ValueError("it breaks off, or is larger than any histogram")
+        raise ValueError("it is truncated, or larger than any histogram")
     return plain
 
 
@@ -122,4 +122,4 @@ def _decode_numbers(content: bytes) -> Iterator[int]:
             yield (value >> 1) ^ -(value & 1)
             value = shift = 0
     if shift:
-        raise ValueError("its last number breaks off")
+        raise ValueError("its last number is truncated")

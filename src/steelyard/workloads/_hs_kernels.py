@@ -41,7 +41,9 @@ class ComputeKernel:
         """The kernel's rate from what was printed. Raises ParseFailure."""
         matches = re.findall(self.pattern, text, re.MULTILINE)
         if len(matches) != 1 or not 0 < float(matches[0]) < 1e18:
-            raise ParseFailure(f"kernel {self.name}: {self.tool.name} tells no rate: {text.strip()[-60:]!r}")
+            raise ParseFailure(
+                f"kernel {self.name}: {self.tool.name} reported no rate: {text.strip()[-60:]!r}"
+            )
         return float(matches[0])
 
 
@@ -79,7 +81,7 @@ _ALL = (
         SEVEN_ZIP,
         "7z b -mmt1 -md18 1",
         r"^Tot:.* (\d+)$",
-        "million instructions, as 7-Zip counts them",
+        "million instructions, as counted by 7-Zip",
     ),
 )
 KERNELS: Mapping[str, ComputeKernel] = {kernel.name: kernel for kernel in _ALL}

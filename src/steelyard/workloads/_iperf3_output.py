@@ -17,29 +17,29 @@ Protocol = Literal["tcp", "udp"]
 Direction = Literal["send", "receive", "both"]
 _OTHER = "_bidir_reverse"
 
-_THROUGHPUT = Metric("throughput", "B/s", "higher", "bytes that arrived per second, in all directions")
+_THROUGHPUT = Metric("throughput", "B/s", "higher", "bytes received per second, in all directions")
 _BOTH = (
-    Metric("sent_throughput", "B/s", "higher", "bytes per second that arrived at the server"),
-    Metric("received_throughput", "B/s", "higher", "bytes per second that arrived at the client"),
+    Metric("sent_throughput", "B/s", "higher", "bytes received per second at the server"),
+    Metric("received_throughput", "B/s", "higher", "bytes received per second at the client"),
 )
-_TCP = (Metric("retransmits", "1", "lower", "segments that were sent again"),)
+_TCP = (Metric("retransmits", "1", "lower", "retransmitted segments"),)
 _RTT = (
     Metric(
         "rtt",
         "s",
         "lower",
-        "smoothed round-trip time of the client's connections (TCP_INFO), mean",
+        "mean smoothed round-trip time of the client's connections (TCP_INFO)",
         over_copies="mean",
     ),
 )
 _UDP = (
-    Metric("jitter", "s", "lower", "smoothed change of the transit time (RFC 1889)", over_copies="max"),
-    Metric("loss", "%", "lower", "share of datagrams that did not arrive", over_copies="mean"),
-    Metric("datagrams", "1/s", "higher", "datagrams that arrived per second"),
+    Metric("jitter", "s", "lower", "smoothed variation of the transit time (RFC 1889)", over_copies="max"),
+    Metric("loss", "%", "lower", "share of datagrams lost", over_copies="mean"),
+    Metric("datagrams", "1/s", "higher", "datagrams received per second"),
 )
 _CPU = (
-    Metric("cpu_client", "%", "lower", "CPU time of the client over the run time, 100 % is one core"),
-    Metric("cpu_server", "%", "lower", "the same of the server"),
+    Metric("cpu_client", "%", "lower", "CPU time of the client over the run time (100 % is one core)"),
+    Metric("cpu_server", "%", "lower", "CPU time of the server over the run time (100 % is one core)"),
 )
 
 
@@ -55,7 +55,7 @@ def parse_output(text: str, protocol: Protocol, direction: Direction) -> Reading
     """What one client printed. Raises ParseFailure, also with the reason why iperf3 itself gave up."""
     top = parse_document(text, "iperf3")
     if "error" in dict(top.items()):
-        raise ParseFailure(f"iperf3 gave up: {top.child('error').text()}")
+        raise ParseFailure(f"iperf3 aborted: {top.child('error').text()}")
     end = top.child("end")
     endings = ("", _OTHER) if direction == "both" else ("",)
     values = _rates(end, endings) | _cpu(end.child("cpu_utilization_percent"))

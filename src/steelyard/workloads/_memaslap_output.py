@@ -30,11 +30,11 @@ def metrics(*, gets: bool, sets: bool) -> tuple[Metric, ...]:
     )
     return (
         Metric("rate", "1/s", "higher", "operations per second"),
-        Metric("net_rate", "B/s", "higher", "bytes per second that were sent and received"),
+        Metric("net_rate", "B/s", "higher", "bytes sent and received per second"),
         *latency_metrics("latency", "time of an operation"),
-        Metric("latency_mean", "s", "lower", "its arithmetic mean", over_copies="mean"),
-        Metric("latency_stddev", "s", "lower", "its standard deviation", over_copies="mean"),
-        Metric("latency_max", "s", "lower", "the longest of them", over_copies="max"),
+        Metric("latency_mean", "s", "lower", "arithmetic mean of the time", over_copies="mean"),
+        Metric("latency_stddev", "s", "lower", "standard deviation of the time", over_copies="mean"),
+        Metric("latency_max", "s", "lower", "longest time", over_copies="max"),
         *means,
         *((Metric("misses", "%", "lower", "share of gets that found nothing", over_copies="mean"),) * gets),
     )
@@ -91,5 +91,7 @@ def _parse_histogram(events: int, text: str) -> Histogram:
             bins[float(2**digits - 1)] = int(count)
     histogram = Histogram.of(bins, divisor=1e6)
     if not events or histogram.count != events:
-        raise ParseFailure(f"memaslap tells of {events} operations, its distribution of {histogram.count}")
+        raise ParseFailure(
+            f"memaslap reports {events} operations, but its distribution has {histogram.count}"
+        )
     return histogram

@@ -9,7 +9,7 @@ from steelyard.model.command import Output
 from steelyard.model.metric import QUANTILES, Reading
 from steelyard.workloads._folded_log import parse_histogram, read_lines
 
-_WHAT = "the fold of s2n-netbench's trace"
+_WHAT = "the summary of s2n-netbench's trace"
 
 
 def parse_transactions(output: Output) -> Reading:
@@ -22,9 +22,7 @@ def parse_transactions(output: Output) -> Reading:
         raise ParseFailure(f"{_WHAT} has no transaction: the server did not answer in time")
     mean = histogram.mean
     if mean * histogram.count > seconds * (1 + 1e-9):
-        raise ParseFailure(
-            f"{_WHAT} tells of {seconds} s, its transactions of {mean * histogram.count:.6f} s"
-        )
+        raise ParseFailure(f"{_WHAT} covers {seconds} s, but its transactions {mean * histogram.count:.6f} s")
     values = {
         "transactions": histogram.count / seconds,
         "round_trip_mean": mean,

@@ -43,25 +43,25 @@ rm -f transactions.*
 
 def metrics(*, paced: bool) -> tuple[Metric, ...]:
     """With a rate pgbench itself counts latencies from when a transaction was due, and they lead."""
-    about = "time of a transaction" + (", from when the rate wanted it to start" if paced else "")
-    rate = (Metric("tps", "1/s", "higher", "transactions per second, without the time to connect"),)
+    about = "time of a transaction" + (", from its scheduled start" if paced else "")
+    rate = (Metric("tps", "1/s", "higher", "transactions per second, excluding the time to connect"),)
     latencies = latency_metrics("latency", about)
     return (
         *(latencies + rate if paced else rate + latencies),
-        Metric("latency_mean", "s", "lower", "its arithmetic mean", over_copies="mean"),
-        Metric("latency_stddev", "s", "lower", "its standard deviation", over_copies="mean"),
-        Metric("failed_transactions", "1", "lower", "transactions that ended in an error"),
+        Metric("latency_mean", "s", "lower", "arithmetic mean of the time", over_copies="mean"),
+        Metric("latency_stddev", "s", "lower", "standard deviation of the time", over_copies="mean"),
+        Metric("failed_transactions", "1", "lower", "transactions that ended with an error"),
         Metric("connection_time", "s", "lower", "time until all connections were open", over_copies="max"),
     )
 
 
 def parse_output(output: Output) -> Reading:
     """One run. Raises ParseFailure, also when its log and what it printed tell of different numbers."""
-    text, what = output.stdout, "the fold of pgbench's log"
+    text, what = output.stdout, "the summary of pgbench's log"
     processed = int(_find_value(_PROCESSED, text, "number of transactions"))
     histogram = parse_histogram(read_lines(output, "latencies.txt", what), what, divisor=1e6)
     if not processed or histogram.count != processed:
-        raise ParseFailure(f"pgbench tells of {processed} transactions, its log of {histogram.count}")
+        raise ParseFailure(f"pgbench reports {processed} transactions, but its log has {histogram.count}")
     values = {
         "tps": float(_find_value(_RATE, text, "tps")),
         "latency_mean": float(_find_value(_MEAN, text, "latency average")) / 1e3,

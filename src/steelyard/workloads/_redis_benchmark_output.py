@@ -26,10 +26,10 @@ _FACT = re.compile(
 def metrics(test: str) -> tuple[Metric, ...]:
     """What is known of one test."""
     return (
-        Metric(f"{test}_rate", "1/s", "higher", f"requests of {test} per second"),
-        *latency_metrics(f"{test}_latency", f"time from a request of {test} to its answer"),
-        Metric(f"{test}_latency_mean", "s", "lower", "its arithmetic mean", over_copies="mean"),
-        Metric(f"{test}_latency_max", "s", "lower", "the longest of them", over_copies="max"),
+        Metric(f"{test}_rate", "1/s", "higher", f"{test} requests per second"),
+        *latency_metrics(f"{test}_latency", f"time from a {test} request to its answer"),
+        Metric(f"{test}_latency_mean", "s", "lower", "arithmetic mean of the time", over_copies="mean"),
+        Metric(f"{test}_latency_max", "s", "lower", "longest time", over_copies="max"),
     )
 
 
@@ -57,9 +57,9 @@ def _test_name(title: str) -> str:
 def _parse_test(test: str, text: str, requests: int) -> tuple[dict[str, float], Histogram]:
     rate, summary, completed = _RATE.search(text), _SUMMARY.search(text), _COMPLETED.search(text)
     if not (rate and summary and completed):
-        raise ParseFailure(f"redis-benchmark's test {test} breaks off: {text.strip()[-60:]!r}")
+        raise ParseFailure(f"redis-benchmark's output for test {test} is truncated: {text.strip()[-60:]!r}")
     if int(completed[1]) < requests:
-        raise ParseFailure(f"{completed[1]} requests of {test} were answered, {requests} were asked for")
+        raise ParseFailure(f"{completed[1]} {test} requests were answered, but {requests} were requested")
     said = {name: float(value) / 1e3 for name, value in zip(_COLUMNS, summary.groups(), strict=True)}
     histogram = _parse_histogram(test, text, {quantile: said[quantile] for quantile in ("p50", "p95", "p99")})
     quantiles = {name: said.get(name, histogram.quantile(share)) for name, share in QUANTILES.items()}
@@ -78,7 +78,7 @@ def _parse_histogram(test: str, text: str, exact: dict[str, float]) -> Histogram
     for value, count in sorted(points.items()):
         if count < before:
             raise ParseFailure(
-                f"redis-benchmark's distribution of {test} does not grow at {value * 1e3:g} ms"
+                f"redis-benchmark's distribution of {test} does not increase at {value * 1e3:g} ms"
             )
         bins[value], before = count - before, count
     if not total:

@@ -43,8 +43,8 @@ def add_service_variables(command: Command, place: Place) -> Command:
     `STEELYARD_CORES` is how many cores are the program's own beside what runs on the same host.
     """
     to = place.to
-    more, passwords = reference.credentials(place.named)
-    others = {**reference.variables(place.known), **more}
+    more, passwords = reference.credentials(place.endpoints)
+    others = {**reference.variables(place.references), **more}
     if to is None:
         return replace(command, env={**others, **command.env}, secrets={**passwords, **command.secrets})
     own = {"STEELYARD_CORES": str(place.share or place.cores), "SCRATCH": str(place.scratch)}
@@ -64,5 +64,5 @@ def variables(to: Endpoint) -> Mapping[str, str]:
 
 def _add_cqlshrc(command: Command, place: Place, to: Endpoint) -> Command:
     named = {"CQLSHRC": str(place.scratch / "cqlshrc"), "CQLSH_HOST": to.address, "CQLSH_PORT": str(to.port)}
-    wrapped = command.wrapped("sh", "-c", _CQLSHRC, "sh")
+    wrapped = command.wrap("sh", "-c", _CQLSHRC, "sh")
     return replace(wrapped, env={**named, **command.env})

@@ -40,12 +40,12 @@ class SkaOptions(FioOptions):
     """Options of every SKA workload that keeps I/Os outstanding."""
 
     engine: Literal["libaio", "io_uring", "posixaio", "psync"] = Field(
-        "libaio", description="fio's I/O engine. psync keeps one I/O outstanding whatever is asked for."
+        "libaio", description="fio's I/O engine. psync keeps one I/O outstanding, whatever `outstanding` is."
     )
-    direct: bool = Field(True, description="Pass by the host's cache (O_DIRECT), as the source assumes.")
+    direct: bool = Field(True, description="Bypass the host's cache (O_DIRECT), as the source assumes.")
     block: Size = Field(Size(4 * MIB), description="Size of one I/O on large files, in bytes.")
 
-    def queue(self, outstanding: int) -> Settings:
+    def queue_settings(self, outstanding: int) -> Settings:
         """fio options for I/O with so many outstanding."""
         return {
             "thread": True,
@@ -55,7 +55,7 @@ class SkaOptions(FioOptions):
             "iodepth_batch_complete_max": outstanding,
         }
 
-    def writing(self) -> Settings:
+    def write_settings(self) -> Settings:
         """fio options for large sequential writes."""
         return {"rw": "write", "bs": int(self.block), "end_fsync": not self.direct}
 
@@ -64,7 +64,7 @@ class SkaOptions(FioOptions):
         if self.engine == "io_uring" and outstanding & (outstanding - 1):
             made = 1 << outstanding.bit_length()
             raise ValueError(
-                f"outstanding: fio's io_uring turns {outstanding} into {made}; take a power of two"
+                f"outstanding: fio's io_uring rounds {outstanding} to {made}; use a power of two"
             )
         for files in sets:
             if self.direct and files.block % _SECTOR:
@@ -79,22 +79,22 @@ class TimedOptions(SkaOptions):
 
     duration: Duration | None = Field(
         None,
-        description="Measure for this long, in seconds, going through the files again and again. "
+        description="Measure for this long, in seconds, processing the files repeatedly. "
         "Default: until all data has been moved once.",
     )
 
-    def timing(self) -> Settings:
+    def timing_settings(self) -> Settings:
         """fio options for the duration."""
         if self.duration is None:
             return {}
         return {"time_based": True, "runtime": f"{round(self.duration * 1000)}ms"}
 
-    def about(self, measured: int, others: int = 0) -> float | None:
+    def estimate_seconds(self, measured: int, others: int = 0) -> float | None:
         """Estimated seconds of so many measured and other phases; unknown if the data decides."""
         return None if self.duration is None else measured * (self.duration + START) + others * START
 
     @model_validator(mode="after")
-    def _possible_time(self) -> Self:
+    def _check_duration(self) -> Self:
         if self.duration is not None and not 0.01 <= self.duration <= 30 * 86400:
             raise ValueError(f"duration: {self.duration} is not between 10ms and 30d")
         return self
@@ -103,11 +103,11 @@ class TimedOptions(SkaOptions):
 class DatasetOptions(TimedOptions):
     """Options of workloads on one set of large files."""
 
-    outstanding: int = Field(256, ge=1, le=65536, description="I/Os outstanding at a time, over all files.")
+    outstanding: int = Field(256, ge=1, le=65536, description="Number of I/Os outstanding, over all files.")
     files: int = Field(1, ge=1, le=65536, description="Number of files, used in turn.")
     max_file_size: Size = Field(Size(GIB), description="Size of each file, in bytes.")
     min_file_size: Size | None = Field(
-        None, description="If given, each file's size is drawn between this and max_file_size, in bytes."
+        None, description="If given, each file's size is random between this and max_file_size, in bytes."
     )
 
     def dataset(self, *, block: int = 0, processes: int = 1) -> FileSet:
@@ -116,6 +116,6 @@ class DatasetOptions(TimedOptions):
         return FileSet("data", self.files, size, block or self.block, self.min_file_size, processes=processes)
 
     @model_validator(mode="after")
-    def _holds_enough(self) -> Self:
+    def _check_dataset(self) -> Self:
         self.check(self.outstanding, self.dataset())
         return self

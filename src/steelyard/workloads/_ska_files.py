@@ -32,11 +32,11 @@ class FileSet:
         names: Settings = {"filename_format": f"{self.name}.$jobnum.$filenum", "nrfiles": self.files}
         return names if known else {**names, "filesize": self._sizes()}
 
-    def first(self) -> str:
+    def first_file(self) -> str:
         """The name of the first file of the first process."""
         return f"{self.name}.0.0"
 
-    def bytes(self) -> int:
+    def total_bytes(self) -> int:
         """What all files hold at most."""
         return self.files * self.largest * self.processes
 
@@ -45,13 +45,13 @@ class FileSet:
         smallest = self.largest if self.smallest is None else self.smallest
         if smallest > self.largest:
             raise ValueError(
-                f"min_file_size: {Size(smallest)} is more than {self.limit}: {Size(self.largest)}"
+                f"min_file_size: {Size(smallest)} is greater than {self.limit}: {Size(self.largest)}"
             )
         blocks = self.files * (smallest // self.block) if self.block else 0
         if blocks < outstanding:
-            raise ValueError(self._too_few(blocks, smallest, outstanding))
+            raise ValueError(self._describe_shortage(blocks, smallest, outstanding))
 
-    def _too_few(self, blocks: int, smallest: int, outstanding: int) -> str:
+    def _describe_shortage(self, blocks: int, smallest: int, outstanding: int) -> str:
         option = self.limit if self.smallest is None else "min_file_size"
         needed = Size(-(-outstanding // self.files) * self.block)
         held = f"{self.files} file(s) of {Size(smallest)} hold {blocks} blocks of {Size(self.block)}"

@@ -30,7 +30,7 @@ def parse_round_trips(output: Output) -> Reading:
     seconds, sent, received = (float(part) for part in _find_values(_VALID, text, "valid duration"))
     histogram = _parse_histogram(output)
     if not seconds or histogram.count != received or not received:
-        raise ParseFailure(f"sockperf tells of {received:.0f} answers, its log of {histogram.count}")
+        raise ParseFailure(f"sockperf reports {received:.0f} answers, but its log has {histogram.count}")
     values = {
         "answers": received / seconds,
         "messages": sent / seconds,
@@ -41,14 +41,14 @@ def parse_round_trips(output: Output) -> Reading:
 
 
 def _parse_histogram(output: Output) -> Histogram:
-    what = "the fold of sockperf's log"
+    what = "the summary of sockperf's log"
     return parse_histogram(read_lines(output, "round-trips.txt", what), what, divisor=1e9)
 
 
 def _read_text(output: Output) -> str:
     path = output.raw.get("sockperf.txt")
     if path is None:
-        raise ParseFailure("sockperf left no output")
+        raise ParseFailure("sockperf produced no output")
     return _COLOUR.sub("", path.read_text(errors="replace"))
 
 

@@ -30,10 +30,12 @@ def parse_output(output: Output, files: int) -> TransferResult:
     lines = path.read_text(errors="replace").splitlines() if path else []
     end = _RUN.fullmatch(lines[-1]) if lines else None
     if not end:
-        raise ParseFailure("the list of moved files is missing or breaks off")
+        raise ParseFailure("the list of transferred files is missing or truncated")
     failed, seconds = int(end[1]), float(end[3]) - float(end[2])
     if seconds <= 0 or failed > files:
-        raise ParseFailure(f"{failed} of {files} files failed in {seconds:.3f} s: the host's clock was set")
+        raise ParseFailure(
+            f"{failed} of {files} files failed in {seconds:.3f} s: the host's clock was changed"
+        )
     return TransferResult(seconds, failed, _parse_times(lines[:-1], files, failed))
 
 
@@ -44,8 +46,10 @@ def _parse_times(lines: list[str], files: int, failed: int) -> dict[float, int]:
     numbers = {int(match[1]) for match in matches}
     good = [match for match in matches if match[2] == "0"]
     if len(matches) != len(lines) or numbers != set(range(1, files + 1)) or len(good) != files - failed:
-        raise ParseFailure(f"the list of moved files tells of {len(numbers)} of {files}, or is damaged")
+        raise ParseFailure(
+            f"the list of transferred files has {len(numbers)} of {files} files, or is damaged"
+        )
     times = Counter(round(float(match[4]) - float(match[3]), 6) for match in good)
     if min(times, default=0.0) < 0:
-        raise ParseFailure("a file ended before it began: the host's clock was set")
+        raise ParseFailure("a file ended before it began: the host's clock was changed")
     return dict(times)

@@ -24,7 +24,7 @@ class TransferProtocol:
     on the server, `remove` removes it; `login` comes first where there is a password. `slash`: whether the
     folder's path begins with one; None: as given.
 
-    `all_at_once` means that the client takes all files in one process: then `upload` and `download` move them
+    `is_batch` means that the client takes all files in one process: then `upload` and `download` move them
     all and print how many failed, and `size` is not known but by fetching them back.
     """
 
@@ -37,7 +37,7 @@ class TransferProtocol:
     remove: str = ":"
     login: str = ""
     slash: bool | None = True
-    all_at_once: bool = False
+    is_batch: bool = False
     port: int = 0
     env: tuple[tuple[str, str], ...] = ()
 
@@ -86,7 +86,7 @@ PROTOCOLS: Mapping[str, TransferProtocol] = {
         upload=_PAIRS.format(f"{_HERE.format(folder='source')} {_THERE}") + _GLOBUS,
         download=_PAIRS.format(f"{_THERE} {_HERE.format(folder='target')}") + _GLOBUS,
         login='umask 077; export URL="${URL%%://*}://$LOGIN:$PASSWORD@${URL#*://}"\n',
-        all_at_once=True,
+        is_batch=True,
         port=2811,
     ),
     "s3": TransferProtocol(

@@ -37,7 +37,7 @@ _COUNT_HERE = """
 whole=$(find target -type f -size ${SIZE}c | wc -l)
 failed=$(sed -n 's/^run \\([0-9]*\\) .*/\\1/p' moved.txt)
 [ $((whole + failed)) -ge $FILES ] || {
-    echo "$whole of $FILES files arrived in full, $failed were said to have failed" >&2; exit 1
+    echo "$whole of $FILES files were complete, but only $failed were reported as failed" >&2; exit 1
 }
 """
 _COUNT_THERE = """
@@ -67,7 +67,7 @@ def verify(protocol: TransferProtocol, *, download: bool) -> tuple[str, dict[str
     """Compare sizes of what arrived."""
     if download:
         return _COUNT_HERE, {}
-    if protocol.all_at_once:
+    if protocol.is_batch:
         return _FETCH_BACK + _COUNT_HERE, {"BACK": protocol.download}
     return _COUNT_THERE, {"LENGTH": protocol.size}
 
@@ -78,4 +78,4 @@ def remove(protocol: TransferProtocol) -> tuple[str, dict[str, str]]:
 
 
 def _move_script(protocol: TransferProtocol) -> str:
-    return _ALL if protocol.all_at_once else _EACH
+    return _ALL if protocol.is_batch else _EACH

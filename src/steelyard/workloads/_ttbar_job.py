@@ -22,7 +22,10 @@ def load_library() -> Any:
     try:
         return importlib.import_module("pythia8mc")
     except ImportError as error:
-        sys.exit(f"{error}; `steelyard install pythia8mc` on this host brings it, or pip for its python3")
+        sys.exit(
+            f"{error}; install it with `steelyard install pythia8mc` on this host, or with pip for its "
+            "python3"
+        )
 
 
 def make_generator(pythia: Any, asked: dict[str, Any]) -> Any:
@@ -48,7 +51,7 @@ def generate(made: Any, events: int) -> tuple[int, int]:
         else:
             failed += 1
             if failed > max(10, MOST_FAILURES * events):
-                sys.exit(f"Pythia failed at {failed} events and made {done}")
+                sys.exit(f"Pythia failed at {failed} events and generated {done}")
     return particles, failed
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from steelyard.units import Duration, Frequency, Size
-from steelyard.workloads.base import Options
+from steelyard.workloads.base import WorkloadOptions
 
 _SERVERS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?(,[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?)*")
 _WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -20,19 +20,19 @@ Consistency = Literal[
 ]
 
 
-class Mix(Options):
+class Mix(WorkloadOptions):
     """Shares of operations; they are weights and need not add up to 1."""
 
     read: float = Field(0.0, ge=0, le=1e6, description="Read a record.")
     update: float = Field(0.0, ge=0, le=1e6, description="Write one field of a record.")
     insert: float = Field(0.0, ge=0, le=1e6, description="Add a record.")
-    scan: float = Field(0.0, ge=0, le=1e6, description="Read records in the order of keys.")
+    scan: float = Field(0.0, ge=0, le=1e6, description="Read records in key order.")
     read_modify_write: float = Field(
         0.0, ge=0, le=1e6, description="Read a record, then write one of its fields."
     )
 
     @model_validator(mode="after")
-    def _something(self) -> Self:
+    def _check_shares(self) -> Self:
         if not any((self.read, self.update, self.insert, self.scan, self.read_modify_write)):
             raise ValueError("a mix needs an operation with a share above 0")
         return self
@@ -55,94 +55,108 @@ def _lower_case(letter: Any) -> Any:
 Letter = Annotated[Literal["a", "b", "c", "d", "e", "f"], BeforeValidator(_lower_case)]
 
 
-class YcsbOptions(Options):
+class YcsbOptions(WorkloadOptions):
     """Which operations, on how many records, how fast, and where. Numbers are of all copies together."""
 
     do: Literal["load", "run", "both"] = Field(
         "run",
-        description="load: make an empty table and measure loading it; run: measure operations on what was "
-        "loaded; both: load, unmeasured, then run.",
+        description="load: create an empty table and measure loading it; run: measure operations on the "
+        "loaded data; both: load without measuring, then run.",
     )
     mix: Letter | Mix = Field("a", description="YCSB's workload a to f, or shares of operations by name.")
-    records: int = Field(ge=1, le=2**31 - 1, description="Records that are loaded, or were.")
+    records: int = Field(ge=1, le=2**31 - 1, description="Number of records to load, or already loaded.")
     operations: int | None = Field(
-        None, ge=1, le=2**31 - 1, description="Operations of the run, instead of `duration`."
+        None, ge=1, le=2**31 - 1, description="Number of operations to run, instead of `duration`."
     )
     duration: Duration | None = Field(
         None, description="How long to run, in whole seconds, instead of `operations`."
     )
     omit: Duration = Field(
         Duration(0),
-        description="Leave out what happens in the first seconds of it; they warm the clients up.",
+        description="Exclude the first seconds of the run, in which clients warm up.",
     )
     rate: Frequency | None = Field(
         None,
-        description="Operations per second that are wanted (`500/s` or 500). Default: as fast as it goes.",
+        description="Target operations per second (`500/s` or 500). Default: as fast as possible.",
     )
     threads: int = Field(8, ge=1, le=4096, description="Client threads of each copy.")
-    fields: int = Field(10, ge=1, le=1000, description="Fields of a record.")
-    field_size: Size = Field(Size(100), description="Bytes of a field.")
+    fields: int = Field(10, ge=1, le=1000, description="Number of fields in a record.")
+    field_size: Size = Field(Size(100), description="Size of a field, in bytes.")
     distribution: Literal["zipfian", "uniform", "latest", "hotspot", "sequential"] | None = Field(
-        None, description="Which records are asked for. Default: latest for mix d, else zipfian."
+        None,
+        description="Distribution of the requested records. Default: latest for mix d, otherwise zipfian.",
     )
-    scan_length: int = Field(100, ge=1, le=10**6, description="Most records of a scan; from 1, uniformly.")
-    consistency: Consistency = Field("LOCAL_QUORUM", description="CQL: level of reads, and of writes.")
-    write_consistency: Consistency | None = Field(None, description="CQL: level of writes, where another.")
+    scan_length: int = Field(
+        100, ge=1, le=10**6, description="Maximum records per scan; lengths are uniform from 1."
+    )
+    consistency: Consistency = Field(
+        "LOCAL_QUORUM", description="CQL: consistency level of reads, and of writes."
+    )
+    write_consistency: Consistency | None = Field(
+        None, description="CQL: consistency level of writes, if different."
+    )
     replication: int | None = Field(
-        None, ge=1, le=100, description="CQL: copies of each record, where the keyspace is made."
+        None, ge=1, le=100, description="CQL: copies of each record, if the keyspace is created."
     )
-    create: bool = Field(True, description="Before loading, make the table and empty it.")
-    verify: bool = Field(False, description="Compare what is read with what was written; takes client time.")
-    timeout: Duration = Field(Duration(10), description="After which an operation has failed.")
-    retries: int = Field(3, ge=0, le=100, description="How often a load tries a record again.")
-    interval: Duration = Field(Duration(1), description="Step of the time series, in whole seconds.")
-    heap: Size = Field(Size(512 * 2**20), description="Memory of each copy's Java machine, in bytes.")
+    create: bool = Field(True, description="Create the table and empty it before loading.")
+    verify: bool = Field(False, description="Compare data read with data written; uses client time.")
+    timeout: Duration = Field(
+        Duration(10), description="Time limit after which an operation counts as failed."
+    )
+    retries: int = Field(3, ge=0, le=100, description="How often a load retries a record.")
+    interval: Duration = Field(Duration(1), description="Interval of the time series, in whole seconds.")
+    heap: Size = Field(Size(512 * 2**20), description="Memory of each copy's Java virtual machine, in bytes.")
     protocol: Protocol | None = Field(
-        None, description="cql, redis, postgresql or memcached. Default: that of the service of `to:`."
+        None,
+        description="cql, redis, postgresql or memcached. Default: the protocol of the service in `to:`.",
     )
     server: str | None = Field(
         None,
-        description="Servers that run already, where no service is named by `to:`: names or addresses with "
-        "commas between them, each with `:port` where it is not the usual one.",
+        description="Running servers, if `to:` names no service: names or addresses separated by "
+        "commas, each with `:port` unless it is the default port.",
     )
-    user: str | None = Field(None, pattern=_WORD, description="Who to log in as, with `server`.")
+    user: str | None = Field(None, pattern=_WORD, description="User to log in as, with `server`.")
     password_file: str | None = Field(
-        None, pattern=r"^/[^\s]+$", description="File on the clients' hosts with the password of that user."
+        None,
+        pattern=r"^/[^\s]+$",
+        description="File on the clients' hosts that contains this user's password.",
     )
     database: str | None = Field(
-        None, pattern=_WORD, description="Database or keyspace. Default: postgres, or ycsb by CQL."
+        None, pattern=_WORD, description="Database or keyspace. Default: postgres, or ycsb with CQL."
     )
 
     @field_validator("server")
     @classmethod
-    def _servers(cls, value: str | None) -> str | None:
+    def _check_servers(cls, value: str | None) -> str | None:
         if value is not None and not _SERVERS.fullmatch(value):
-            raise ValueError(f"'{value}' is no list of servers; for example '10.0.0.1,10.0.0.2:9043'")
+            raise ValueError(f"'{value}' is not a list of servers such as '10.0.0.1,10.0.0.2:9043'")
         return value
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_options(self) -> Self:
         for name in _SECONDS:
             value = getattr(self, name)
             if value is not None and (value % 1 or value > 10**6 or (value < 1 and name != "omit")):
                 raise ValueError(f"{name}: {value} is not a whole number of seconds")
         if self.server is not None and self.protocol is None:
-            raise ValueError("protocol: say which one the servers speak")
+            raise ValueError("protocol: give the protocol of the servers")
         if self.protocol == "memcached" and self.shares.scan:
-            raise ValueError("mix: memcached has no scans; take another than e")
+            raise ValueError("mix: memcached does not support scans; use a mix other than e")
         if self.rate is not None and self.rate < 1:
-            raise ValueError("rate: at least one operation per second")
-        return self._bounded()
+            raise ValueError("rate: give at least one operation per second")
+        return self._check_limits()
 
-    def _bounded(self) -> Self:
+    def _check_limits(self) -> Self:
         if self.do == "load":
             if self.operations or self.duration or self.omit:
-                raise ValueError("a load ends when all records are there: no operations, duration or omit")
+                raise ValueError(
+                    "a load ends when all records are loaded; remove operations, duration and omit"
+                )
             return self
         if (self.operations is None) == (self.duration is None):
             raise ValueError("a run needs either operations or duration")
         if self.duration is not None and self.omit >= self.duration:
-            raise ValueError(f"omit: {self.omit} leaves nothing of {self.duration}")
+            raise ValueError(f"omit: {self.omit} leaves nothing of the duration {self.duration}")
         return self
 
     @property
@@ -151,11 +165,11 @@ class YcsbOptions(Options):
         return self.mix if isinstance(self.mix, Mix) else MIXES[self.mix]
 
     @property
-    def measured(self) -> str:
+    def measured_stage(self) -> str:
         """The stage that counts: load or run. A load that only prepares goes as fast as it can."""
         return "load" if self.do == "load" else "run"
 
     @property
-    def chosen_distribution(self) -> str:
+    def effective_distribution(self) -> str:
         """Which records are asked for."""
         return self.distribution or ("latest" if self.mix == "d" else "zipfian")

@@ -63,13 +63,13 @@ class YcsbOutput:
     @property
     def throughput(self) -> float:
         """Operations per second of the whole run."""
-        return self.overall("Throughput(ops/sec)")
+        return self.overall_figure("Throughput(ops/sec)")
 
-    def overall(self, name: str) -> float:
+    def overall_figure(self, name: str) -> float:
         """A figure of the whole run. Raises ParseFailure."""
         value = self.summary.get("OVERALL", {}).get(name)
         if value is None or not 0 <= value < 1e12:
-            raise ParseFailure(f"YCSB's summary has no '{name}' of OVERALL, or no possible one: {value}")
+            raise ParseFailure(f"YCSB's summary has no '{name}' under OVERALL, or an impossible one: {value}")
         return value
 
     def count(self, operation: str) -> int:
@@ -86,7 +86,7 @@ class YcsbOutput:
         parts = sum(self.count(name) + self.failures(name) for name in names)
         return parts - self.count(OPERATIONS["read_modify_write"])
 
-    def failed(self) -> int:
+    def total_failures(self) -> int:
         """Operations that failed, without the attempts that a load repeated."""
         return sum(self.failures(name) for name in OPERATIONS.values())
 
@@ -115,17 +115,17 @@ def sum_intervals(logs: Iterable[LogInterval]) -> dict[float, int]:
 
 
 def _check(result: YcsbOutput, loaded: bool) -> None:
-    result.overall("RunTime(ms)")
+    result.overall_figure("RunTime(ms)")
     done, measured = result.statuses[-1].operations, result.total()
     repeated = result.failures("INSERT") if loaded else 0
     if done != measured - repeated:
-        raise ParseFailure(f"YCSB did {done} operations and measured {measured}: its output is incomplete")
+        raise ParseFailure(f"YCSB did {done} operations but measured {measured}: its output is incomplete")
     _check_logs(result)
     if not result.count("READ") and "Return=NOT_FOUND" in result.summary.get("READ", {}):
-        hint = "load first, by `do: both` or an entry with `do: load`"
-        raise ParseFailure(f"no record that was read is there; {hint}")
-    if done and done == result.failed() - repeated:
-        raise ParseFailure(f"every operation failed: {'; '.join(result.reasons) or 'no reason is told'}")
+        hint = "load first, with `do: both` or an entry with `do: load`"
+        raise ParseFailure(f"none of the records read exists; {hint}")
+    if done and done == result.total_failures() - repeated:
+        raise ParseFailure(f"every operation failed: {'; '.join(result.reasons) or 'no reason given'}")
 
 
 def _check_logs(result: YcsbOutput) -> None:
@@ -138,7 +138,7 @@ def _check_logs(result: YcsbOutput) -> None:
 def _parse_version(text: str) -> str:
     match = _VERSION.search(text)
     if not match:
-        raise ParseFailure(f"YCSB's greeting is missing; stderr begins {text[:80]!r}")
+        raise ParseFailure(f"YCSB's greeting is missing; stderr begins with {text[:80]!r}")
     return match[1]
 
 
@@ -147,7 +147,7 @@ def _parse_summary(text: str) -> dict[str, dict[str, float]]:
     for section, name, value in _SUMMARY.findall(text):
         sections.setdefault(section, {})[name] = _parse_number(value, f"[{section}], {name}")
     if "OVERALL" not in sections:
-        raise ParseFailure(f"YCSB's summary is missing; stdout begins {text[:80]!r}")
+        raise ParseFailure(f"YCSB's summary is missing; stdout begins with {text[:80]!r}")
     return sections
 
 
@@ -155,7 +155,7 @@ def _parse_number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ParseFailure(f"YCSB's summary: {where} is {text[:40]!r}, which is no number") from None
+        raise ParseFailure(f"YCSB's summary: {where} is {text[:40]!r}, which is not a number") from None
 
 
 def _parse_statuses(text: str) -> tuple[StatusLine, ...]:
@@ -163,7 +163,7 @@ def _parse_statuses(text: str) -> tuple[StatusLine, ...]:
         StatusLine(_parse_moment(at), int(elapsed), int(done)) for at, elapsed, done in _STATUS.findall(text)
     )
     if not statuses:
-        raise ParseFailure(f"YCSB's status lines are missing; stderr ends {text[-80:]!r}")
+        raise ParseFailure(f"YCSB's status lines are missing; stderr ends with {text[-80:]!r}")
     return statuses
 
 
@@ -172,7 +172,7 @@ def _parse_moment(text: str) -> float:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S:%f").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        raise ParseFailure(f"YCSB's status line has no moment: {text!r}") from None
+        raise ParseFailure(f"YCSB's status line has no timestamp: {text!r}") from None
 
 
 def _read_log(output: Output, name: str) -> tuple[LogInterval, ...]:

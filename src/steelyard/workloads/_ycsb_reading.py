@@ -18,7 +18,7 @@ _TITLES = {
     "read": "reading a record",
     "update": "writing a field of a record",
     "insert": "adding a record",
-    "scan": "reading records in order",
+    "scan": "reading records in key order",
     "read_modify_write": "reading a record and writing a field of it",
 }
 
@@ -27,12 +27,12 @@ _TITLES = {
 class YcsbFigures:
     """What a phase gives: `load`, or `run`."""
 
-    chosen: YcsbOptions
+    options: YcsbOptions
     phase: str
 
     def operations(self) -> tuple[str, ...]:
         """Those that are measured. YCSB also counts the two parts of a read-modify-write."""
-        shares = self.chosen.shares
+        shares = self.options.shares
         if self.phase == "load":
             return ("insert",)
         asked = {name for name, weight in shares if weight}
@@ -42,26 +42,28 @@ class YcsbFigures:
     def metrics(self) -> tuple[Metric, ...]:
         """All of the phase. With a rate, latencies from when an operation was due lead: users feel those."""
         reached = Metric(
-            "rate_reached", "%", "higher", "throughput over the rate that was wanted", over_copies="mean"
+            "rate_reached", "%", "higher", "throughput relative to the target rate", over_copies="mean"
         )
-        wrong = Metric("verify_failures", "1", "lower", "reads that gave something else than was written")
+        wrong = Metric(
+            "verify_failures", "1", "lower", "reads that returned something other than was written"
+        )
         return (
-            *(metric for name in self.operations() for metric in self._scheduled(name)),
-            Metric("throughput", "1/s", "higher", "operations per second that went well"),
-            *(metric for name in self.operations() for metric in self._of(name)),
+            *(metric for name in self.operations() for metric in self._scheduled_metrics(name)),
+            Metric("throughput", "1/s", "higher", "successful operations per second"),
+            *(metric for name in self.operations() for metric in self._operation_metrics(name)),
             Metric("failed_share", "%", "lower", "share of operations that failed", over_copies="mean"),
-            *((reached,) if self.chosen.rate else ()),
-            *((wrong,) if self.chosen.verify and self.phase == "run" else ()),
+            *((reached,) if self.options.rate else ()),
+            *((wrong,) if self.options.verify and self.phase == "run" else ()),
         )
 
     def reading(self, found: YcsbOutput) -> Reading:
         """Values and histograms, without what is to be left out. Raises ParseFailure."""
-        first = _find_first_status(found, self.chosen.omit if self.phase == "run" else 0)
+        first = _find_first_status(found, self.options.omit if self.phase == "run" else 0)
         values: dict[str, float] = {}
         histograms: dict[str, Mapping[float, int]] = {}
         for name in self.operations():
             for metric, section in self._sections(name):
-                bins = _histogram_since(found.logs.get(section, ()), first, self.chosen.interval)
+                bins = _histogram_since(found.logs.get(section, ()), first, self.options.interval)
                 values |= _quantiles(metric, bins)
                 histograms[metric] = dict(bins.bins)
             values |= self._counts(name, found, first)
@@ -69,7 +71,7 @@ class YcsbFigures:
         values["throughput"] = _attempt_rate(found, first) * (1 - failed)
         if found.target:
             values["rate_reached"] = values["throughput"] / found.target
-        if self.chosen.verify and self.phase == "run":
+        if self.options.verify and self.phase == "run":
             values["verify_failures"] = _count_wrong_reads(found)
         return Reading(values, histograms, facts=_facts(found))
 
@@ -78,15 +80,15 @@ class YcsbFigures:
 
         The first and the last may be short; those of less than half a step are left out, too.
         """
-        first = _find_first_status(found, self.chosen.omit if self.phase == "run" else 0)
+        first = _find_first_status(found, self.options.omit if self.phase == "run" else 0)
         lines = [line for line in found.statuses if first is None or line.at >= first.at]
         return tuple(
-            SeriesSample(after.at, after.at - before.at, dict(self._within(found, before, after)))
+            SeriesSample(after.at, after.at - before.at, dict(self._interval_values(found, before, after)))
             for before, after in pairwise(lines)
-            if after.at - before.at >= self.chosen.interval / 2
+            if after.at - before.at >= self.options.interval / 2
         )
 
-    def _within(
+    def _interval_values(
         self, found: YcsbOutput, before: StatusLine, after: StatusLine
     ) -> Iterator[tuple[str, float]]:
         length, lost = after.at - before.at, 0.0
@@ -102,27 +104,27 @@ class YcsbFigures:
                 lost += failed.count
         yield "throughput", max(0.0, after.operations - before.operations - lost) / length
 
-    def _scheduled(self, name: str) -> tuple[Metric, ...]:
-        about = f"time of {_TITLES[name]}, from when the rate wanted it to start"
-        return latency_metrics(f"{name}_scheduled", about) if self.chosen.rate else ()
+    def _scheduled_metrics(self, name: str) -> tuple[Metric, ...]:
+        about = f"time of {_TITLES[name]}, from its scheduled start"
+        return latency_metrics(f"{name}_scheduled", about) if self.options.rate else ()
 
-    def _of(self, name: str) -> Iterator[Metric]:
-        title, late = _TITLES[name], self.chosen.rate is not None
+    def _operation_metrics(self, name: str) -> Iterator[Metric]:
+        title, late = _TITLES[name], self.options.rate is not None
         yield from latency_metrics(name, f"time of {title}", secondary=late)
         mean, longest = f"mean time of {title}", f"longest time of {title}"
         yield Metric(f"{name}_mean", "s", "lower", mean, over_copies="mean", secondary=late)
         yield Metric(f"{name}_max", "s", "lower", longest, over_copies="max", secondary=late)
-        yield Metric(f"{name}_count", "1", "none", f"how often {title} went well")
+        yield Metric(f"{name}_count", "1", "none", f"how often {title} succeeded")
         if name != "read_modify_write":
             yield Metric(f"{name}_failures", "1", "lower", f"how often {title} failed")
 
     def _sections(self, name: str) -> Iterator[tuple[str, str]]:
-        if self.chosen.rate:
+        if self.options.rate:
             yield f"{name}_scheduled", f"Intended-{OPERATIONS[name]}"
         yield name, OPERATIONS[name]
 
     def _counts(self, name: str, found: YcsbOutput, first: StatusLine | None) -> dict[str, float]:
-        section, step = OPERATIONS[name], self.chosen.interval
+        section, step = OPERATIONS[name], self.options.interval
         bins = _histogram_since(found.logs.get(section, ()), first, step)
         values: dict[str, float] = {f"{name}_count": bins.count}
         if bins.bins:
@@ -139,7 +141,7 @@ def _find_first_status(found: YcsbOutput, omit: float) -> StatusLine | None:
         return None
     line = next((status for status in found.statuses[:-1] if status.elapsed >= omit), None)
     if line is None:
-        raise ParseFailure(f"the run ended before the {omit:g} s that are to be left out")
+        raise ParseFailure(f"the run ended within the {omit:g} s to be omitted")
     return line
 
 

@@ -22,7 +22,7 @@ ANY_SERVICE = "*"
 """In `Workload.talks_to`: whatever service there is."""
 
 
-class Options(BaseModel):
+class WorkloadOptions(BaseModel):
     """Typed options of a workload; they validate the file's `workload:` mapping. Unknown keys are errors.
 
     Give every field a description with its unit: it becomes the catalogue and the JSON Schema.
@@ -31,7 +31,7 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-OptionsT = TypeVar("OptionsT", bound=Options)
+OptionsT = TypeVar("OptionsT", bound=WorkloadOptions)
 
 
 class Workload(ABC, Generic[OptionsT]):
@@ -39,7 +39,7 @@ class Workload(ABC, Generic[OptionsT]):
 
     The subclass's docstring says what it measures, its source, and how to read the result. It sets:
 
-    - `options`: its `Options` class;
+    - `Options`: its `WorkloadOptions` class;
     - `needs`: the tools that must be on the host;
     - `covers`: ids of published requirements (`SKA1`);
     - `examples`: option mappings that are valid and quick, for the catalogue and the contract tests;
@@ -50,10 +50,10 @@ class Workload(ABC, Generic[OptionsT]):
     - `failures`: what a copy that fails costs, where several run: the `trial`, or it is a `count`, the metric
       `failure_rate`, as long as one copy succeeds.
 
-    `chosen` are the validated options, `levels` the parameters of the cell by name.
+    `options` are the validated options, `levels` the parameters of the cell by name.
     """
 
-    options: ClassVar[type[Options]]
+    Options: ClassVar[type[WorkloadOptions]]
     needs: ClassVar[tuple[Tool, ...]] = ()
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
@@ -62,8 +62,8 @@ class Workload(ABC, Generic[OptionsT]):
     talks_to: ClassVar[frozenset[str]] = frozenset()
     failures: ClassVar[Literal["trial", "count"]] = "trial"
 
-    def __init__(self, chosen: OptionsT, levels: Mapping[str, Scalar] | None = None) -> None:
-        self.chosen = chosen
+    def __init__(self, options: OptionsT, levels: Mapping[str, Scalar] | None = None) -> None:
+        self.options = options
         self.levels = dict(levels or {})
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Workload(ABC, Generic[OptionsT]):
         """How its metrics went over time in a measured phase, where the output tells. Pure as `parse`."""
         return ()
 
-    def closed_loop(self) -> str | None:
+    def closed_loop_advice(self) -> str | None:
         """Where each request waits for the answer to the one before: how to have them sent when they are due.
 
         None where they are, and for a workload that has no requests. Few requests of a closed loop see an

@@ -15,30 +15,30 @@ _START = 1.5  # seconds that cqlsh takes to connect, twice
 
 
 class CqlCopy(Workload[CqlCopyOptions]):
-    """cqlsh's COPY FROM: rows of a CSV file go into a table, by processes of Python on the client's host.
+    """cqlsh's COPY FROM: Python processes on the client's host load the rows of a CSV file into a table.
 
-    **Measures** `copy_time`, `ingest_rate` (rows by that time), `rows`, and what went wrong: `lost_rows`,
-    which were given up or skipped, and `retried_rows`. More lost rows than `may_fail` fail the trial.
+    **Measures** `copy_time`, `ingest_rate` (rows by that time), `rows`, and failures: `lost_rows`, which were
+    abandoned or skipped, and `retried_rows`. The trial fails if more rows are lost than `may_fail`.
 
-    **Source**: cqlsh of Apache Cassandra, https://cassandra.apache.org/doc/5.0, from what it prints. The
-    table of brain cells (x, y, val) with three columns of numbers is that of a thesis on Cassandra in HPC
-    (2018), which copies such files of 10 to 40 GB at the default and at twice the `ingest_rate`, and finds
-    that to be the limit.
+    **Source**: cqlsh of Apache Cassandra, https://cassandra.apache.org/doc/5.0, from its output. The table of
+    brain cells (x, y, val) with three numeric columns is from a thesis on Cassandra in HPC (2018), which
+    copies such files of 10 to 40 GB at the default and at twice the `ingest_rate`, and finds that to be the
+    limit.
 
-    **How to read it.** Time goes to Python: a process converts some 50,000 rows a second, and cqlsh starts
-    one process less than the host has cores. Where clients share cores with the ring, both are the limit.
-    `ingest_rate` bounds what is sent, second by second. The time is cqlsh's own: it begins when cqlsh is
-    connected, and ends, to a tenth of a second, when its processes have ended; most of its first second is
-    their start, so copy many rows. cqlsh hands each process 24 chunks ahead, then pauses for a second or two:
-    with small chunks they are done before it is back. A row counts once `consistency` replicas have it. What
-    fails is tried five times.
+    **How to read it.** Python takes most of the time: a process converts some 50,000 rows a second, and cqlsh
+    starts one process fewer than the host has cores. If clients share cores with the ring, both limit the
+    rate. `ingest_rate` limits what is sent in each second. The time is measured by cqlsh: it starts when
+    cqlsh is connected and ends, to a tenth of a second, when its processes have ended; most of the first
+    second is their start, so copy many rows. cqlsh hands each process 24 chunks ahead, then pauses for a
+    second or two: small chunks are finished before it returns. A row counts once `consistency` replicas have
+    stored it. Failed requests are tried five times.
 
-    Keyspace and table are made where they are missing, and emptied by the first copy before each trial.
-    Several copies share the `rows`; each reads the whole `file` that it finds on its host. They ask the nodes
-    in turn how the ring is made; rows always go straight to a node that keeps them.
+    Missing keyspaces and tables are created, and the first copy empties the table before each trial. Several
+    copies share the `rows`, but each reads the entire `file` on its host. They query the nodes in turn for
+    the ring's layout; rows always go directly to a node that stores them.
     """
 
-    options = CqlCopyOptions
+    Options = CqlCopyOptions
     needs = (CQLSH,)
     talks_to = frozenset({"cassandra", "scylladb"})
     examples = (
@@ -61,17 +61,19 @@ class CqlCopy(Workload[CqlCopyOptions]):
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Write the rows, make an empty table, copy; only the last is measured."""
-        chosen = self.chosen
-        rows = [Phase("generate", generate(place, chosen), measured=False)] if chosen.rows is not None else []
+        options = self.options
+        rows = (
+            [Phase("generate", generate(place, options), measured=False)] if options.rows is not None else []
+        )
         return (
             *rows,
-            Phase("schema", schema(place, chosen), measured=False),
-            Phase("copy", copy(place, chosen)),
+            Phase("schema", schema(place, options), measured=False),
+            Phase("copy", copy(place, options)),
         )
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_cql_copy_output`. Raises ParseFailure."""
-        return result.parse_output(output, self.chosen.may_fail)
+        return result.parse_output(output, self.options.may_fail)
 
     def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """The ingest rate over time, by cqlsh's own progress, which counts whole chunks."""
@@ -79,12 +81,12 @@ class CqlCopy(Workload[CqlCopyOptions]):
 
     def disk(self) -> int:
         """The file of rows that are made up."""
-        return _ROW * (self.chosen.rows or 0)
+        return _ROW * (self.options.rows or 0)
 
     def seconds(self) -> float | None:
         """A guess, bounded by the ingest rate; unknown for a file."""
-        if self.chosen.rows is None:
+        if self.options.rows is None:
             return None
-        asked = self.chosen.ingest_rate
+        asked = self.options.ingest_rate
         rate = _GUESS if asked == "default" else min(_GUESS, asked)
-        return 2 * _START + self.chosen.rows / rate
+        return 2 * _START + self.options.rows / rate

@@ -26,14 +26,15 @@ class FioJobsOptions(FioOptions):
         None, description="fio options of one job: option to value, in fio's own units (k, m, g are 1024s)."
     )
     jobs: dict[Annotated[str, AfterValidator(check_job_name)], JobOptions] | None = Field(
-        None, description="Several jobs: name to fio options. They run at the same time but for `stonewall`."
+        None,
+        description="Several jobs: name to fio options. They run at the same time, except with `stonewall`.",
     )
     shared: JobOptions = Field(
-        default_factory=JobOptions, alias="global", description="fio options that hold for every job."
+        default_factory=JobOptions, alias="global", description="fio options that apply to every job."
     )
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _check_jobs(self) -> Self:
         if bool(self.jobs) == (self.job is not None):
             raise ValueError("give either `job: {rw: …}` or `jobs: {name: {rw: …}}`")
         return self
@@ -41,11 +42,11 @@ class FioJobsOptions(FioOptions):
     def all_jobs(self) -> Mapping[str, Settings]:
         """Job name to its options."""
         jobs = self.jobs or {"job": self.job or JobOptions()}
-        return {name: job.given() for name, job in jobs.items()}
+        return {name: job.explicit_options() for name, job in jobs.items()}
 
-    def complete(self) -> list[dict[str, Scalar]]:
+    def merge_shared(self) -> list[dict[str, Scalar]]:
         """The options of each job with the global ones under them."""
-        return [{**self.shared.given(), **options} for options in self.all_jobs().values()]
+        return [{**self.shared.explicit_options(), **options} for options in self.all_jobs().values()]
 
 
 class Fio(FioWorkload[FioJobsOptions]):
@@ -55,15 +56,16 @@ class Fio(FioWorkload[FioJobsOptions]):
     that the jobs use, over all jobs together, and the CPU time of fio and of the kernel on its behalf.
 
     **Source**: the Flexible I/O Tester, https://github.com/axboe/fio, and its HOWTO. All options of fio 3.33
-    are taken but those that run programs, leave the scratch directory, replay traces or change the host.
+    are accepted, except those that run programs, leave the scratch directory, replay traces or change the
+    host.
 
-    **How to read it.** A trial is marked `fallback` when the I/O was not done at the queue depth that was
-    asked for (`_fio_depth` has the rule). Set `iodepth_batch_complete_max` to the depth so that fio looks at
-    finished I/Os at once; with its default of 1 it reports a full queue, and late completions, whatever the
-    kernel does. fio draws its random numbers from the trial's seed.
+    **How to read it.** A trial is marked `fallback` if the I/O did not reach the requested queue depth
+    (`_fio_depth` has the rule). Set `iodepth_batch_complete_max` to the depth so that fio collects finished
+    I/Os at once; with its default of 1 it reports a full queue, and late completions, whatever the kernel
+    does. fio's random numbers come from the trial's seed.
     """
 
-    options = FioJobsOptions
+    Options = FioJobsOptions
     examples = (
         {"job": {"rw": "randread", "bs": "4k", "size": "16m", "direct": True}},
         {
@@ -81,21 +83,22 @@ class Fio(FioWorkload[FioJobsOptions]):
 
     def figures(self) -> Mapping[str, FioFigures]:
         """Of the one phase: the directions of all jobs."""
-        used = {way for job in self.chosen.complete() for way in _directions(job)}
+        used = {way for job in self.options.merge_shared() for way in _directions(job)}
         return {"run": FioFigures(tuple(way for way in ("read", "write", "trim") if way in used))}
 
     def command(self, place: Place) -> Command:
         """The jobs as they were given, in the copy's scratch directory."""
-        return fio_command(place, "run", self.chosen.shared.given(), self.chosen.all_jobs())
+        return fio_command(place, "run", self.options.shared.explicit_options(), self.options.all_jobs())
 
     def disk(self) -> int:
         """As far as the jobs state sizes in bytes; 0 where they do not."""
-        return sum(_size(job) for job in self.chosen.complete())
+        return sum(_size(job) for job in self.options.merge_shared())
 
     def seconds(self) -> float | None:
         """The longest time of a job that runs for a given time; else unknown."""
         times = [
-            _parse_time(str(job.get("runtime", job.get("timeout", "")))) for job in self.chosen.complete()
+            _parse_time(str(job.get("runtime", job.get("timeout", ""))))
+            for job in self.options.merge_shared()
         ]
         return max((time for time in times if time), default=None)
 

@@ -14,14 +14,14 @@ HECUBA = Tool("hecuba", pip="hecuba.lock", program="env", version=("python3", "-
 
 
 class Hecuba(CommandWorkload):
-    """An application in Python whose objects lie in a ring of Cassandra, through Hecuba's mapper.
+    """A Python application that stores its objects in a Cassandra ring through the Hecuba mapper.
 
     **Measures** what `command` measures, and the figures that the application prints (`metrics`). Its
-    `python3` is that of an environment with Hecuba, which `steelyard install hecuba` makes (PyPI has it for
-    Python 3.11 and older); the ring is told as Hecuba knows it, by CONTACT_NAMES and NODE_PORT.
+    `python3` is that of an environment with Hecuba, which `steelyard install hecuba` creates (PyPI has it for
+    Python 3.11 and older); Hecuba finds the ring through CONTACT_NAMES and NODE_PORT.
 
-    **It cannot log in**, so its ring needs `authentication: none`, and hosts that nobody else uses or
-    `open: true`; nor does it know TLS (`tls: false` where hosts have other addresses than loopback).
+    **It cannot log in**, so its ring needs `authentication: none`, and either hosts without other users or
+    `open: true`. It does not support TLS either (`tls: false` unless hosts have loopback addresses).
 
     **Source**: Hecuba 1.2, Barcelona Supercomputing Center, https://github.com/bsc-dd/hecuba; used in a
     thesis on key-value data services in HPC (2018), 2.3.

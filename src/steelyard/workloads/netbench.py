@@ -42,7 +42,7 @@ $3 ~ /^recv\[/ {
 }
 $3 ~ /^rfin\[/ { ended = 1; now = us($1) }
 END {
-    if (broken || !ended) { print "the trace is not of whole requests and answers, line " NR; exit 3 }
+    if (broken || !ended) { print "the trace has incomplete requests or answers at line " NR; exit 3 }
     printf "seconds %.6f\n", all ? (now - first) / 1e6 : 0
     for (bin in bins) printf "%.0f %d\n", bin, bins[bin]
     printf "all %d\n", all
@@ -54,37 +54,38 @@ rm -f trace.txt
 class NetbenchOptions(ClientOptions):
     """What is asked, and what comes back."""
 
-    port: int = Field(4433, ge=1, le=65535, description="The server's first port, with `server`.")
-    request: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of a request.")
-    response: Size = Field(Size(1), ge=1, le=2**24, description="Bytes of its answer.")
-    duration: Duration = Field(Duration(5), description="How long to ask.")
+    port: int = Field(4433, ge=1, le=65535, description="The first port of `server`.")
+    request: Size = Field(Size(1), ge=1, le=2**24, description="Size of a request, in bytes.")
+    response: Size = Field(Size(1), ge=1, le=2**24, description="Size of its response, in bytes.")
+    duration: Duration = Field(Duration(5), description="How long to send requests.")
     no_delay: bool = Field(True, description="Send small requests at once (TCP_NODELAY).")
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_options(self) -> Self:
         if not 0.1 <= self.duration <= 86400:
             raise ValueError(f"duration: {self.duration} is not from 0.1 to 86400 seconds")
         return self
 
 
 class Netbench(Workload[NetbenchOptions]):
-    """Transactions between two hosts by TCP: a request of one size, an answer of another, one at a time.
+    """TCP transactions between two hosts: a request of one size, a response of another, one at a time.
 
-    **Measures** `transactions` per second on one connection, and `round_trip`, a histogram of how long each
-    of them took: from sending a request to having its answer and being ready for the next.
+    **Measures** `transactions` per second on one connection, and `round_trip`, a histogram of their
+    durations: from sending a request until its response has arrived and the next can be sent.
 
-    **Source**: s2n-netbench, https://github.com/aws/s2n-netbench, from its trace, which tells microseconds.
-    It does what netperf's TCP_RR does in XtreemOS D4.2.7, 4.4.3, and takes all its sizes (1/1, 64/64,
-    100/200, 128/8192). It has no option for socket buffers: they are the system's. By UDP see sockperf.
+    **Source**: s2n-netbench, https://github.com/aws/s2n-netbench, from its trace, which has microsecond
+    resolution. It corresponds to netperf's TCP_RR in XtreemOS D4.2.7, 4.4.3, and accepts all its sizes (1/1,
+    64/64, 100/200, 128/8192). It has no option for socket buffers; it uses the system's. For UDP, see
+    sockperf.
 
-    **How to read it.** The first transaction is left out: the client fills its memory then. One includes
-    writing two lines of the trace, a few microseconds, which count on the loopback and not on a network. A
-    slow answer delays what follows it, so there are fewer of them; the last, which the end cuts short, counts
-    as time, not as a transaction. Transactions of several copies add up; let the service start as many
-    `servers`, or they share a process. Each end takes 100 MB of memory.
+    **How to read it.** The first transaction is excluded, because the client fills its memory then. Each
+    transaction includes writing two trace lines, a few microseconds, which matter on the loopback but not on
+    a network. A slow response delays the transactions that follow, so there are fewer of them; the last one,
+    cut short by the end, counts as time but not as a transaction. Transactions of several copies add up; let
+    the service start as many `servers`, or copies share a process. Each end uses 100 MB of memory.
     """
 
-    options = NetbenchOptions
+    Options = NetbenchOptions
     needs = (NETBENCH,)
     covers = ("XOS.10",)
     talks_to = frozenset({"netbench"})
@@ -107,13 +108,13 @@ class Netbench(Workload[NetbenchOptions]):
 
     def command(self, place: Place) -> Command:
         """The client, and a fold of its trace."""
-        chosen, to = self.chosen, endpoint(place, self.chosen)
+        options, to = self.options, endpoint(place, self.options)
         if to is None:
             return fail_without_server("netbench")
-        sizes = {"request": str(int(chosen.request)), "response": str(int(chosen.response))}
+        sizes = {"request": str(int(options.request)), "response": str(int(options.response))}
         if wrong := _mismatch(to, sizes):
             return fail_with(wrong)
-        nagle = () if chosen.no_delay else ("--nagle",)
+        nagle = () if options.no_delay else ("--nagle",)
         argv = NETBENCH.argv("--trace", "stdio", *nagle, "scenario.json")
         env = {
             "OUT": str(place.raw),
@@ -128,25 +129,25 @@ class Netbench(Workload[NetbenchOptions]):
         """See `_netbench_output`. Raises ParseFailure."""
         return result.parse_transactions(output)
 
-    def closed_loop(self) -> str | None:
+    def closed_loop_advice(self) -> str | None:
         """Always: it knows no rate."""
-        return "take sockperf with `mode: under-load`"
+        return "use sockperf with `mode: under-load`"
 
     def seconds(self) -> float | None:
         """The time, and about a fifth more to fold the trace."""
-        return self.chosen.duration * 1.2 + 0.2
+        return self.options.duration * 1.2 + 0.2
 
     def disk(self) -> int:
         """The trace: about 60 bytes a transaction, of which 100,000 a second are many."""
-        return int(60 * 100_000 * self.chosen.duration)
+        return int(60 * 100_000 * self.options.duration)
 
     def _scenario(self) -> dict[str, object]:
         """What the client does, in s2n-netbench's own terms. The server's part is its own affair."""
         ask = [
-            {"send": {"stream_id": 0, "bytes": int(self.chosen.request)}},
-            {"receive": {"stream_id": 0, "bytes": int(self.chosen.response)}},
+            {"send": {"stream_id": 0, "bytes": int(self.options.request)}},
+            {"receive": {"stream_id": 0, "bytes": int(self.options.response)}},
         ]
-        time = {"time": {"amount_ms": round(self.chosen.duration * 1000)}}
+        time = {"time": {"amount_ms": round(self.options.duration * 1000)}}
         ops = [
             {"open_bidirectional_stream": {"stream_id": 0}},
             *ask,
@@ -167,6 +168,7 @@ def _mismatch(to: Endpoint, sizes: dict[str, str]) -> str:
     for name, size in sizes.items():
         if to.facts.get(name, size) != size:
             return (
-                f"netbench's {name} has {size} bytes, and its service was told {to.facts[name]}: say the same"
+                f"netbench's {name} is {size} bytes, but its service has {to.facts[name]}: set both to the "
+                "same"
             )
     return ""

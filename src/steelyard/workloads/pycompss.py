@@ -12,7 +12,7 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import Absolute
 from steelyard.model.tool import Tool
 from steelyard.workloads._service_env import add_service_variables, variables
-from steelyard.workloads.base import ANY_SERVICE, Options, Workload
+from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
 
 _FILES = {
     "project.xml": "COMPSS_PROJECT",
@@ -29,35 +29,35 @@ for name in COMPSS_PROJECT COMPSS_RESOURCES COMPSS_STORAGE_CONF COMPSS_STORAGE_P
 done
 cd "$APPLICATION_DIRECTORY"
 command -v runcompss > /dev/null || {
-  echo 'runcompss is not on PATH: load the module of COMPSs, or install it' >&2; exit 127; }
+  echo 'runcompss is not on PATH: load the COMPSs module, or install COMPSs' >&2; exit 127; }
 exec runcompss --project="$COMPSS_PROJECT_FILE" --resources="$COMPSS_RESOURCES_FILE" \
   --storage_conf="$COMPSS_STORAGE_CONF_FILE" "$@"
 """
 
 
-class PycompssOptions(Options):
+class PycompssOptions(WorkloadOptions):
     """`run`: the application with its arguments, `flags`: those of runcompss before it."""
 
     run: tuple[str, ...] = Field(min_length=1, description="The application's file and its arguments")
-    flags: tuple[str, ...] = Field((), description="Flags of runcompss, which win over ours")
+    flags: tuple[str, ...] = Field((), description="Flags of runcompss, which override Steelyard's")
     cwd: Absolute | None = Field(
-        None, description="The directory to run in, on every host; by default its scratch"
+        None, description="The directory to run in, on every host; default: its scratch"
     )
     ports: int = Field(43001, ge=1024, le=65000, description="The first of two ports for each worker")
 
 
 class Pycompss(Workload[PycompssOptions]):
-    """An application of PyCOMPSs: `runcompss` starts it on the first host, all hosts of `on` are workers.
+    """A PyCOMPSs application: `runcompss` starts it on the first host, and all hosts of `on` are workers.
 
-    What it needs is written to its scratch: `project.xml` and `resources.xml` with the workers and their
-    cores, `storage_conf.cfg` with the nodes of the database that `to:` names, a line each, and
-    `storage_props.cfg` with its variables, as Hecuba reads them; the last is named by STORAGE_PROPS. COMPSs
-    is expected in COMPSS_HOME (/opt/COMPSs). `wall` is the time from its start to its end.
+    Its configuration is written to its scratch: `project.xml` and `resources.xml` with the workers and their
+    cores, `storage_conf.cfg` with the nodes of the database that `to:` names, one per line, and
+    `storage_props.cfg` with the variables that Hecuba reads; STORAGE_PROPS names this last file. COMPSs is
+    expected in COMPSS_HOME (/opt/COMPSs). `wall` is the time from start to end.
 
     **Source**: https://compss-doc.readthedocs.io, "Persistent Storage", "COMPSs + Hecuba".
     """
 
-    options = PycompssOptions
+    Options = PycompssOptions
     needs = (Tool("runcompss"),)
     talks_to = frozenset({ANY_SERVICE})
     examples = ({"run": ["app.py", "3"], "flags": ["--lang=python"]},)
@@ -71,16 +71,16 @@ class Pycompss(Workload[PycompssOptions]):
         if place.copy:
             return Command(("true",))
         files = {f"{name}_FILE": str(place.scratch / file) for file, name in _FILES.items()}
-        cwd = PurePosixPath(self.chosen.cwd) if self.chosen.cwd else None
+        cwd = PurePosixPath(self.options.cwd) if self.options.cwd else None
         told = {
             **files,
-            **_contents(place, self.chosen.ports),
+            **_contents(place, self.options.ports),
             "COMPSS_DEFAULT": "/opt/COMPSs",
             "SCRATCH": str(place.scratch),
             "APPLICATION_DIRECTORY": str(cwd or place.scratch),
             "STORAGE_PROPS": str(place.scratch / "storage_props.cfg"),
         }
-        argv = ("sh", "-eu", "-c", _START, "sh", *self.chosen.flags, *self.chosen.run)
+        argv = ("sh", "-eu", "-c", _START, "sh", *self.options.flags, *self.options.run)
         return add_service_variables(Command(argv, told, cwd), place)
 
     def parse(self, phase: str, output: Output) -> Reading:

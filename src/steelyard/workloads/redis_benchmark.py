@@ -53,7 +53,7 @@ _PREPARE = """
 ask() { redis-cli --no-auth-warning ${TLS-} -h "$1" -p "$2" "$3" 2>&1 || true; }
 must() {
     said=$(ask "$1" "$2" "$3")
-    [ "$said" = "$4" ] || { echo "Redis at $1:$2 answers $3 with: $said" >&2; exit 1; }
+    [ "$said" = "$4" ] || { echo "Redis at $1:$2 answered $3 with: $said" >&2; exit 1; }
 }
 must "$HOST" "$PORT" ping PONG
 for server in $EMPTY; do must "${server%:*}" "${server##*:}" flushall OK; done
@@ -65,55 +65,55 @@ _TLS = ("--tls", "--cacert", AUTHORITY)
 
 def _check_tests(value: tuple[Test, ...]) -> tuple[Test, ...]:
     if not value or len(set(value)) != len(value):
-        raise ValueError("name at least one test, each once: [set, get]")
+        raise ValueError("give at least one test, each only once: [set, get]")
     return value
 
 
 class RedisBenchmarkOptions(ClientOptions):
     """Which requests, how many, how large, and how many at once."""
 
-    port: int = Field(6379, ge=1, le=65535, description="The server's first port, with `server`.")
+    port: int = Field(6379, ge=1, le=65535, description="The first port of `server`.")
     tests: Annotated[tuple[Test, ...], AfterValidator(_check_tests)] = Field(
-        ("set", "get"), description="Kinds of requests. Always in redis-benchmark's own order."
+        ("set", "get"), description="Kinds of requests, which always run in redis-benchmark's own order."
     )
     requests: int = Field(100_000, ge=1, le=10**10, description="Requests of each kind.")
-    clients: int = Field(50, ge=1, le=100_000, description="Connections at the same time.")
+    clients: int = Field(50, ge=1, le=100_000, description="Number of simultaneous connections.")
     pipeline: int = Field(
-        1, ge=1, le=100_000, description="Requests sent before the first answer is awaited."
+        1, ge=1, le=100_000, description="Requests sent before waiting for the first answer."
     )
-    data_size: Size = Field(Size(3), description="Bytes of a value, at most 1 GiB.", ge=1, le=2**30)
+    data_size: Size = Field(Size(3), description="Size of a value, in bytes, at most 1 GiB.", ge=1, le=2**30)
     keyspace: int | None = Field(
-        100_000, ge=1, le=10**12, description="Keys are drawn from so many; null: there is one."
+        100_000, ge=1, le=10**12, description="Number of keys to draw from; null: a single key."
     )
-    threads: int = Field(1, ge=1, le=500, description="Threads of the client.")
+    threads: int = Field(1, ge=1, le=500, description="Client threads.")
     cluster: bool | None = Field(
-        None, description="Send each request to the node that has its key. Default: as the service says."
+        None, description="Send each request to the node that has its key. Default: the service's setting."
     )
 
 
 class RedisBenchmark(Workload[RedisBenchmarkOptions]):
-    """Requests to Redis by Redis's own benchmark.
+    """Requests sent to Redis by its own benchmark.
 
     **Measures**, for each of the `tests`, its `rate` and `latency` as a histogram with percentiles, mean and
     maximum: `set_rate`, `set_latency_p99`.
 
-    **Source**: redis-benchmark, https://redis.io/docs/management/optimization/benchmarks, from the report
-    that it prints for people, which has the distributions that its CSV lacks.
+    **Source**: redis-benchmark, https://redis.io/docs/management/optimization/benchmarks, from its
+    human-readable report, which has the distributions that its CSV output lacks.
 
-    **How to read it.** A connection sends, waits for the answer, and sends again: when the server stalls, the
-    client does too, and few requests see it. With `pipeline` the latency is that of the whole batch. p50, p95
-    and p99 of one copy are exact; of several they come from the merged histograms, whose bins grow from 0.1
-    to 1 ms between the points that it prints. With `threads` it looks for its end only every quarter of a
-    second: give it requests for many seconds, or the rate is coarse. Keys are drawn anew each time, from no
-    seed. A service's data are emptied before each trial, those of a `server:` never; `get` finds only what a
-    `set` before it wrote. Copies are spread over independent servers; where there are replicas, all go to the
-    primary. It takes a password only on its command line, which other users of the client's host can see
-    while it runs; it is in no record. With a service it is that of a role that may send the requests of these
-    tests and nothing else: who reads it can disturb the measurement and read what the benchmark wrote. For a
-    `server:` it is the client's variable REDISCLI_AUTH.
+    **How to read it.** Each connection waits for an answer before it sends the next request: when the server
+    stalls, so does the client, and few requests see the stall. With `pipeline` the latency is that of the
+    entire batch. p50, p95 and p99 of one copy are exact; those of several come from the merged histograms,
+    whose bins grow from 0.1 to 1 ms between the printed points. With `threads` it checks for its end only
+    every quarter of a second: run enough requests for many seconds, or the rate is coarse. Keys are drawn
+    anew each time, without a seed. A service's data are emptied before each trial, those of a `server:`
+    never; `get` finds only what an earlier `set` wrote. Copies are spread over independent servers; with
+    replicas, all go to the primary. It accepts a password only on its command line, which other users of the
+    client's host can see while it runs; the password is never recorded. With a service, it is the password of
+    a role that can send only the requests of these tests: anyone who reads it can disturb the measurement and
+    read what the benchmark wrote. For a `server:` it is the client's variable REDISCLI_AUTH.
     """
 
-    options = RedisBenchmarkOptions
+    Options = RedisBenchmarkOptions
     needs = (REDIS_BENCHMARK, _CLI)
     talks_to = frozenset({"redis"})
     examples = (
@@ -124,7 +124,7 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
 
     def metrics(self) -> tuple[Metric, ...]:
         """For each test the same."""
-        return tuple(metric for test in self.chosen.tests for metric in result.metrics(test))
+        return tuple(metric for test in self.options.tests for metric in result.metrics(test))
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Look whether the server answers, and empty it; then measure."""
@@ -144,28 +144,28 @@ class RedisBenchmark(Workload[RedisBenchmarkOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_redis_benchmark_output`. Raises ParseFailure."""
-        return result.parse_output(output.stdout, self.chosen.tests, self.chosen.requests)
+        return result.parse_output(output.stdout, self.options.tests, self.options.requests)
 
-    def closed_loop(self) -> str | None:
+    def closed_loop_advice(self) -> str | None:
         """Always: it knows no rate."""
-        return "take ycsb with a `rate`"
+        return "use ycsb with a `rate`"
 
     def seconds(self) -> float | None:
         """At about 50,000 requests a second without a pipeline, which is a guess."""
-        return 0.2 + len(self.chosen.tests) * self.chosen.requests / 50_000
+        return 0.2 + len(self.options.tests) * self.options.requests / 50_000
 
     def _server(self, place: Place) -> Endpoint | None:
         replicated = place.to is not None and place.to.facts.get("arrangement") == "replicas"
-        return place.to if replicated else endpoint(place, self.chosen)
+        return place.to if replicated else endpoint(place, self.options)
 
     def _words(self, to: Endpoint) -> list[str]:
-        chosen = self.chosen
-        words = ["-h", to.address, "-p", str(to.port), "-t", ",".join(chosen.tests), "--precision", "3"]
-        words += ["-n", str(chosen.requests), "-c", str(chosen.clients), "-P", str(chosen.pipeline)]
-        words += ["-d", str(int(chosen.data_size))]
-        words += ["-r", str(chosen.keyspace)] if chosen.keyspace else []
-        words += ["--threads", str(chosen.threads)] if chosen.threads > 1 else []
-        in_cluster = to.facts.get("arrangement") == "cluster" if chosen.cluster is None else chosen.cluster
+        options = self.options
+        words = ["-h", to.address, "-p", str(to.port), "-t", ",".join(options.tests), "--precision", "3"]
+        words += ["-n", str(options.requests), "-c", str(options.clients), "-P", str(options.pipeline)]
+        words += ["-d", str(int(options.data_size))]
+        words += ["-r", str(options.keyspace)] if options.keyspace else []
+        words += ["--threads", str(options.threads)] if options.threads > 1 else []
+        in_cluster = to.facts.get("arrangement") == "cluster" if options.cluster is None else options.cluster
         return words + (["--cluster"] if in_cluster else [])
 
 

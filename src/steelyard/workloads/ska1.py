@@ -16,20 +16,20 @@ class Ska1Options(DatasetOptions):
 
 
 class Ska1(FioWorkload[Ska1Options]):
-    """SKA1, temporary storage of raw data: can the store take in a telescope's data as it arrives?
+    """SKA1, temporary storage of raw data: can the store absorb a telescope's data as it arrives?
 
     **Measures** large sequential writes with many I/Os outstanding, spread in turn over several files, one
     for each stream of the instrument: `write_bandwidth`, `write_iops`, `write_latency` and CPU time.
 
     **Source**: BigStorage D1.2 (2017), "SKAbench: SKA1 Temporary storage of Raw Data". Its example has one
-    file of up to 1 GB and 1000 outstanding, which such a file cannot hold in blocks of 4 MB; the default
-    is 256. `_ska` tells what became of its assumptions.
+    file of up to 1 GB and 1000 outstanding, which such a file cannot hold in blocks of 4 MB; the default is
+    256. `_ska` describes how its assumptions were adapted.
 
-    **How to read it.** Bandwidth rises with `outstanding` until the device is busy all the time; from there
-    on only latency grows. fio reserves the files' space before it measures.
+    **How to read it.** Bandwidth rises with `outstanding` until the device is fully busy; beyond that, only
+    latency grows. fio reserves the files' space before it measures.
     """
 
-    options = Ska1Options
+    Options = Ska1Options
     covers = ("SKA1",)
     examples = (
         {"outstanding": 4, "files": 2, "max_file_size": "4MiB", "block": "64KiB", "duration": "200ms"},
@@ -43,16 +43,16 @@ class Ska1(FioWorkload[Ska1Options]):
 
     def command(self, place: Place) -> Command:
         """One job writes all files."""
-        chosen = self.chosen
-        shared = {**chosen.queue(chosen.outstanding), **chosen.timing()}
+        options = self.options
+        shared = {**options.queue_settings(options.outstanding), **options.timing_settings()}
         return fio_command(
-            place, "run", shared, {"write": {**chosen.writing(), **chosen.dataset().settings()}}
+            place, "run", shared, {"write": {**options.write_settings(), **options.dataset().settings()}}
         )
 
     def disk(self) -> int:
         """All files at their largest."""
-        return self.chosen.dataset().bytes()
+        return self.options.dataset().total_bytes()
 
     def seconds(self) -> float | None:
         """The duration, if one is given."""
-        return self.chosen.about(1)
+        return self.options.estimate_seconds(1)

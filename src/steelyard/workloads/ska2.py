@@ -20,16 +20,16 @@ class Ska2Options(TimedOptions):
     """Large sequential and small random reads over two file sets of the same file size."""
 
     access: Literal["sequential", "random", "both"] = Field(
-        "both", description="Which reads to measure; both are measured one after the other."
+        "both", description="Which reads to measure; `both` measures one after the other."
     )
-    outstanding: int = Field(100, ge=1, le=65536, description="I/Os outstanding at a time.")
+    outstanding: int = Field(100, ge=1, le=65536, description="Number of outstanding I/Os.")
     large_files: int = Field(1, ge=1, le=65536, description="Number of files for the sequential reads.")
     small_files: int = Field(10, ge=1, le=65536, description="Number of files for the random reads.")
     max_file_size: Size = Field(
         Size(400 * MIB), description="Size of each file of both sets, in bytes: the amount of data."
     )
     min_file_size: Size | None = Field(
-        None, description="If given, each file's size is drawn between this and max_file_size, in bytes."
+        None, description="If given, each file's size is random between this and max_file_size, in bytes."
     )
     small_block: Size = Field(Size(4 * KIB), description="Size of one random read, in bytes.")
     warm: bool = Field(
@@ -37,9 +37,9 @@ class Ska2Options(TimedOptions):
     )
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_options(self) -> Self:
         if self.warm and self.direct:
-            raise ValueError("warm: direct reads pass by the host's cache; add direct: false")
+            raise ValueError("warm: direct reads bypass the host's cache; add direct: false")
         self.check(self.outstanding, *self.file_sets().values())
         return self
 
@@ -63,14 +63,16 @@ class Ska2(FioWorkload[Ska2Options]):
     with many I/Os outstanding: `sequential_read_…` and `random_read_…` bandwidth, iops and latency.
 
     **Source**: BigStorage D1.2 (2017), "SKAbench: SKA2 Temporary Storage of Intermediate Data Products". Its
-    fio file starts both jobs at once; here they follow one another, so that a figure belongs to one access.
-    Its example (100 MB, 1000 outstanding) has too few blocks of 4 MB; the default is 400 MiB and 100.
+    fio file starts both jobs at once; here they run one after the other, so that each figure belongs to one
+    access pattern. Its example (100 MB, 1000 outstanding) has too few blocks of 4 MB; the default is 400 MiB
+    and 100.
 
-    **How to read it.** The gap between the two is what contiguity is worth. `max_file_size` alone sets the
-    amount of data: with `direct: false` and `warm: true` it decides whether the host's cache holds it.
+    **How to read it.** The difference between the two is the benefit of contiguity. `max_file_size` alone
+    sets the amount of data: with `direct: false` and `warm: true` it decides whether the host's cache holds
+    it.
     """
 
-    options = Ska2Options
+    Options = Ska2Options
     covers = ("SKA2",)
     examples = (
         {"outstanding": 4, "max_file_size": "2MiB", "block": "64KiB", "small_files": 2, "duration": "200ms"},
@@ -82,32 +84,32 @@ class Ska2(FioWorkload[Ska2Options]):
         """Reads, called after their access."""
         return {
             access: FioFigures(("read",), label=f"{access}_", cpu=f"{access}_")
-            for access in self.chosen.file_sets()
+            for access in self.options.file_sets()
         }
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Each file set is laid out, then read."""
         stages = []
-        for access, files in self.chosen.file_sets().items():
-            stages += [prepare(place, files, f"prepare-{access}"), self._read(place, access, files)]
+        for access, files in self.options.file_sets().items():
+            stages += [prepare(place, files, f"prepare-{access}"), self._read_phase(place, access, files)]
         return tuple(stages)
 
-    def _read(self, place: Place, access: str, files: FileSet) -> Phase:
-        chosen = self.chosen
-        shared = {**chosen.queue(chosen.outstanding), **chosen.timing()}
+    def _read_phase(self, place: Place, access: str, files: FileSet) -> Phase:
+        options = self.options
+        shared = {**options.queue_settings(options.outstanding), **options.timing_settings()}
         job = {
             "rw": "read" if access == "sequential" else "randread",
             "bs": int(files.block),
-            "pre_read": chosen.warm,
+            "pre_read": options.warm,
             **files.settings(known=True),
         }
         return Phase(access, fio_command(place, access, shared, {access: job}))
 
     def disk(self) -> int:
         """Both file sets at their largest."""
-        return sum(files.bytes() for files in self.chosen.file_sets().values())
+        return sum(files.total_bytes() for files in self.options.file_sets().values())
 
     def seconds(self) -> float | None:
         """The durations, if one is given, and the layout's start-up."""
-        count = len(self.chosen.file_sets())
-        return self.chosen.about(count, count)
+        count = len(self.options.file_sets())
+        return self.options.estimate_seconds(count, count)

@@ -30,8 +30,8 @@ class Ska4Options(TimedOptions):
     both_ends: bool = Field(
         False, description="Also do the other half of the move at the same rate: read the source, or write."
     )
-    outstanding: int = Field(1, ge=1, le=65536, description="I/Os outstanding at a time, at most.")
-    files: int = Field(30, ge=1, le=65536, description="Number of files on either side.")
+    outstanding: int = Field(1, ge=1, le=65536, description="Maximum number of outstanding I/Os.")
+    files: int = Field(30, ge=1, le=65536, description="Number of files on each side.")
     large_file_size: Size = Field(
         Size(100 * MIB), description="Size of each file that is written, or read sequentially, in bytes."
     )
@@ -47,9 +47,9 @@ class Ska4Options(TimedOptions):
     )
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_options(self) -> Self:
         if self.rate() < 1:
-            raise ValueError("a lower tier's rate is at least 1 byte per second")
+            raise ValueError("a lower tier's rate must be at least 1 byte per second")
         self.check(self.outstanding, *self.sides().values())
         return self
 
@@ -75,21 +75,21 @@ class Ska4Options(TimedOptions):
 class Ska4(FioWorkload[Ska4Options]):
     """SKA4, hierarchical storage management: moving data between a fast and a slow tier.
 
-    **Measures** the half of a move that the lower tier does, held back to its emulated rate: large sequential
-    writes on the way down, large sequential or small random reads on the way up. With `both_ends` the other
-    half runs at the same time and pace: the source is read, or the destination written with large
-    sequential writes. Beside bandwidth, iops, latency and CPU: `rate_reached`, achieved over emulated rate.
+    **Measures** the lower tier's half of a move, limited to its emulated rate: large sequential writes on the
+    way down, large sequential or small random reads on the way up. With `both_ends` the other half runs at
+    the same time and rate: the source is read, or the destination written with large sequential writes. In
+    addition to bandwidth, iops, latency and CPU: `rate_reached`, achieved over emulated rate.
 
     **Source**: BigStorage D1.2 (2017), "SKABench: SKA4 Hierarchical Storage Management", whose jobs are the
     default and whose text also asks for `both_ends`. Its rates 200m and 10m are MiB/s to fio.
 
-    **How to read it.** `rate_reached` well under 100 % says that the storage is slower than the tier it
-    stands for; slightly above is fio catching up in a short run. The rate holds the queue empty, so
-    `outstanding` is an upper limit here, and the achieved depth is recorded but not judged. With
-    `direction: down`, `access` matters only with `both_ends`.
+    **How to read it.** `rate_reached` well below 100 % means that the storage is slower than the tier it
+    emulates; slightly above 100 % is fio catching up in a short run. The rate limit keeps the queue empty, so
+    `outstanding` is an upper limit here, and the achieved depth is recorded but not checked. With `direction:
+    down`, `access` matters only with `both_ends`.
     """
 
-    options = Ska4Options
+    Options = Ska4Options
     covers = ("SKA4",)
     examples = (
         {"files": 2, "large_file_size": "4MiB", "block": "64KiB", "lower_tier_write_rate": "40MiB/s"},
@@ -101,38 +101,45 @@ class Ska4(FioWorkload[Ska4Options]):
 
     def figures(self) -> Mapping[str, FioFigures]:
         """Each side of the move."""
-        return {"move": FioFigures(tuple(self.chosen.sides()))}
+        return {"move": FioFigures(tuple(self.options.sides()))}
 
     def metrics(self) -> tuple[Metric, ...]:
         """Those of fio, and how near the emulated rate came."""
-        about = "achieved over emulated rate of the lower tier"
+        about = "achieved rate relative to the emulated rate of the lower tier"
         return (*super().metrics(), Metric("rate_reached", "%", "higher", about, over_copies="min"))
 
-    def derived(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
+    def derive_values(self, result: FioResult, reading: Reading) -> Mapping[str, float]:
         """The share of the emulated rate."""
-        achieved = reading.values[f"{self.chosen.bottleneck()}_bandwidth"]
-        return {"rate_reached": achieved / self.chosen.rate()}
+        achieved = reading.values[f"{self.options.bottleneck()}_bandwidth"]
+        return {"rate_reached": achieved / self.options.rate()}
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Lay out what is read, then move."""
-        chosen, sides = self.chosen, self.chosen.sides()
-        shared = {**chosen.queue(chosen.outstanding), **chosen.timing(), "rate": chosen.rate()}
+        options, sides = self.options, self.options.sides()
+        shared = {
+            **options.queue_settings(options.outstanding),
+            **options.timing_settings(),
+            "rate": options.rate(),
+        }
         jobs = {way: self._job(way, files) for way, files in sides.items()}
         move = Phase("move", fio_command(place, "move", shared, jobs))
         return (prepare(place, sides["read"]), move) if "read" in sides else (move,)
 
     def _job(self, way: str, files: FileSet) -> Settings:
         if way == "write":
-            return {**self.chosen.writing(), **files.settings()}
-        rw = "read" if self.chosen.access == "sequential" else "randread"
+            return {**self.options.write_settings(), **files.settings()}
+        rw = "read" if self.options.access == "sequential" else "randread"
         return {"rw": rw, "bs": int(files.block), **files.settings(known=True)}
 
     def disk(self) -> int:
         """Both sides, as far as they are used."""
-        return sum(files.bytes() for files in self.chosen.sides().values())
+        return sum(files.total_bytes() for files in self.options.sides().values())
 
     def seconds(self) -> float | None:
         """The duration, or what the data takes at the emulated rate."""
-        if self.chosen.duration is not None:
-            return self.chosen.about(1, 1)
-        return max(files.bytes() for files in self.chosen.sides().values()) / self.chosen.rate() + 2 * START
+        if self.options.duration is not None:
+            return self.options.estimate_seconds(1, 1)
+        return (
+            max(files.total_bytes() for files in self.options.sides().values()) / self.options.rate()
+            + 2 * START
+        )

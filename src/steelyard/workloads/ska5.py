@@ -24,7 +24,7 @@ class Ska5Options(DatasetOptions):
     small_block: Size = Field(Size(4 * KIB), description="Size of one random read, in bytes.")
 
     @model_validator(mode="after")
-    def _readable(self) -> Self:
+    def _check_read_block(self) -> Self:
         self.check(self.outstanding, self.dataset(block=self.read_block()))
         return self
 
@@ -48,7 +48,7 @@ class Ska5(FioWorkload[Ska5Options]):
     read.
     """
 
-    options = Ska5Options
+    Options = Ska5Options
     covers = ("SKA5",)
     examples = (
         {"outstanding": 4, "files": 2, "max_file_size": "4MiB", "block": "64KiB", "duration": "200ms"},
@@ -62,24 +62,24 @@ class Ska5(FioWorkload[Ska5Options]):
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Write, then read; fio drops what writing left in the host's cache when it opens a file to read."""
-        chosen = self.chosen
-        files = chosen.dataset()
+        options = self.options
+        files = options.dataset()
         reading = {
-            "rw": "read" if chosen.access == "sequential" else "randread",
-            "bs": int(chosen.read_block()),
+            "rw": "read" if options.access == "sequential" else "randread",
+            "bs": int(options.read_block()),
         }
-        write = self._stage(place, "write", {**chosen.writing(), **files.settings()})
+        write = self._stage(place, "write", {**options.write_settings(), **files.settings()})
         read = self._stage(place, "read", {**reading, **files.settings(known=True)})
         return (write, read)
 
     def _stage(self, place: Place, name: str, job: Settings) -> Phase:
-        shared = {**self.chosen.queue(self.chosen.outstanding), **self.chosen.timing()}
+        shared = {**self.options.queue_settings(self.options.outstanding), **self.options.timing_settings()}
         return Phase(name, fio_command(place, name, shared, {name: job}))
 
     def disk(self) -> int:
         """The dataset at its largest."""
-        return self.chosen.dataset().bytes()
+        return self.options.dataset().total_bytes()
 
     def seconds(self) -> float | None:
         """Both durations, if one is given."""
-        return self.chosen.about(2)
+        return self.options.estimate_seconds(2)

@@ -25,26 +25,26 @@ class Ska8Options(FioOptions):
         17,
         ge=1,
         le=2**20,
-        description="Blocks from the start of one read to the next; 1 reads all of the file.",
+        description="Blocks from the start of one read to the next; 1 reads the entire file.",
     )
     prefetch: Literal["none", "kernel", "ahead"] = Field(
         "none",
-        description="none: readahead switched off; kernel: the kernel's own readahead; "
+        description="none: readahead disabled; kernel: the kernel's own readahead; "
         "ahead: helper threads fetch the blocks into the cache before they are read.",
     )
-    helpers: int = Field(8, ge=1, le=256, description="Threads that fetch, for prefetch: ahead.")
+    helpers: int = Field(8, ge=1, le=256, description="Prefetching threads, for `prefetch: ahead`.")
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_options(self) -> Self:
         wanted = self.helpers if self.prefetch == "ahead" else 1
-        if not self.block or self.reads() < wanted:
+        if not self.block or self.count_reads() < wanted:
             raise ValueError(
-                f"file_size: {self.file_size} makes {self.reads()} reads of {self.block} at stride "
-                f"{self.stride}, {wanted} are needed; raise file_size, or lower block, stride or helpers"
+                f"file_size: {self.file_size} makes {self.count_reads()} reads of {self.block} at stride "
+                f"{self.stride}, but {wanted} are needed; raise file_size, or lower block, stride or helpers"
             )
         return self
 
-    def reads(self) -> int:
+    def count_reads(self) -> int:
         """Reads in one pass over the file."""
         return self.file_size // (self.block * self.stride) if self.block else 0
 
@@ -60,15 +60,15 @@ class Ska8(FioWorkload[Ska8Options]):
     default here is 64 MiB. fio does the same with `zonemode=strided`.
 
     **How to read it.** Compare `prefetch: none` with the others at each stride. `kernel` shows what the
-    kernel guesses by itself: Linux 6.18 was seen to read ahead at stride 1, and with 4 KiB blocks at stride
-    2, then fetching twice what is used; from stride 4 on, or with 64 KiB blocks from stride 2 on, it made no
-    difference, and neither did POSIX_FADV_SEQUENTIAL. `ahead` is explicit prefetching as a program can do it
-    that knows its stride: `helpers` threads read the blocks to come, interleaved, and the measured thread
-    then finds them in the cache. There 8 helpers cut the median from 58 µs to under 1 µs at stride 17. The
-    helpers' CPU time is not counted.
+    kernel predicts by itself: Linux 6.18 read ahead at stride 1, and with 4 KiB blocks at stride 2, then
+    fetching twice what is used; from stride 4 on, or with 64 KiB blocks from stride 2 on, it made no
+    difference, and neither did POSIX_FADV_SEQUENTIAL. `ahead` is explicit prefetching by a program that knows
+    its stride: `helpers` threads read upcoming blocks, interleaved, so that the measured thread finds them in
+    the cache. There, 8 helpers cut the median from 58 µs to under 1 µs at stride 17. The helpers' CPU time is
+    not counted.
     """
 
-    options = Ska8Options
+    Options = Ska8Options
     covers = ("SKA8",)
     examples = (
         {"file_size": "16MiB", "stride": 4},
@@ -78,46 +78,46 @@ class Ska8(FioWorkload[Ska8Options]):
 
     def figures(self) -> Mapping[str, FioFigures]:
         """Reads of the measured thread alone."""
-        return {"read": FioFigures(("read",), only=frozenset({"read"}))}
+        return {"read": FioFigures(("read",), job_names=frozenset({"read"}))}
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Lay the file out, drop it from the cache, read."""
-        files = FileSet("data", 1, self.chosen.file_size, self.chosen.block)
+        files = FileSet("data", 1, self.options.file_size, self.options.block)
         shared: Settings = {
-            "filename": files.first(),
-            "filesize": int(self.chosen.file_size),
+            "filename": files.first_file(),
+            "filesize": int(self.options.file_size),
             "rw": "read",
-            "bs": int(self.chosen.block),
+            "bs": int(self.options.block),
             "zonemode": "strided",
-            "zonesize": int(self.chosen.block),
+            "zonesize": int(self.options.block),
             "ioengine": "psync",
             "thread": True,
             "invalidate": False,
         }
         jobs = {"read": self._reader()}
-        if self.chosen.prefetch == "ahead":
+        if self.options.prefetch == "ahead":
             jobs["ahead"] = self._helpers()
         return (prepare(place, files), Phase("read", fio_command(place, "read", shared, jobs)))
 
     def _reader(self) -> Settings:
-        chosen = self.chosen
+        options = self.options
         return {
-            "zoneskip": (chosen.stride - 1) * chosen.block,
-            "io_size": chosen.reads() * chosen.block,
-            "fadvise_hint": 0 if chosen.prefetch == "kernel" else "random",
+            "zoneskip": (options.stride - 1) * options.block,
+            "io_size": options.count_reads() * options.block,
+            "fadvise_hint": 0 if options.prefetch == "kernel" else "random",
         }
 
     def _helpers(self) -> Settings:
         # Helper k of n reads the k-th, (n+k)-th, (2n+k)-th … of the blocks that are to be read.
-        chosen = self.chosen
+        options = self.options
         return {
-            "numjobs": chosen.helpers,
-            "offset_increment": chosen.stride * chosen.block,
-            "zoneskip": (chosen.helpers * chosen.stride - 1) * chosen.block,
-            "io_size": chosen.reads() // chosen.helpers * chosen.block,
+            "numjobs": options.helpers,
+            "offset_increment": options.stride * options.block,
+            "zoneskip": (options.helpers * options.stride - 1) * options.block,
+            "io_size": options.count_reads() // options.helpers * options.block,
             "fadvise_hint": "random",
         }
 
     def disk(self) -> int:
         """The file."""
-        return int(self.chosen.file_size)
+        return int(self.options.file_size)

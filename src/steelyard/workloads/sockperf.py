@@ -42,30 +42,30 @@ rm -f messages.csv
 class SockperfOptions(ClientOptions):
     """What is sent, how often, and what comes back."""
 
-    port: int = Field(11111, ge=1, le=65535, description="The server's first port, with `server`.")
+    port: int = Field(11111, ge=1, le=65535, description="The first port of `server`.")
     mode: Literal["ping-pong", "under-load", "throughput"] = Field(
         "ping-pong",
-        description="ping-pong: wait for each answer; under-load: send at a rate, some are answered; "
+        description="ping-pong: wait for each answer; under-load: send at a rate, with some answers; "
         "throughput: send without answers.",
     )
     protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp or udp.")
-    message: Size = Field(Size(64), description="Bytes of a message, and of its answer; at least 14.")
+    message: Size = Field(Size(64), description="Size of a message and of its answer, in bytes; at least 14.")
     duration: Duration = Field(Duration(5), description="How long to measure, in whole seconds.")
     rate: Frequency | None = Field(
         None,
-        description="Messages per second to send (`500/s` or 500). Default: 10000 under load, else as fast "
-        "as it can.",
+        description="Messages per second to send (`500/s` or 500). Default: 10000 under load, otherwise as "
+        "fast as possible.",
     )
     reply_every: int = Field(
-        100, ge=2, le=10**6, description="Under load: one in so many messages is answered."
+        100, ge=2, le=10**6, description="Under load: one answer per this many messages."
     )
-    burst: int = Field(1, ge=1, le=10**6, description="Messages sent in one go.")
+    burst: int = Field(1, ge=1, le=10**6, description="Messages sent in one burst.")
     buffer: Size | None = Field(
-        None, description="Socket buffer asked for by the client, in bytes. Default: the system's."
+        None, description="Socket buffer that the client requests, in bytes. Default: the system's."
     )
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _check_options(self) -> Self:
         if self.duration % 1 or not 1 <= self.duration <= 86400:
             raise ValueError(f"duration: {self.duration} is not a whole number of seconds from 1 to 86400")
         if not _SMALLEST <= self.message <= _LARGEST:
@@ -76,25 +76,25 @@ class SockperfOptions(ClientOptions):
 
 
 class Sockperf(Workload[SockperfOptions]):
-    """Request and response between two hosts: how long each message takes there and back.
+    """Request and response between two hosts: the round-trip time of each message.
 
     **Measures** `round_trip`, a histogram of the time from sending a message to receiving its answer, and
     `answers` per second; without answers (`mode: throughput`) the messages sent per second.
 
-    **Source**: sockperf, https://github.com/Mellanox/sockperf, from its full log of messages; it leaves out
-    400 ms at the start and 50 ms at the end. It stands for the request/response tests of XtreemOS D4.2.7,
-    4.4.3, measured by netperf's TCP_RR and UDP_RR; sockperf's answers are as long as its requests (by TCP
-    netbench has answers of another length).
+    **Source**: sockperf, https://github.com/Mellanox/sockperf, from its full log of messages; it excludes 400
+    ms at the start and 50 ms at the end. It replaces the request/response tests of XtreemOS D4.2.7, 4.4.3,
+    measured by netperf's TCP_RR and UDP_RR; sockperf's answers are as long as its requests (for TCP, netbench
+    has answers of another length).
 
-    **How to read it.** sockperf itself prints half of the round trip and calls it latency; here it is all of
-    it. Bins are 1/64 wide, and those of all copies and hosts add up before a percentile is taken.
-    Under load a late answer does not delay the next message, so that waiting shows; in ping-pong it hides.
-    Times count from sending: once a stalled server has let the socket's buffer fill up, what waits before it
-    is not seen.
-    In the mode throughput nobody says what arrived: by UDP some of it may be lost.
+    **How to read it.** sockperf itself prints half of the round trip as latency; here it is the full round
+    trip. Bins are 1/64 wide, and those of all copies and hosts are added up before percentiles are computed.
+    Under load, a late answer does not delay the next message, so waiting is visible; in ping-pong it is
+    hidden. Times count from sending: once a stalled server has let the socket's buffer fill up, waiting
+    before the buffer is not measured. In the mode throughput, arrivals are not measured: with UDP, messages
+    may be lost.
     """
 
-    options = SockperfOptions
+    Options = SockperfOptions
     needs = (SOCKPERF,)
     covers = ("XOS.10",)
     talks_to = frozenset({"sockperf"})
@@ -106,7 +106,7 @@ class Sockperf(Workload[SockperfOptions]):
 
     def metrics(self) -> tuple[Metric, ...]:
         """By mode."""
-        if self.chosen.mode == "throughput":
+        if self.options.mode == "throughput":
             return (
                 Metric("messages", "1/s", "higher", "messages sent per second"),
                 Metric("sent_throughput", "B/s", "higher", "bytes sent per second"),
@@ -114,46 +114,46 @@ class Sockperf(Workload[SockperfOptions]):
         return (
             Metric("answers", "1/s", "higher", "answers received per second"),
             Metric("messages", "1/s", "higher", "messages sent per second"),
-            Metric("dropped", "1", "lower", "messages whose answer never came"),
+            Metric("dropped", "1", "lower", "messages that were never answered"),
             *latency_metrics("round_trip", "time from sending a message to its answer"),
         )
 
     def command(self, place: Place) -> Command:
         """The client, and a fold of its log where it keeps one."""
-        to = endpoint(place, self.chosen)
+        to = endpoint(place, self.options)
         if to is None:
             return fail_without_server("sockperf")
-        argv = [self.chosen.mode, "--ip", to.address, "--port", str(to.port), *self._manner()]
+        argv = [self.options.mode, "--ip", to.address, "--port", str(to.port), *self._mode_arguments()]
         script = _RUN
-        if self.chosen.mode != "throughput":
+        if self.options.mode != "throughput":
             argv += ["--full-log", "messages.csv"]
             script += _FOLD
         return Command(("sh", "-eu", "-c", script, "sh", *argv), {"OUT": str(place.raw)}, cwd=place.scratch)
 
     def parse(self, phase: str, output: Output) -> Reading:
         """See `_sockperf_output`. Raises ParseFailure."""
-        if self.chosen.mode == "throughput":
-            return result.parse_throughput(output, int(self.chosen.message))
+        if self.options.mode == "throughput":
+            return result.parse_throughput(output, int(self.options.message))
         return result.parse_round_trips(output)
 
-    def closed_loop(self) -> str | None:
+    def closed_loop_advice(self) -> str | None:
         """In ping-pong, also at a rate: what was due meanwhile counts from when it was sent."""
-        return "take `mode: under-load`" if self.chosen.mode == "ping-pong" else None
+        return "use `mode: under-load`" if self.options.mode == "ping-pong" else None
 
     def seconds(self) -> float | None:
         """The time, and about 2.2 s that sockperf takes around it."""
-        return self.chosen.duration + 2.2
+        return self.options.duration + 2.2
 
     def disk(self) -> int:
         """The log: about 40 bytes a message, of which 100,000 a second are many."""
-        logged = self.chosen.mode != "throughput"
-        return int(40 * 100_000 * self.chosen.duration) if logged else 0
+        logged = self.options.mode != "throughput"
+        return int(40 * 100_000 * self.options.duration) if logged else 0
 
-    def _manner(self) -> list[str]:
-        chosen = self.chosen
-        argv = ["--tcp"] if chosen.protocol == "tcp" else []
-        argv += ["--msg-size", str(int(chosen.message)), "--time", str(int(chosen.duration))]
-        argv += ["--mps", f"{chosen.rate:.0f}"] if chosen.rate else []
-        argv += ["--burst", str(chosen.burst)] if chosen.burst > 1 else []
-        argv += ["--buffer-size", str(int(chosen.buffer))] if chosen.buffer else []
-        return argv + (["--reply-every", str(chosen.reply_every)] if chosen.mode == "under-load" else [])
+    def _mode_arguments(self) -> list[str]:
+        options = self.options
+        argv = ["--tcp"] if options.protocol == "tcp" else []
+        argv += ["--msg-size", str(int(options.message)), "--time", str(int(options.duration))]
+        argv += ["--mps", f"{options.rate:.0f}"] if options.rate else []
+        argv += ["--burst", str(options.burst)] if options.burst > 1 else []
+        argv += ["--buffer-size", str(int(options.buffer))] if options.buffer else []
+        return argv + (["--reply-every", str(options.reply_every)] if options.mode == "under-load" else [])

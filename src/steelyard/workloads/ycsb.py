@@ -19,22 +19,21 @@ class Ycsb(Workload[YcsbOptions]):
     """The Yahoo! Cloud Serving Benchmark: reads, writes and scans of small records, in a known mix.
 
     **Measures** `throughput`, and for each operation of the mix its latency (`read_p50` … `read_p999`,
-    `read_mean`, `read_max`, from the histogram `read`), how often it went well and how often it failed. With
-    a `rate` also `read_scheduled`, the latency from when the rate wanted the operation to start, which comes
-    first: a store that stalls delays the operations behind, and the plain latency does not see that; and
-    `rate_reached`.
+    `read_mean`, `read_max`, from the histogram `read`), how often it succeeded and how often it failed. With
+    a `rate` also `rate_reached`, and `read_scheduled`, the latency from an operation's scheduled start, which
+    is listed first: a store that stalls delays later operations, which the plain latency does not show.
 
     **Source**: YCSB 0.17, https://github.com/brianfrankcooper/YCSB, its core workloads a to f. The bindings
     for CQL (Cassandra, ScyllaDB), Redis, PostgreSQL and memcached are Steelyard's own.
 
-    **How to read it.** Records, operations and rate are of all copies together; each loads its part, runs its
-    part and adds records of its own. Histograms of copies are added up before percentiles are taken; their
-    bins are 0.1 % wide. Each copy is a Java machine that begins slowly: `omit` the first seconds, and give
-    clients a host of their own. A read-modify-write counts as a read, an update and itself. The choice of
-    keys is YCSB's, without a seed.
+    **How to read it.** Records, operations and rate are totals over all copies; each copy loads and runs its
+    part and adds its own records. Histograms of copies are added up before percentiles are computed; their
+    bins are 0.1 % wide. Each copy is a Java virtual machine that starts slowly: `omit` the first seconds, and
+    give clients their own host. A read-modify-write counts as a read, an update and itself. YCSB chooses the
+    keys, without a seed.
     """
 
-    options = YcsbOptions
+    Options = YcsbOptions
     needs = (YCSB, JAVA)
     covers = ("SCT1", "SCT2", "SCT5", "SCT10", "S6.BDUC.013", "R6.BD.046", "R6.BD.047", "R6.BD.048")
     talks_to = frozenset({"cassandra", "scylladb", "redis", "postgresql", "memcached"})
@@ -68,9 +67,10 @@ class Ycsb(Workload[YcsbOptions]):
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Make the table, load, run; of these the last is measured."""
-        stages = [name for name in _STAGES[self.chosen.do] if name != "create" or self.chosen.create]
+        stages = [name for name in _STAGES[self.options.do] if name != "create" or self.options.create]
         return tuple(
-            Phase(stage, command(stage, place, self.chosen), measured=stage == stages[-1]) for stage in stages
+            Phase(stage, command(stage, place, self.options), measured=stage == stages[-1])
+            for stage in stages
         )
 
     def parse(self, phase: str, output: Output) -> Reading:
@@ -81,16 +81,16 @@ class Ycsb(Workload[YcsbOptions]):
         """Throughput and latencies over time. Raises ParseFailure."""
         return self._figures().series(parse_output(output, loaded=phase == "load"))
 
-    def closed_loop(self) -> str | None:
+    def closed_loop_advice(self) -> str | None:
         """Unless they are due at a rate."""
-        return None if self.chosen.rate else "give `rate`"
+        return None if self.options.rate else "give `rate`"
 
     def seconds(self) -> float | None:
         """The run as it is asked for; a load, and operations without a rate, by a guess."""
-        chosen, rate = self.chosen, self.chosen.rate or _GUESS
-        run = chosen.duration or (chosen.operations or 0) / rate
-        load = chosen.records / (rate if chosen.do == "load" else _GUESS) if chosen.do != "run" else 0.0
-        return run + load + _START * len(_STAGES[chosen.do])
+        options, rate = self.options, self.options.rate or _GUESS
+        run = options.duration or (options.operations or 0) / rate
+        load = options.records / (rate if options.do == "load" else _GUESS) if options.do != "run" else 0.0
+        return run + load + _START * len(_STAGES[options.do])
 
     def _figures(self) -> YcsbFigures:
-        return YcsbFigures(self.chosen, self.chosen.measured)
+        return YcsbFigures(self.options, self.options.measured_stage)

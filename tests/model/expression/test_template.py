@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from steelyard.model.expression import ExpressionError, Template, names_in, prepare, substitute
+from steelyard.model.expression import ExpressionError, Template, find_names, prepare, substitute
 
 NAMES: dict[str, Any] = {"files": 4, "rate": 2.5, "engine": "libaio", "cached": True, "none": None}
 
@@ -98,7 +98,7 @@ def test_a_prepared_tree_can_be_filled_in_many_times() -> None:
 
 
 def test_the_names_of_a_tree_come_with_their_paths() -> None:
-    assert list(names_in(TREE)) == [
+    assert list(find_names(TREE)) == [
         (("args", 0), "size"),
         (("args", 1, "n"), "files"),
         (("on",), "files"),
@@ -111,7 +111,7 @@ def test_errors_in_a_tree_come_with_their_path() -> None:
         substitute({"a": [1, {"b": "y${x}"}]}, {})
     assert (caught.value.path, caught.value.column) == (("a", 1, "b"), 4)
     with pytest.raises(ExpressionError, match="never closed") as caught:
-        list(names_in({"a": [1, {"b": "${"}]}))
+        list(find_names({"a": [1, {"b": "${"}]}))
     assert caught.value.path == ("a", 1, "b")
 
 

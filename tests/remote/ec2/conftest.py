@@ -98,7 +98,7 @@ class Cloud:
 
     def machines(self) -> dict[str, str]:
         """State by id of all that was ever started."""
-        pages = self.account().pages("describe_instances", "Reservations")
+        pages = self.account().list_entries("describe_instances", "Reservations")
         return {one["InstanceId"]: one["State"]["Name"] for page in pages for one in page["Instances"]}
 
     def assert_empty(self, started: int | None = None) -> None:

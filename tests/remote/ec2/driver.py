@@ -13,7 +13,7 @@ from steelyard.sites.ec2 import Ec2, Ec2Options
 
 async def main(run: str, log: str, options: str) -> None:
     site = Ec2(Ec2Options.model_validate(json.loads(options)))
-    async with site.lease(Token.mine(run), Path(log), None):
+    async with site.lease(Token.of(run), Path(log), None):
         print("ready", flush=True)
         await asyncio.sleep(60)
 

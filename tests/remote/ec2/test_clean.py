@@ -27,7 +27,7 @@ def drive(cloud: Any, tmp_path: Path) -> Iterator[Drive]:
 
     def start(run: str = "run-1", **options: Any) -> subprocess.Popen[str]:
         program = str(Path(__file__).with_name("driver.py"))
-        chosen = cloud.site(**options).chosen.model_dump_json(exclude_unset=True)
+        chosen = cloud.site(**options).options.model_dump_json(exclude_unset=True)
         process = subprocess.Popen(
             [sys.executable, program, run, str(tmp_path / run / "minder.log"), chosen],
             stdout=subprocess.PIPE,
@@ -61,13 +61,13 @@ def test_a_killed_controllers_machines_are_ended_and_those_of_a_live_one_are_not
     assert clean_leases(lambda _: False, PATIENT).ended == {}  # somebody knows that it lives
     asked = []
     found = clean_leases(lambda rental: bool(asked.append(rental)) or True, PATIENT)
-    assert not found.kept
+    assert not found.problems
     assert {run: len(machines) for run, machines in found.ended.items()} == {"run-dead": 2}
     (rental,) = asked
     assert rental.folder == str(tmp_path / "run-dead")
-    token = Token.parse(rental.token)
+    token = Token.from_text(rental.token)
     assert token
-    assert token.dead()
+    assert token.is_dead()
     states = cloud.machines()
     assert sorted(states.values()) == ["running", "terminated", "terminated"]
     assert [path.name.partition(".")[0] for path in cloud.leases()] == ["run-alive"]
@@ -94,7 +94,7 @@ def test_killed_in_each_stage(cloud: Any, drive: Drive, action: str, machines: i
     process.wait()
     cloud.script()
     found = clean_leases(lambda _: True, PATIENT)
-    assert not found.kept
+    assert not found.problems
     assert len(found.ended["run-1"]) == machines
     assert until(lambda: len(cloud.machines()) == machines)
     if action == "RunInstances":
@@ -120,7 +120,7 @@ def test_killed_while_it_gives_back(cloud: Any, drive: Drive) -> None:
     process.kill()
     process.wait()
     cloud.script()
-    assert not clean_leases(lambda _: True, PATIENT).kept
+    assert not clean_leases(lambda _: True, PATIENT).problems
     cloud.assert_empty(started=1)
 
 
@@ -131,20 +131,20 @@ def test_what_cannot_be_given_back_is_told_and_found_again(cloud: Any, drive: Dr
     process.kill()
     process.wait()
     cloud.refuse("TerminateInstances", "UnauthorizedOperation")
-    (kept,) = clean_leases(lambda _: True, Patience(poll=0.05, end=0.2, appear=1)).kept
-    assert "may not do ec2:TerminateInstances" in kept
+    (kept,) = clean_leases(lambda _: True, Patience(poll=0.05, end=0.2, appear=1)).problems
+    assert "do not allow ec2:TerminateInstances" in kept
     assert "steelyard clean" in kept
     cloud.script()
-    assert not clean_leases(lambda _: True, PATIENT).kept
+    assert not clean_leases(lambda _: True, PATIENT).problems
     cloud.assert_empty(started=1)
 
 
 def test_a_file_that_cannot_be_understood_is_kept_and_told(cloud: Any) -> None:
     folder = Path(os.environ["XDG_STATE_HOME"]) / "steelyard" / "leases"
-    assert clean_leases(lambda _: True).kept == []
+    assert clean_leases(lambda _: True).problems == []
     folder.mkdir(parents=True)
     (folder / "run-1.abc.ndjson").write_text('{"schema": 9}\n')
-    (kept,) = clean_leases(lambda _: True, PATIENT).kept
+    (kept,) = clean_leases(lambda _: True, PATIENT).problems
     assert "another version" in kept
     assert (folder / "run-1.abc.ndjson").exists()
 

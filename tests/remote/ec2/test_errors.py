@@ -24,13 +24,13 @@ def said(code: str, message: str = "so it is") -> CloudError:
     [
         (
             "InsufficientInstanceCapacity",
-            "AWS has no 2 of c4.xlarge to give just now: so it is",
+            "AWS has no 2 of c4.xlarge available at present: so it is",
             "another `type`",
         ),
         ("VcpuLimitExceeded", "quota does not allow 2 of c4.xlarge", "Service Quotas"),
-        ("SpotMaxPriceTooLow", "less than a spot 2 of c4.xlarge costs now", "raise `max_price`"),
-        ("InvalidAMIID.NotFound", "no such `image`", "each region"),
-        ("RequestLimitExceeded", "takes no more requests", "wait a minute"),
+        ("SpotMaxPriceTooLow", "below the current price of a spot 2 of c4.xlarge", "raise `max_price`"),
+        ("InvalidAMIID.NotFound", "no such `image`", "between regions"),
+        ("RequestLimitExceeded", "is limiting requests", "wait a minute"),
         ("VPCIdNotSpecified", "no default network", "`subnet`"),
         ("ExpiredToken", "credentials have expired", "aws sso login"),
     ],
@@ -45,8 +45,8 @@ def test_a_code_becomes_a_sentence(code: str, message: str, hint: str) -> None:
 
 def test_what_is_not_permitted_is_named() -> None:
     told = "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: ec2:CreateTags on resource"
-    assert said("UnauthorizedOperation", told).message == "these credentials may not do ec2:CreateTags"
-    assert said("UnauthorizedOperation").message == "these credentials may not do ec2:RunInstances"
+    assert said("UnauthorizedOperation", told).message == "these credentials do not allow ec2:CreateTags"
+    assert said("UnauthorizedOperation").message == "these credentials do not allow ec2:RunInstances"
 
 
 @pytest.mark.parametrize("code", ["AuthFailure", "UnauthorizedOperation", "Odd", "InvalidParameterValue"])

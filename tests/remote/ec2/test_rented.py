@@ -27,7 +27,7 @@ Story = Callable[[tuple[Host, ...]], Awaitable[Any]]
 
 def lease(site: Ec2, story: Story, tmp_path: Path, hosts: int | None = None, run: str = "run-1") -> Any:
     async def whole() -> Any:
-        async with site.lease(Token.mine(run), tmp_path / "minder.log", hosts) as leased:
+        async with site.lease(Token.of(run), tmp_path / "minder.log", hosts) as leased:
             return await story(leased)
 
     return asyncio.run(whole())
@@ -92,7 +92,7 @@ def test_what_is_asked_for(cloud: Any, tmp_path: Path) -> None:
         "IpPermissions.1.ToPort": "22",
         "IpPermissions.1.IpRanges.1.CidrIp": "127.0.0.1/32",
     }
-    assert 7000 < (asyncio.run(site.seconds_left()) or 0) <= 7200
+    assert 7000 < (asyncio.run(site.fetch_seconds_left()) or 0) <= 7200
 
 
 @pytest.mark.full
@@ -171,7 +171,7 @@ def test_the_second_type_cannot_be_had_and_the_first_is_given_back(cloud: Any, t
     cloud.refuse("RunInstances", "InsufficientInstanceCapacity", "no room", type="m4.xlarge", status=500)
     error = refused(cloud.site(types={"c4.xlarge": 2, "m4.xlarge": 1}), tmp_path)
     assert "1 m4.xlarge could not be rented" in error.message
-    assert "just now: no room" in error.message
+    assert "available at present: no room" in error.message
     assert "another `type`" in error.hint
     cloud.assert_empty(started=2)
 
@@ -193,7 +193,7 @@ def test_a_machine_that_never_lets_us_in(cloud: Any, tmp_path: Path, monkeypatch
     monkeypatch.setattr("steelyard.remote.ec2.hosts.KEY_COMES_WITHIN", 0.2)
     error = refused(cloud.site(count=2, user="nobody"), tmp_path)
     assert "2 of 2 hosts could not be reached" in error.message
-    assert "the key made for this run" in error.message
+    assert "the key created for this run" in error.message
     assert "c4.xlarge-1" in error.message
     cloud.assert_empty(started=2)
 
@@ -209,7 +209,7 @@ def test_somebody_else_answers_at_its_address(cloud: Any, tmp_path: Path, learnt
     else:
         (one,) = lease(site, facts, tmp_path)
         assert one["host_keys"]["learnt"] == "first-use"
-        assert "whoever answers first" in site.warnings()[0]
+        assert "the first server that answers" in site.warnings()[0]
     cloud.assert_empty(started=1)
 
 
@@ -248,7 +248,7 @@ def test_cancelled_in_each_stage(cloud: Any, tmp_path: Path, action: str, stage:
         return
 
     async def whole() -> None:
-        async with cloud.site(count=2).lease(Token.mine("run-1"), tmp_path / "log", None) as hosts:
+        async with cloud.site(count=2).lease(Token.of("run-1"), tmp_path / "log", None) as hosts:
             await nap(hosts)
 
     async def cancelled() -> None:
@@ -277,7 +277,7 @@ def test_what_cannot_be_given_back_is_told_and_stays_noted(cloud: Any, tmp_path:
         lease(cloud.site(), story, tmp_path)
     (machine,) = cloud.machines()
     assert machine in caught.value.message
-    assert "may not do ec2:TerminateInstances" in caught.value.message
+    assert "do not allow ec2:TerminateInstances" in caught.value.message
     assert "steelyard clean" in caught.value.hint
     assert "AKIA" not in str(caught.value)
     (noted,) = cloud.leases()
@@ -332,7 +332,7 @@ def test_unknown_image_and_no_credentials_and_no_region(cloud: Any, tmp_path: Pa
 def test_an_answer_that_is_none(cloud: Any, tmp_path: Path) -> None:
     cloud.script(answer={"DescribeImages": "<html>a proxy's own page"})
     error = refused(cloud.site(), tmp_path)
-    assert "cannot be understood" in error.message
+    assert "cannot be parsed" in error.message
     assert "proxy" in error.hint
     assert not cloud.leases()
 
@@ -350,7 +350,7 @@ def test_a_machine_that_aws_takes_back_is_told(cloud: Any, tmp_path: Path) -> No
         return caught.value.message
 
     said = lease(cloud.site(spot=True), story, tmp_path)
-    assert said.startswith("host c4.xlarge-0 is lost: AWS says that its machine has ended: i-")
+    assert said.startswith("host c4.xlarge-0 is lost: AWS reports that its machine was terminated: i-")
     cloud.assert_empty(started=1)
 
 
@@ -375,7 +375,7 @@ def test_only_our_own_address_is_let_in(
             (rules,) = cloud.requests("AuthorizeSecurityGroupIngress")
             assert rules["IpPermissions.1.IpRanges.1.CidrIp"] == found
         else:
-            assert "our own address is not known" in refused(cloud.site(reach_from=None), tmp_path).message
+            assert "our own address is unknown" in refused(cloud.site(reach_from=None), tmp_path).message
     cloud.assert_empty()
 
 
@@ -385,7 +385,7 @@ def test_where_the_lease_cannot_be_noted_nothing_is_rented(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     error = refused(cloud.site(), tmp_path)
-    assert "cannot note what is rented" in error.message
+    assert "cannot record what is rented" in error.message
     assert not cloud.requests("RunInstances")
     assert not cloud.requests("ImportKeyPair")
 

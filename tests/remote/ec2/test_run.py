@@ -24,7 +24,7 @@ disturbed: include
 def test_a_run_compares_two_types_and_leaves_nothing(cloud: Any) -> None:
     site = cloud.site(
         types={"c4.xlarge": 1, "m4.xlarge": 1}, prices={"per_hour": {"c4.xlarge": 0.199}}
-    ).chosen
+    ).options
     entry = {"use": "ec2", **json.loads(site.model_dump_json(exclude_unset=True))}
     Path("sites.yaml").write_text(json.dumps({"rented": entry}))
     Path("rented.yaml").write_text(EXPERIMENT)

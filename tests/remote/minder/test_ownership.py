@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from accounts import Account
-from steelyard.remote.minder.ownership import find_stranger, trust_list, trusted_directories
+from steelyard.remote.minder.ownership import find_untrusted_entry, trust_list, trusted_directories
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to somebody else")
 
 
 def stranger(path: Path, *, shared: bool = False) -> str | None:
-    return find_stranger(str(path), shared=shared)
+    return find_untrusted_entry(str(path), shared=shared)
 
 
 def opened(path: Path, mode: int) -> Path:
@@ -84,7 +84,8 @@ def test_what_belongs_to_somebody_else_is_not_ours(tmp_path: Path, mallory: Acco
 
 def run_as(account: Account, path: Path) -> str:
     """What an account itself says of a path."""
-    code = "import sys; from steelyard.remote.minder.ownership import *; print(find_stranger(sys.argv[1]))"
+    code = "from steelyard.remote.minder.ownership import *; print(find_untrusted_entry(sys.argv[1]))"
+    code = f"import sys; {code}"
     said = account.run(*account.python, "-c", code, str(path))
     assert said.returncode == 0, said.stderr
     return str(said.stdout.strip())

@@ -10,7 +10,7 @@ import pytest
 
 from patience import until
 from steelyard.remote.minder.processes import read_own_peak
-from steelyard.remote.minder.spawn import Spawner, launch, launch_small
+from steelyard.remote.minder.spawn import Spawner, launch, launch_through_helper
 from steelyard.remote.minder.spawner import CODE, build_executable, read_numbers
 
 HEADS = {"x86_64": ".intel_syntax noprefix\n", "aarch64": ""}
@@ -109,7 +109,7 @@ def test_without_it_programs_start_and_their_peak_is_ours(streams) -> None:
     if spawner.small is not None:
         os.close(spawner.small)
     spawner.small = os.memfd_create("no program")
-    assert launch_small(spawner.small, [b"/bin/true", b"true"], {}, streams) is None
+    assert launch_through_helper(spawner.small, [b"/bin/true", b"true"], {}, streams) is None
     pid, least_peak = spawner.launch(b"/bin/true", [b"true"], {}, streams)
     os.close(spawner.small)
     _, status, usage = os.wait4(pid, 0)

@@ -18,14 +18,14 @@ from steelyard.cli.options import AfterDashes
 @job_options
 @click.pass_context
 def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: Any) -> int:
-    """Run an application against a cluster that lives, from another job or host.
+    """Run an application against a live cluster, from another job or host.
 
     \b
     steelyard cluster attach --appl "python count.py"
     steelyard cluster attach brain --site slurm -nA 4 --mpi 8 --appl ./reader
 
-    It finds the database as an application of the cluster does, and its exit code is this command's. That
-    both jobs run at the same time is yours to see to.
+    It finds the database as an application of the cluster does, and this command returns its exit code. You
+    must make sure that both jobs run at the same time.
     """
     from pathlib import Path
 
@@ -38,7 +38,7 @@ def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: A
     target = find_cluster(choose_store(options["store"]), cluster)
     appl = make_application(options)
     if appl is None:
-        raise UsageError("what shall join the cluster?", hint="give --appl COMMAND")
+        raise UsageError("no application given", hint="give --appl COMMAND")
     asked = make_options(ctx, {**options, "name": f"{target.name}-attach"})
 
     def work() -> int:

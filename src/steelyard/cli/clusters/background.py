@@ -26,9 +26,9 @@ class BackgroundObserver(ClusterObserver):
         super().__init__(asked.name, logs=Path(asked.logs) if asked.logs else None, output=False)
         self._tell = tell
 
-    def started(self, folder: RunFolder, progress: Progress, seed: int) -> None:
+    def on_start(self, folder: RunFolder, progress: Progress, seed: int) -> None:
         """It has hosts, and begins."""
-        self.begins(folder)
+        self.announce_run(folder)
         with folder.job_log.open("ab") as log:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -52,7 +52,7 @@ def run_in_background(work: Callable[[ClusterObserver], object], asked: LaunchOp
     os.waitpid(child, 0)
     if told.get("usage"):
         raise UsageError(str(told.get("said")))
-    say(str(told.get("said", "it ended before it began")))
+    say(str(told.get("said", "the cluster ended before it started")))
     return OUR_FAILURE
 
 

@@ -13,7 +13,7 @@ from steelyard.cli.terminal import echo
 @cluster_argument
 @store_option
 def command(cluster: str | None, store: str | None) -> int:
-    """End CLUSTER now, with its application and without any snapshot, also where it still waits in a queue.
+    """Stop CLUSTER and its application immediately, without a snapshot, even if it is still queued.
 
     \b
     steelyard cluster kill brain

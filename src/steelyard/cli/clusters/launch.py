@@ -44,23 +44,23 @@ class LaunchOptions:
     words: tuple[str, ...] = ()
 
     @property
-    def nodes_there(self) -> int:
+    def node_count(self) -> int:
         """How many nodes the site has where it says so; else the usual number."""
         bare = self.site is None or self.site in BARE
         return DEFAULT_NODES if bare else resolve(self.site or "").site.size() or DEFAULT_NODES
 
-    def place(self, nodes: int) -> NamedSite:
+    def resolve_site(self, nodes: int) -> NamedSite:
         """The site, with what its jobs are to ask for. Raises UsageError, UnknownName."""
         text = self.site or "local"
         named = resolve(f"{text}:{nodes}" if text in BARE else text)
         asked = {"queue": self.partition, "account": self.account, "qos": self.qos}
         given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
-        if not isinstance(named.site.chosen, BatchOptions):
+        if not isinstance(named.site.options, BatchOptions):
             for option in ("partition", "account", "qos"):
                 if getattr(self, option) is not None:
-                    raise UsageError(f"--{option} is for batch schedulers, and site {named.name} is none")
+                    raise UsageError(f"--{option} applies to batch schedulers; site {named.name} is not one")
             return named
-        chosen = named.site.chosen
+        chosen = named.site.options
         if self.seconds is not None or "time" not in chosen.model_fields_set:
             given["time"] = Duration(self.seconds or FOUR_HOURS)
         return NamedSite(named.name, type(named.site)(chosen.model_copy(update=given)))
@@ -69,7 +69,7 @@ class LaunchOptions:
 def launch(tree: Mapping[str, Any], asked: LaunchOptions, nodes: int) -> int:
     """Run it; the exit code: the application's, 125 where we failed. Raises UsageError, Interrupted."""
     experiment, text = load_tree(tree)
-    site, store = asked.place(nodes), choose_store(asked.store)
+    site, store = asked.resolve_site(nodes), choose_store(asked.store)
     queued = needs_job(site)
     if asked.detach and not queued:
         from steelyard.cli.clusters.background import run_in_background
@@ -80,7 +80,7 @@ def launch(tree: Mapping[str, Any], asked: LaunchOptions, nodes: int) -> int:
     def work() -> int:
         folder = _start_run(experiment, text, store, site, asked, shown)
         if queued:
-            shown.begins(folder)
+            shown.announce_run(folder)
         if asked.detach:
             echo(folder.id)
             return 0
@@ -104,9 +104,9 @@ def _start_run(
 ) -> RunFolder:
     queued = needs_job(site)
     jobs = JobChoices(detach=queued, options=asked.words, name=asked.name)
-    seconds = None if site.site.by_job else asked.seconds or FOUR_HOURS
+    seconds = None if site.site.is_batch else asked.seconds or FOUR_HOURS
     # A database stays for hours, and shares its machine by intention: nobody waits for its turn.
-    choices = RunChoices(site, beside=True, jobs=jobs, seconds=seconds)
+    choices = RunChoices(site, parallel=True, jobs=jobs, seconds=seconds)
     return start(experiment, text, store, choices=choices, observer=shown)
 
 

@@ -37,8 +37,8 @@ class TimeSpan(click.ParamType[float]):
             try:
                 span = float(Duration.parse(value))
             except UnitError:
-                self.fail(f"'{value}' is no time; for example 04:00:00, 0:30 or 90min", param, ctx)
-        return span if span > 0 else self.fail("no time at all", param, ctx)
+                self.fail(f"'{value}' is not a time; for example 04:00:00, 0:30 or 90min", param, ctx)
+        return span if span > 0 else self.fail("the time must be above zero", param, ctx)
 
 
 class ClusterName(click.ParamType[str]):
@@ -70,7 +70,7 @@ class SnapshotName(click.ParamType[str]):
 
         place = snapshot_place(ctx.params.get("store"), ctx.params.get("place"))
         try:
-            names = SnapshotCatalog(place).names()
+            names = SnapshotCatalog(place).list_names()
         except SteelyardError:
             return []
         return complete_name(incomplete, reversed(names))
@@ -83,20 +83,20 @@ def cluster_argument(function: Function) -> Function:
 
 def place_option(function: Function) -> Function:
     """`--snapshots PLACE`."""
-    text = "Where snapshots lie: a directory that all hosts see, or s3://bucket  [default: STORE/snapshots]"
+    text = "Snapshot store: a directory that all hosts see, or s3://bucket  [default: STORE/snapshots]"
     return click.option("--snapshots", "place", metavar="PLACE", help=text)(function)
 
 
 _NODES = (
-    (("-nT", "--nodes", "total"), "Nodes in all  [default: what the others need, else 4]"),
-    (("-nC", "--db-nodes", "database_nodes"), "Nodes of the database  [default: all, or all others]"),
-    (("-nA", "--app-nodes", "application"), "Nodes of the application  [default: all, or all others]"),
+    (("-nT", "--nodes", "total"), "Total number of nodes  [default: as many as -nC and -nA need, else 4]"),
+    (("-nC", "--db-nodes", "database_nodes"), "Database nodes  [default: all, or the remaining ones]"),
+    (("-nA", "--app-nodes", "application"), "Application nodes  [default: all, or the remaining ones]"),
 )
 
 
 def node_options(function: Function) -> Function:
     """`-nT`, `-nC`, `-nA`, `--disjoint`."""
-    text = "Database and application on different nodes"
+    text = "Put database and application on different nodes"
     function = click.option("-d", "--disjoint", is_flag=True, help=text)(function)
     for names, text in reversed(_NODES):
         function = click.option(*names, type=click.IntRange(1), metavar="N", help=text)(function)
@@ -110,15 +110,15 @@ def application_options(function: Function) -> Function:
             ("--pycompss", "pycompss"),
             "FLAGS",
             None,
-            "It is a PyCOMPSs application; flags for runcompss, or ''",
+            "The application uses PyCOMPSs; flags for runcompss, or ''",
         ),
         (
             ("--mpi", "ranks"),
             "N",
             click.IntRange(1),
-            "It is an MPI program with N ranks on each of its nodes",
+            "The application uses MPI, with N ranks on each of its nodes",
         ),
-        (("-a", "--appl", "line"), "COMMAND", None, "The application, as you would type it here"),
+        (("-a", "--appl", "line"), "COMMAND", None, "The application, as you would type it in this shell"),
     )
     for names, metavar, kind, text in texts:
         function = click.option(*names, metavar=metavar, type=kind, help=text)(function)
@@ -133,14 +133,14 @@ def job_options(function: Function) -> Function:
     texts = (
         (
             ("--detach",),
-            {"is_flag": True, "help": "Start it and return; `cluster status` tells how it stands"},
+            {"is_flag": True, "help": "Start it and return; `cluster status` shows its state"},
         ),
-        (("--account",), {"metavar": "NAME", "help": "Batch sites: who is charged"}),
+        (("--account",), {"metavar": "NAME", "help": "Batch sites: the account to charge"}),
         (("--partition",), {"metavar": "NAME", "help": "Batch sites: the queue or partition"}),
         (("-q", "--qos"), {"metavar": "NAME", "help": "Batch sites: the quality of service"}),
         (
             ("-l", "--logs"),
-            {"metavar": "DIR", "type": click.Path(file_okay=False), "help": "Link its logs there"},
+            {"metavar": "DIR", "type": click.Path(file_okay=False), "help": "Link its logs into DIR"},
         ),
         (
             ("-t", "--time", "seconds"),
@@ -154,14 +154,17 @@ def job_options(function: Function) -> Function:
 
 def database_options(function: Function) -> Function:
     """What is run, what is kept of it, and for how long it stays."""
-    own = "An option of the database, as heap=2GiB or settings.concurrent_reads=64; again for more"
+    own = "A database option, such as heap=2GiB or settings.concurrent_reads=64; repeatable"
     texts: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         (("--set", "settings"), {"multiple": True, "metavar": "KEY=VALUE", "help": own}),
-        (("--database",), {"default": "cassandra", "show_default": True, "help": "The service that is run"}),
-        (("-f", "--finish"), {"is_flag": True, "help": "End when the application has ended"}),
-        (("--snapshot-always", "always"), {"is_flag": True, "help": "Also when the application fails"}),
-        (("-s", "--snapshot"), {"is_flag": True, "help": "Take a snapshot at the end, where all went well"}),
-        (("-j", "--jobname", "name"), {"default": "cluster", "show_default": True, "help": "Its name"}),
+        (("--database",), {"default": "cassandra", "show_default": True, "help": "The service to run"}),
+        (("-f", "--finish"), {"is_flag": True, "help": "Stop when the application ends"}),
+        (
+            ("--snapshot-always", "always"),
+            {"is_flag": True, "help": "Take a snapshot even if the application fails"},
+        ),
+        (("-s", "--snapshot"), {"is_flag": True, "help": "Take a snapshot at the end if all went well"}),
+        (("-j", "--jobname", "name"), {"default": "cluster", "show_default": True, "help": "Cluster name"}),
     )
     for names, how in texts:
         function = click.option(*names, **how)(function)
@@ -184,11 +187,11 @@ def parse_settings(pairs: Sequence[str]) -> Mapping[str, Any]:
         key, equals, text = pair.partition("=")
         path = key.strip().split(".")
         if not equals or not all(path):
-            raise UsageError(f"--set {pair:.60}: write KEY=VALUE, as heap=2GiB")
+            raise UsageError(f"--set {pair:.60}: write KEY=VALUE, such as heap=2GiB")
         branch = tree
         for part in path[:-1]:
             branch = branch.setdefault(part, {})
             if not isinstance(branch, dict):
-                raise UsageError(f"--set {pair:.60}: '{part}' was given a value before")
+                raise UsageError(f"--set {pair:.60}: '{part}' already has a value")
         branch[path[-1]] = read(f"value: {text}", f"--set {key}").value["value"]
     return tree

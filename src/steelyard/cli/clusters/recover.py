@@ -21,7 +21,7 @@ from steelyard.cli.terminal import echo
 
 
 @click.command(cls=AfterDashes)
-@click.option("--id", "chosen", metavar="NAME", type=SnapshotName(), help="Which snapshot")
+@click.option("--id", "chosen", metavar="NAME", type=SnapshotName(), help="The snapshot of this name")
 @click.option("--latest", is_flag=True, help="The newest snapshot")
 @node_options
 @application_options
@@ -29,15 +29,15 @@ from steelyard.cli.terminal import echo
 @job_options
 @click.pass_context
 def command(ctx: click.Context, /, chosen: str | None, latest: bool, **options: Any) -> int:
-    """Start a database that has the data of a snapshot, and an application beside it.
+    """Start a database with the data of a snapshot, and an application alongside it.
 
     \b
     steelyard cluster recover                              lists the snapshots
     steelyard cluster recover --latest --appl "python count.py" --finish
     steelyard cluster recover --id 20261120-184512-17 -nC 6 --snapshot
 
-    It may have more or fewer nodes than the snapshot; by default it has as many, on the site where that was
-    taken. All other options are those of `steelyard cluster run`.
+    The database may have more or fewer nodes than the snapshot; by default it has as many, on the site where
+    the snapshot was taken. All other options are those of `steelyard cluster run`.
     """
     from steelyard.cli.clusters.launch import launch, report_errors, warn_of_idle
 
@@ -48,11 +48,11 @@ def command(ctx: click.Context, /, chosen: str | None, latest: bool, **options: 
 
     def work() -> int:
         snapshot = _find_snapshot(place, chosen)
-        own = replace(asked, site=asked.site or _site_of(snapshot.site))
+        own = replace(asked, site=asked.site or _snapshot_site(snapshot.site))
         nodes = {**options, **_count_nodes(options, len(snapshot.nodes), appl is not None)}
         recover = {"snapshot": snapshot.name, "from": place}
-        cluster = make_cluster(nodes, appl, default=own.nodes_there, recover=recover)
-        warn_of_idle(cluster.sizes.total, cluster.sizes.idle)
+        cluster = make_cluster(nodes, appl, default=own.node_count, recover=recover)
+        warn_of_idle(cluster.sizes.total, cluster.sizes.idle_nodes)
         return launch(cluster.tree(), own, cluster.sizes.total)
 
     return report_errors(work)
@@ -62,7 +62,7 @@ def _list_snapshots(place: str) -> int:
     """What there is, in place of a prompt; as nothing was done, the code is that of a wrong command."""
     from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog, format_table
 
-    snapshots = SnapshotCatalog(place).all()
+    snapshots = SnapshotCatalog(place).read_all()
     if not snapshots:
         echo(f"no snapshots in {place}; `cluster run --snapshot` takes one", err=True)
         return 2
@@ -76,9 +76,9 @@ def _find_snapshot(place: str, name: str | None) -> Any:
     from steelyard.errors import UsageError
 
     shelf = SnapshotCatalog(place)
-    names = shelf.names()
+    names = shelf.list_names()
     if not names:
-        raise UsageError(f"no snapshots in {place}", hint="--snapshots names another place")
+        raise UsageError(f"no snapshots in {place}", hint="use --snapshots to name another place")
     return shelf.read(name or names[-1])
 
 
@@ -91,7 +91,7 @@ def _count_nodes(options: dict[str, Any], kept: int, runs_application: bool) -> 
     return {"database_nodes": kept, "application": options["application"] or (1 if apart else None)}
 
 
-def _site_of(recorded: str) -> str | None:
+def _snapshot_site(recorded: str) -> str | None:
     """The site of the snapshot, for as many nodes as are asked for now; a file of hosts stays as it is."""
     name, _, argument = recorded.partition(":")
     return (name if argument.isdecimal() else recorded) or None

@@ -25,7 +25,7 @@ from steelyard.cli.options import AfterDashes
 @job_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> int:
-    """Start a database as a job, and an application beside it.
+    """Start a database as a job, and an application alongside it.
 
     \b
     steelyard cluster run                                  4 nodes on this machine, until it is stopped
@@ -33,16 +33,16 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     steelyard cluster run --site slurm -nC 4 -nA 2 --disjoint --mpi 16 --appl ./solver --snapshot --finish
     steelyard cluster run -nT 2 --set heap=512MiB --set settings.concurrent_reads=64 -- --constraint=ib
 
-    Without --finish it stays up when the application has ended, until `steelyard cluster stop` or its time
-    limit. What the application prints comes on standard output, and its exit code is this command's. What
-    follows `--` goes to the scheduler's submit command.
+    Without --finish, the database stays up after the application ends, until `steelyard cluster stop` or its
+    time limit. The application's output goes to standard output, and this command returns its exit code.
+    Arguments after `--` go to the scheduler's submit command.
     """
     from steelyard.cli.clusters.launch import launch, warn_of_idle
 
     asked = make_options(ctx, options)
     appl = make_application(options)
-    cluster = make_cluster(options, appl, default=asked.nodes_there)
-    warn_of_idle(cluster.sizes.total, cluster.sizes.idle)
+    cluster = make_cluster(options, appl, default=asked.node_count)
+    warn_of_idle(cluster.sizes.total, cluster.sizes.idle_nodes)
     return launch(cluster.tree(), asked, cluster.sizes.total)
 
 
@@ -65,7 +65,7 @@ def make_application(options: dict[str, Any]) -> Any:
         if options[option] is not None:
             name = "mpi" if option == "ranks" else option
             raise UsageError(
-                f"--{name} says how the application starts, and there is none", hint="give --appl"
+                f"--{name} sets how to start the application, but none is given", hint="give --appl"
             )
     return None
 

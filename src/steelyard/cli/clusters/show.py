@@ -16,7 +16,7 @@ from steelyard.store.layout import RunFolder
 
 LOOK_EVERY = 0.1
 _MOST_AT_ONCE = 1 << 20
-_INTENDED = (MEASURES, "some trials were disturbed and count all the same")
+_INTENDED = (MEASURES, "some trials were disturbed but still count")
 
 
 class ClusterObserver(Observer):
@@ -27,7 +27,7 @@ class ClusterObserver(Observer):
         self._printing: OutputPrinter | None = None
         self._begun = False
 
-    def begins(self, folder: RunFolder) -> None:
+    def announce_run(self, folder: RunFolder) -> None:
         """Its run is known, whether or not it has hosts."""
         if self._begun:
             return
@@ -36,29 +36,29 @@ class ClusterObserver(Observer):
         if self._logs:
             link_logs(self._logs, self._name, folder)
 
-    def started(self, folder: RunFolder, progress: Progress, seed: int) -> None:
+    def on_start(self, folder: RunFolder, progress: Progress, seed: int) -> None:
         """Its controller is at work."""
-        self.begins(folder)
+        self.announce_run(folder)
         if self._output and self._printing is None:
             self._printing = OutputPrinter(folder)
             self._printing.start()
 
-    def trial_ended(self, result: Result, message: str, progress: Progress) -> None:
+    def on_trial_end(self, result: Result, message: str, progress: Progress) -> None:
         """The application, or the database before it."""
         self.flush()
         if message:
-            say(message.partition("; it said: ")[0] if result.category == "crashed" else message)
+            say(message.partition("; output: ")[0] if result.category == "crashed" else message)
 
-    def warned(self, text: str) -> None:
+    def on_warning(self, text: str) -> None:
         """All but those of measuring: that a database and who uses it share a machine is intended."""
         if not any(said in text for said in _INTENDED):
             say(f"warning: {text}")
 
-    def waiting(self, text: str) -> None:
+    def on_wait(self, text: str) -> None:
         """The job, the database, its snapshots."""
         say(text)
 
-    def ended(self, folder: RunFolder, state: str, reason: str) -> None:
+    def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
         """Anything but a good end is told."""
         self.flush()
         if state != "complete":
@@ -123,6 +123,6 @@ def link_logs(logs: Path, name: str, folder: RunFolder) -> None:
         logs.mkdir(parents=True, exist_ok=True)
         place.symlink_to(folder.path.absolute(), target_is_directory=True)
     except OSError as error:
-        say(f"warning: no link to the logs in {logs}: {error.strerror}; they lie in {folder.path}")
+        say(f"warning: cannot link the logs in {logs}: {error.strerror}; they are in {folder.path}")
     else:
         say(f"logs are in {place}")

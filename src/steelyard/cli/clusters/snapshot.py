@@ -16,7 +16,7 @@ from steelyard.cli.terminal import echo
 @store_option
 @json_option
 def command(cluster: str | None, place: str | None, store: str | None, as_json: bool) -> int:
-    """Take a snapshot of CLUSTER now; it stays in use meanwhile.
+    """Take a snapshot of CLUSTER now; it stays in use in the meantime.
 
     \b
     steelyard cluster snapshot

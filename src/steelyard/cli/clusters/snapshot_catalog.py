@@ -20,19 +20,25 @@ class SnapshotCatalog:
     def __init__(self, place: str) -> None:
         import os
 
-        from steelyard.remote.snapshot_store import SnapshotStore, local_runner
+        from steelyard.remote.snapshot_store import SnapshotStore, make_local_runner
 
-        self.place, self._vault, self._run = place, SnapshotStore.at(place, os.environ), local_runner()
+        self.place, self._vault, self._run = (
+            place,
+            SnapshotStore.from_place(place, os.environ),
+            make_local_runner(),
+        )
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Of all complete ones, oldest first."""
-        return _complete(self._vault.names(self._run))
+        return _complete(self._vault.list_names(self._run))
 
-    def all(self) -> list[Snapshot]:
+    def read_all(self) -> list[Snapshot]:
         """All of them, oldest first."""
 
         async def read() -> list[Snapshot]:
-            return [await self._vault.read(self._run, name) for name in await self._vault.names(self._run)]
+            return [
+                await self._vault.read(self._run, name) for name in await self._vault.list_names(self._run)
+            ]
 
         return _complete(read())
 

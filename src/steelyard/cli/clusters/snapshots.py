@@ -12,7 +12,7 @@ from steelyard.cli.terminal import echo
 @click.command()
 @place_option
 @click.option(
-    "--remove", multiple=True, metavar="NAME", type=SnapshotName(), help="Remove it; again for more"
+    "--remove", multiple=True, metavar="NAME", type=SnapshotName(), help="Remove this snapshot; repeatable"
 )
 @click.option("--keep", type=click.IntRange(0), metavar="N", help="Remove all but the N newest")
 @store_option
@@ -20,15 +20,15 @@ from steelyard.cli.terminal import echo
 def command(
     place: str | None, remove: tuple[str, ...], keep: int | None, store: str | None, as_json: bool
 ) -> int:
-    """List snapshots, newest first; remove some.
+    """List snapshots, newest first, or remove some.
 
     \b
     steelyard cluster snapshots
     steelyard cluster snapshots --remove 20261120-184512-17
     steelyard cluster snapshots --keep 3
 
-    Files that a snapshot shares with others stay as long as one of them needs them. Files that are only
-    minutes old stay, too, until the next removal: a snapshot of them may be in the making.
+    Files shared with other snapshots are kept as long as one of those needs them. Files only minutes old are
+    also kept until the next removal, because a snapshot that needs them may be in progress.
     """
     from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog, describe_snapshot, format_table
     from steelyard.units import show
@@ -36,7 +36,7 @@ def command(
     shelf = SnapshotCatalog(snapshot_place(store, place))
     doomed = list(remove)
     if keep is not None:
-        names = shelf.names()
+        names = shelf.list_names()
         doomed += [name for name in names[: max(0, len(names) - keep)] if name not in doomed]
     if doomed:
         freed = show(shelf.remove(doomed), "B")
@@ -45,7 +45,7 @@ def command(
     if keep is not None:
         echo("nothing to remove", err=True)
         return 0
-    snapshots = shelf.all()
+    snapshots = shelf.read_all()
     if as_json:
         print_json([describe_snapshot(one) for one in snapshots])
     elif snapshots:

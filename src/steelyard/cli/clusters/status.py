@@ -20,7 +20,7 @@ from steelyard.report.columns import align
 @store_option
 @json_option
 def command(cluster: str | None, store: str | None, as_json: bool) -> int:
-    """Say what CLUSTER does, and how each of its nodes is; without a name and with several, list them.
+    """Show what CLUSTER is doing and the state of each node; without a name, list all if there are several.
 
     \b
     steelyard cluster status
@@ -35,7 +35,7 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
         if as_json:
             print_json([_describe_cluster(one) for one in every])
         else:
-            echo(format_clusters(every) if every else f"no cluster of the store {where.root} lives")
+            echo(format_clusters(every) if every else f"no live cluster in the store {where.root}")
         return 0
     told = _query_status(find_cluster(where, cluster))
     if as_json:
@@ -46,7 +46,7 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
 
 
 def _describe_cluster(one: Any) -> dict[str, Any]:
-    now = one.doing
+    now = one.activity
     return {"cluster": one.name, "run": one.folder.id, "doing": now.what, "since": now.since}
 
 
@@ -69,8 +69,8 @@ def format_status(told: Mapping[str, Any], now: float) -> list[str]:
     """For people: a sentence, its address, a table of its nodes."""
     from steelyard.units import show_span
 
-    since = f" since {show_span(now - told['since'])}" if told["since"] else ""
-    stopping = ", and ends after that" if told.get("stopping") else ""
+    since = f" (for {show_span(now - told['since'])})" if told["since"] else ""
+    stopping = ", and stops after that" if told.get("stopping") else ""
     output = [f"cluster {told['cluster']} (run {told['run']}) is {told['doing']}{since}{stopping}"]
     output += [str(told["job"])] if told.get("job") else []
     if told.get("left") is not None:
@@ -78,7 +78,7 @@ def format_status(told: Mapping[str, Any], now: float) -> list[str]:
     output += [_address(name, one) for name, one in told.get("services", {}).items()]
     nodes = [node for of in told.get("nodes", {}).values() for node in of]
     output += align([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
-    output += [f"its nodes are not known: {told['unasked']}"] if told.get("unasked") else []
+    output += [f"the state of its nodes is not known: {told['unasked']}"] if told.get("unasked") else []
     return output
 
 

@@ -14,7 +14,7 @@ from steelyard.cli.terminal import echo
 @cluster_argument
 @store_option
 def command(cluster: str | None, store: str | None) -> int:
-    """End CLUSTER after its application, at once where none runs; take the snapshot that is planned.
+    """Stop CLUSTER after its application, or at once if none runs, and take the planned snapshot.
 
     \b
     steelyard cluster stop
@@ -27,11 +27,11 @@ def command(cluster: str | None, store: str | None) -> int:
     target = find_cluster(choose_store(store), cluster)
     if target.state != "running":
         raise UsageError(
-            f"cluster {target.name} has not begun: it is {target.doing.what}",
-            hint=f"`steelyard cluster kill {target.name}` takes it out of the queue",
+            f"cluster {target.name} has not started: it is {target.activity.what}",
+            hint=f"`steelyard cluster kill {target.name}` removes it from the queue",
         )
     told = ask(target.folder.control, "stop")
     last = " takes its snapshot and" if told.get("snapshot") else ""
-    first = " now" if told["doing"] == "holding" else f", when it is done with {told['doing']},"
-    echo(f"cluster {target.name}{first}{last} ends")
+    first = " now" if told["doing"] == "holding" else f", once it is done with {told['doing']},"
+    echo(f"cluster {target.name}{first}{last} stops")
     return 0

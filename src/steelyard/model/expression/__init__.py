@@ -11,7 +11,7 @@ from steelyard.model.expression.evaluate import Names
 from steelyard.model.expression.expression import Expression, Value
 from steelyard.model.expression.parser import Quantity
 from steelyard.model.expression.template import Template
-from steelyard.model.expression.tree import PreparedTree, names_in, prepare, substitute
+from steelyard.model.expression.tree import PreparedTree, find_names, prepare, substitute
 
 __all__ = [
     "Expression",
@@ -21,7 +21,7 @@ __all__ = [
     "Quantity",
     "Template",
     "Value",
-    "names_in",
+    "find_names",
     "prepare",
     "substitute",
 ]

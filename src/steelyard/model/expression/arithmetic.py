@@ -26,16 +26,16 @@ Number = int | float
 class Function(NamedTuple):
     """What an expression may call: how many arguments it takes and what it does."""
 
-    least: int
-    most: int
+    min_arguments: int
+    max_arguments: int
     apply: Callable[..., Any]
 
     @property
-    def takes(self) -> str:
+    def arity(self) -> str:
         """How many arguments it takes, for a message."""
-        if self.least == self.most:
+        if self.min_arguments == self.max_arguments:
             return "takes 1 argument"
-        return "takes 2 or more arguments" if self.least == 2 else "takes 1 or 2 arguments"
+        return "takes 2 or more arguments" if self.min_arguments == 2 else "takes 1 or 2 arguments"
 
 
 def describe(value: object) -> str:
@@ -59,14 +59,14 @@ def check_range(result: Number) -> Number:
     limit = MAX_INTEGER if isinstance(result, int) else MAX_FLOAT
     if -limit < result < limit:
         return result
-    raise ValueError("the number is too large: beyond 1e30, or 2**128 for a whole one")
+    raise ValueError("the number is too large: above 1e30, or 2**128 for a whole number")
 
 
 def power(base: Number, exponent: Number) -> Number:
     """`base ** exponent`, refused before it is computed where the result would be too large."""
     size = math.log2(abs(base)) if base and math.isfinite(base) else 0.0
     if abs(size * exponent) > MAX_INTEGER.bit_length():
-        what = "large" if size * exponent > 0 else "near to zero"
+        what = "large" if size * exponent > 0 else "close to zero"
         raise ValueError(f"{describe(base)} ** {describe(exponent)} is too {what}")
     if base < 0 and not float(exponent).is_integer():
         raise ValueError(f"{describe(base)} ** {describe(exponent)} is not a real number")

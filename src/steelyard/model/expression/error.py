@@ -20,7 +20,7 @@ class ExpressionError(UsageError):
         self.column = column
         self.path = path
 
-    def under(self, path: Path) -> ExpressionError:
+    def prepend_path(self, path: Path) -> ExpressionError:
         """The same error, seen from the root of a tree."""
         return ExpressionError(self.message, self.column, path + self.path)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from steelyard.errors import did_you_mean
+from steelyard.errors import suggest_name
 from steelyard.model.expression import nodes
 from steelyard.model.expression.arithmetic import (
     ARITHMETIC,
@@ -71,7 +71,7 @@ def _compile_name(node: nodes.Name) -> Evaluate:
 
 def _describe_unknown(name: str, known: Iterable[str]) -> str:
     listed = ", ".join(sorted(known)[:10])
-    hint = did_you_mean(name, [*known, "true", "false", "null"])
+    hint = suggest_name(name, [*known, "true", "false", "null"])
     return f"unknown name {quote_text(name)}" + (hint or (listed and f"; known are {listed}"))
 
 

@@ -26,16 +26,16 @@ def _token_pattern(name: str) -> re.Pattern[str]:
 _PLAIN, _DOTTED = _token_pattern(_NAME), _token_pattern(rf"{_NAME}(?:\.{_NAME})?")
 _KEYWORDS = frozenset({"and", "or", "not", "in", "if", "else", "true", "false", "null"})
 _FOREIGN = {
-    "=": "'=' does not compare; write '=='",
-    "&": "'&' is not understood; write 'and'",
-    "|": "'|' is not understood; write 'or'",
-    "!": "'!' is not understood; write 'not'",
-    "^": "'^' is not understood; write '**' for a power",
-    ".": "'.' is not allowed here: names are plain and have no parts",
+    "=": "'=' is not a comparison; write '=='",
+    "&": "'&' is not supported; write 'and'",
+    "|": "'|' is not supported; write 'or'",
+    "!": "'!' is not supported; write 'not'",
+    "^": "'^' is not supported; write '**' for a power",
+    ".": "'.' is not allowed here: names cannot have parts",
     "'": "the quote ' is never closed",
     '"': 'the quote " is never closed',
-    "{": "'{' is not allowed here; names stand bare",
-    "$": "'$' is not allowed here; names stand bare",
+    "{": "'{' is not allowed here; write the name alone",
+    "$": "'$' is not allowed here; write the name alone",
 }
 
 
@@ -74,5 +74,5 @@ def _make_token(match: re.Match[str], offset: int) -> ExpressionToken:
 
 def _syntax_error(text: str, position: int, offset: int) -> ExpressionError:
     rest = text[position:].lstrip()
-    message = _FOREIGN.get(rest[0], f"{quote_text(rest[0])} is not understood")
+    message = _FOREIGN.get(rest[0], f"{quote_text(rest[0])} is not supported")
     return ExpressionError(message, len(text) - len(rest) + 1 + offset)

@@ -49,7 +49,7 @@ def substitute(tree: Any, names: Names, quantity: Quantity | None = None) -> Any
     return prepare(tree, quantity).value(names)
 
 
-def names_in(tree: Any, quantity: Quantity | None = None) -> Iterator[tuple[Path, str]]:
+def find_names(tree: Any, quantity: Quantity | None = None) -> Iterator[tuple[Path, str]]:
     """Each name that a template in the tree asks for, with the path of its text; sorted within a text.
 
     Raises ExpressionError, with its path, where a template cannot be read.
@@ -94,7 +94,7 @@ def _parse_template(text: str, path: Path, read: Reader) -> Template:
     try:
         return read(text)
     except ExpressionError as error:
-        raise error.under(path) from None
+        raise error.prepend_path(path) from None
 
 
 class _TreeFiller:
@@ -106,15 +106,15 @@ class _TreeFiller:
 
     def fill(self, tree: Any, path: Path) -> Any:
         if isinstance(tree, Template):
-            return self._text(tree, path)
+            return self._fill_text(tree, path)
         return _rebuild(tree, {step: self.fill(part, (*path, step)) for step, part in _parts(tree)})
 
-    def _text(self, template: Template, path: Path) -> Any:
+    def _fill_text(self, template: Template, path: Path) -> Any:
         try:
             value = template.value(self._names)
         except ExpressionError as error:
-            raise error.under(path) from None
+            raise error.prepend_path(path) from None
         self._room -= len(value) if isinstance(value, str) else 0
         if self._room < 0:
-            raise ExpressionError(f"the texts here and before exceed {MAX_TEXTS:,} characters", 1, path)
+            raise ExpressionError(f"the texts up to here exceed {MAX_TEXTS:,} characters in total", 1, path)
         return value

@@ -29,7 +29,7 @@ class AwsAccount:
     profile: str | None = None
     attempts: int = ATTEMPTS
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
-    _making: Any = field(default_factory=threading.Lock, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, repr=False)
 
     def ask(
         self, operation: str, subject: str = "it", *, service: str = "ec2", **words: Any
@@ -37,12 +37,12 @@ class AwsAccount:
         """What AWS answers to `run_instances` and the like. Raises CloudError with a sentence for people."""
         action = f"{service}:{_FIRST.sub(lambda match: match[2].upper(), operation)}"
         try:
-            answer: dict[str, Any] = getattr(self._client(service), operation)(**words)
+            answer: dict[str, Any] = getattr(self._get_client(service), operation)(**words)
         except _error_types() as error:
             raise explain(error, action, subject) from None
         return answer
 
-    def pages(self, operation: str, key: str, **words: Any) -> Iterator[dict[str, Any]]:
+    def list_entries(self, operation: str, key: str, **words: Any) -> Iterator[dict[str, Any]]:
         """All entries of an answer that may come in several parts. Raises CloudError."""
         answer = self.ask(operation, **words)
         yield from answer.get(key, ())
@@ -50,11 +50,11 @@ class AwsAccount:
             answer = self.ask(operation, **words, NextToken=token)
             yield from answer.get(key, ())
 
-    def settled_region(self) -> str:
+    def resolve_region(self) -> str:
         """The region, whoever chose it. Raises CloudError when nobody did."""
         client: Any = None
         try:
-            client = self._client("ec2")
+            client = self._get_client("ec2")
         except _error_types() as error:
             raise explain(error, "ec2", "it") from None
         return str(client.meta.region_name)
@@ -65,13 +65,13 @@ class AwsAccount:
         for client in clients.values():
             client.close()
 
-    def _client(self, service: str) -> Any:
-        with self._making:
+    def _get_client(self, service: str) -> Any:
+        with self._lock:
             if service not in self._clients:
-                self._clients[service] = self._made(service)
+                self._clients[service] = self._make_client(service)
             return self._clients[service]
 
-    def _made(self, service: str) -> Any:
+    def _make_client(self, service: str) -> Any:
         # Machines that are paid for wait while prices are looked up, so there is little patience for those.
         tries, reach, answer = (1, 3, 10) if service == "pricing" else (self.attempts, 10, 30)
         config = import_module("botocore.config").Config(
@@ -92,7 +92,7 @@ def _import_boto3() -> Any:
     try:
         return import_module("boto3")
     except ImportError as error:
-        hint = "`pip install steelyard[ec2]` installs it"
+        hint = "run `pip install steelyard[ec2]`"
         raise HostError(
             "site ec2 needs the Python package boto3, which is not installed", hint=hint
         ) from error

@@ -14,10 +14,10 @@ from steelyard.remote.ec2.rental import SUFFIX, Rental, RentalFile, leases_folde
 
 @dataclass
 class CleanResult:
-    """The machines that were ended, by run; `kept` says what could not be given back, and why."""
+    """The machines that were ended, by run; `problems` says what could not be given back, and why."""
 
     ended: dict[str, list[str]] = field(default_factory=dict)
-    kept: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def clean_leases(is_dead: Callable[[Rental], bool], patience: Patience | None = None) -> CleanResult:
@@ -30,12 +30,12 @@ def clean_leases(is_dead: Callable[[Rental], bool], patience: Patience | None = 
     result = CleanResult()
     for path in sorted(leases_folder().glob(f"*{SUFFIX}")):
         try:
-            file = RentalFile.take(path)
+            file = RentalFile.from_abandoned(path)
             if file:
                 with closing(file):
                     _clean(file, is_dead, patience or Patience(), result)
         except HostError as error:
-            result.kept.append(str(error))
+            result.problems.append(str(error))
     return result
 
 

@@ -36,48 +36,47 @@ class _Explanation(NamedTuple):
 
 _NOT_ACCEPTED = _Explanation(
     "AWS does not accept the credentials",
-    "try `aws sts get-caller-identity` with the same profile; a wrong clock of this machine causes it too",
+    "try `aws sts get-caller-identity` with the same profile; a wrong clock on this machine can also cause "
+    "this",
     quoted=False,
 )
 _EXPIRED = _Explanation(
-    "the AWS credentials have expired", "log in again, as with `aws sso login`", quoted=False
+    "the AWS credentials have expired", "log in again, for example with `aws sso login`", quoted=False
 )
 _NOT_ALLOWED = _Explanation(
-    "these credentials may not do {action}",
-    "ask who administers the account to permit it; docs/ec2.md lists every action that is needed",
+    "these credentials do not allow {action}",
+    "ask the account's administrator to allow it; docs/ec2.md lists all required actions",
     quoted=False,
 )
 _CAPACITY = _Explanation(
-    "AWS has no {subject} to give just now",
-    "wait some minutes, name a `subnet` in another zone, or take another `type`",
+    "AWS has no {subject} available at present",
+    "wait some minutes, set a `subnet` in another zone, or use another `type`",
 )
 _QUOTA = _Explanation(
     "the account's quota does not allow {subject}",
-    "raise it in the AWS console under Service Quotas, take fewer or smaller machines, or end others",
+    "raise it in the AWS console under Service Quotas, use fewer or smaller machines, or terminate others",
 )
 _PRICE = _Explanation(
-    "the most that may be paid is less than a spot {subject} costs now",
-    "raise `max_price`; leave it out to pay up to the ordinary price",
+    "the maximum price is below the current price of a spot {subject}",
+    "raise `max_price`, or remove it to pay up to the on-demand price",
 )
 _NO_IMAGE = _Explanation(
     "there is no such `image`",
-    "images have another id in each region, and may be withdrawn; `aws ec2 describe-images` lists them",
+    "image ids differ between regions, and images may be withdrawn; `aws ec2 describe-images` lists them",
 )
-_NO_VPC = _Explanation("the account has no default network there", "name a `subnet`")
-_THROTTLED = _Explanation(
-    "AWS takes no more requests from this account for now", "wait a minute, then try again"
-)
+_NO_VPC = _Explanation("the account has no default network there", "set a `subnet`")
+_THROTTLED = _Explanation("AWS is limiting requests from this account", "wait a minute, then try again")
 _NO_SUCH = _Explanation(
-    "something that the site's options name does not exist there", "is the `region` right?"
+    "something named in the site's options does not exist in this region", "check the `region`"
 )
 _NOT_THERE = _Explanation(
-    "{subject} cannot be had as asked",
-    "another `type`, `image` or `subnet` (its zone) may do; is it spelled right?",
+    "{subject} is not available as requested",
+    "check the spelling, or try another `type`, `image` or `subnet` (another zone)",
 )
-_NOT_OPEN = _Explanation("the AWS account is not ready for EC2", "the AWS console says what is missing")
+_NOT_OPEN = _Explanation("the AWS account is not ready for EC2", "see the AWS console for what is missing")
 _NO_CREDENTIALS = _Explanation(
     "there are no AWS credentials",
-    "run `aws configure` or `aws sso login`, name a `profile`, or set AWS_ACCESS_KEY_ID and "
+    "run `aws configure` or `aws sso login`, set a `profile`, or set AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY",
     quoted=False,
 )
@@ -89,8 +88,8 @@ _NO_REGION = _Explanation(
 _NO_PROFILE = _Explanation("there is no such AWS `profile`", "`aws configure list-profiles` lists them")
 _UNREACHED = _Explanation("AWS does not answer", "is this machine online, and is the `region` spelled right?")
 _GARBLED = _Explanation(
-    "what answers in the name of AWS cannot be understood",
-    "is a proxy in between, or AWS_ENDPOINT_URL set?",
+    "the answer from AWS cannot be parsed",
+    "is there a proxy in between, or is AWS_ENDPOINT_URL set?",
     quoted=False,
 )
 

@@ -41,13 +41,13 @@ class Fleet:
 
         Raises HostError, and Stopped. Then, too, there may be something to give back.
         """
-        images = {kind: self._image(self._order.image_of(kind)) for kind, _ in self._order.types}
-        key = self._order.key_name or self._key_pair(public_key or "")
-        groups = self._order.groups or (self._group(),)
+        images = {kind: self._find_image(self._order.image_of(kind)) for kind, _ in self._order.types}
+        key = self._order.key_name or self._import_key_pair(public_key or "")
+        groups = self._order.groups or (self._create_group(),)
         started: dict[str, list[str]] = {}
         for kind, count in self._order.types:
             started[kind] = self._start(kind, count, image=images[kind], key=key, groups=groups)
-        described = await_running(self._account, self._file, self._patience, self._go_on)
+        described = await_running(self._account, self._file, self._patience, self._pause)
         by_id = {one["InstanceId"]: one for one in described}
         return [
             make_machine(by_id[ident], number, images[kind])
@@ -55,26 +55,26 @@ class Fleet:
             for number, ident in enumerate(ids)
         ]
 
-    def _image(self, ident: str) -> dict[str, Any]:
+    def _find_image(self, ident: str) -> dict[str, Any]:
         images = self._account.ask("describe_images", f"the image {ident}", ImageIds=[ident])["Images"]
         if not images:
-            hint = "images have another id in each region"
+            hint = "image ids differ between regions"
             raise HostError(f"there is no image {ident} in {self._rental.region}", hint=hint)
         image: dict[str, Any] = images[0]
         return image
 
-    def _key_pair(self, public_key: str) -> str:
+    def _import_key_pair(self, public_key: str) -> str:
         words: dict[str, Any] = {"TagSpecifications": [self._labels(KEY_PAIR)]}
         words["PublicKeyMaterial"] = public_key.encode()
-        with self._noted(KEY_PAIR) as got:
+        with self._note_request(KEY_PAIR) as got:
             made = self._account.ask("import_key_pair", KeyName=self._rental.name, **words)
             got.append(str(made["KeyPairId"]))
         return self._rental.name
 
-    def _group(self) -> str:
+    def _create_group(self) -> str:
         opened = self._order.reach_from or f"{find_own_address()}/32"
-        where = {"VpcId": vpc} if (vpc := self._vpc()) else {}
-        with self._noted(GROUP) as got:
+        where = {"VpcId": vpc} if (vpc := self._find_vpc()) else {}
+        with self._note_request(GROUP) as got:
             made = self._account.ask(
                 "create_security_group",
                 "a security group",
@@ -90,7 +90,7 @@ class Fleet:
         )
         return group
 
-    def _vpc(self) -> str | None:
+    def _find_vpc(self) -> str | None:
         if self._order.subnet is None:
             return None
         subnets = self._account.ask("describe_subnets", "the subnet", SubnetIds=[self._order.subnet])[
@@ -112,7 +112,7 @@ class Fleet:
             token=f"{self._rental.id}-{kind}",
         )
         try:
-            with self._noted(kind, count) as got:
+            with self._note_request(kind, count) as got:
                 answer = self._account.ask("run_instances", f"{count} of {kind}", **words)
                 got += [one["InstanceId"] for one in answer["Instances"]]
         except CloudError as error:
@@ -120,18 +120,18 @@ class Fleet:
         return got
 
     @contextmanager
-    def _noted(self, kind: str, count: int = 1) -> Iterator[list[str]]:
+    def _note_request(self, kind: str, count: int = 1) -> Iterator[list[str]]:
         """Ask for something, noted before and after: it is known of, whatever happens in between."""
-        self._go_on()
-        self._file.ask(kind, count)
+        self._pause()
+        self._file.record_request(kind, count)
         got: list[str] = []
         try:
             yield got
         except CloudError as error:
             if error.answered:
-                self._file.got(kind, ())
+                self._file.record_ids(kind, ())
             raise
-        self._file.got(kind, got)
+        self._file.record_ids(kind, got)
 
     @property
     def _rental(self) -> Rental:
@@ -140,7 +140,7 @@ class Fleet:
     def _labels(self, thing: str) -> dict[str, Any]:
         return {"ResourceType": thing, "Tags": tags(self._rental.run, self._rental.id, self._order.tags)}
 
-    def _go_on(self, seconds: float = 0.0) -> None:
+    def _pause(self, seconds: float = 0.0) -> None:
         if self._stop.wait(seconds):
             raise LaunchStopped
 
@@ -151,7 +151,7 @@ def find_own_address() -> str:
         with urllib.request.urlopen(WHO_AM_I, timeout=10) as answer:
             return str(ipaddress.IPv4Address(answer.read(64).decode("ascii").strip()))
     except (OSError, ValueError) as error:
-        hint = "give the site `reach_from`, such as 203.0.113.7/32, or `security_groups` of your own"
+        hint = "set the site's `reach_from`, such as 203.0.113.7/32, or your own `security_groups`"
         raise HostError(
-            f"our own address is not known: {WHO_AM_I} does not answer: {error}", hint=hint
+            f"our own address is unknown: {WHO_AM_I} does not answer: {error}", hint=hint
         ) from error

@@ -42,8 +42,8 @@ async def read_console_keys(account: AwsAccount, machine: str, until: float, pol
         if time.monotonic() > until:
             said = "printed no SSH host keys" if console else "printed nothing"
             hint = (
-                "an image without cloud-init does not; `host_keys: first-use` trusts whoever answers first, "
-                "and says so in the record. Older types (Xen) print late: `answer_within` waits longer"
+                "images without cloud-init print none; `host_keys: first-use` trusts the first server that "
+                "answers, and the record notes this. Older types (Xen) print late: raise `answer_within`"
             )
             raise HostError(f"its console {said}", hint=hint)
         await asyncio.sleep(poll)
@@ -70,12 +70,12 @@ async def accept_first_key(login: Login, until: float, poll: float) -> list[str]
                 key = await asyncssh.get_server_host_key(login.host, login.port or (), config=config)
             if key:
                 return [key.export_public_key().decode().strip()]
-            why = "it shows no host key"
+            why = "it presents no host key"
         except (OSError, asyncssh.Error) as error:  # a time-out is an OSError too
             why = str(error) or "no answer"
         if time.monotonic() > until:
-            hint = "does a security group let us in at port 22, and has the image an SSH server?"
-            raise HostError(f"{login.host} does not answer by SSH: {why}", hint=hint)
+            hint = "does a security group allow port 22, and does the image have an SSH server?"
+            raise HostError(f"{login.host} does not answer over SSH: {why}", hint=hint)
         await asyncio.sleep(poll)
 
 

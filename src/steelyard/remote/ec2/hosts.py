@@ -46,13 +46,14 @@ AnyT = TypeVar("AnyT")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How the machines are used: `login` with all but host and host keys, which `learnt` says whence to take.
+    """How the machines are used: `login` with all but host and host keys, which `host_key_source` says whence
+    to take.
 
     `answer_within` bounds, in seconds, their boot until SSH answers. `prices` win over those of AWS.
     """
 
     login: Login
-    learnt: Learnt = "console"
+    host_key_source: Learnt = "console"
     answer_within: float = 300.0
     scratch: PurePosixPath | None = None
     prices: Prices | None = None
@@ -78,30 +79,30 @@ class RentedTransport(SshTransport):
             try:
                 await super().open()
             except HostLost as error:
-                if not self._may_pass(error.__cause__):
+                if not self._is_transient(error.__cause__):
                     raise
                 await asyncio.sleep(self._poll)
             else:
                 self._until = 0.0  # from now on it has booted
                 return
 
-    async def fate(self) -> str | None:
+    async def find_end_reason(self) -> str | None:
         """Why the machine does not run any more; None where it does."""
         return await asyncio.to_thread(explain_end, self._account, self._machine.id)
 
     async def _learn(self) -> str:
         try:
-            if self._use.learnt == "console":
+            if self._use.host_key_source == "console":
                 keys = await read_console_keys(self._account, self._machine.id, self._until, self._poll)
             else:
                 keys = await accept_first_key(self._login, self._until, self._poll)
         except HostError as error:
             message = f"host {self.name} ({self._machine.id}): {error.message}"
             raise HostLost(message, hint=error.hint) from error
-        self.host_keys = {"learnt": self._use.learnt, "fingerprints": fingerprints(keys)}
+        self.host_keys = {"learnt": self._use.host_key_source, "fingerprints": fingerprints(keys)}
         return format_known_hosts(keys)
 
-    def _may_pass(self, error: BaseException | None) -> bool:
+    def _is_transient(self, error: BaseException | None) -> bool:
         """Whether it is only because the machine boots."""
         now = time.monotonic()
         if now > self._until or not isinstance(error, HostUnreachable):
@@ -129,10 +130,10 @@ class RentedHost(ShellHost):
         try:
             await super().check()
         except HostLost as error:
-            why = await self._way.fate()
+            why = await self._way.find_end_reason()
             if why is None:
                 raise
-            hint = "spot machines are taken back when AWS needs them; `steelyard resume` rents anew"
+            hint = "AWS takes spot machines back when it needs them; `steelyard resume` rents new ones"
             raise HostLost(f"host {self.name} is lost: {why}", hint=hint) from error
 
 
@@ -169,7 +170,7 @@ async def _rent_machines(
         token.run,
         str(token),
         str(log.absolute().parent),
-        await asyncio.to_thread(account.settled_region),
+        await asyncio.to_thread(account.resolve_region),
         account.profile,
     )
     file = RentalFile.create(rental)
@@ -237,7 +238,7 @@ def _find_prices(
 def _login(login: Login, machine: RentedMachine, order: Order) -> Login:
     address = machine.public if order.public else machine.private
     if address is None:
-        hint = "name a `subnet` that gives them public addresses, or set `reach: private`"
+        hint = "set a `subnet` that assigns public addresses, or set `reach: private`"
         raise HostError(f"{machine.id} has no public address", hint=hint)
     return replace(login, host=address)
 

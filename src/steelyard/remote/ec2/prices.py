@@ -56,7 +56,7 @@ def _look_up_list(account: AwsAccount, machine: RentedMachine) -> Price | None:
         return None  # others cost more, by rules of their own
     wanted = {
         "instanceType": machine.type,
-        "regionCode": account.settled_region(),
+        "regionCode": account.resolve_region(),
         "operatingSystem": "Linux",
         "preInstalledSw": "NA",
         "tenancy": "Shared",

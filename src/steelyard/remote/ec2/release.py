@@ -59,16 +59,17 @@ def _collect_problem(problems: list[str], action: Callable[[], object]) -> None:
 
 def _explain_leftovers(file: RentalFile, problems: list[str]) -> HostError:
     rental = file.rental
-    machines = ", ".join(file.known()) or f"those tagged steelyard:rental={rental.id}"
+    machines = ", ".join(file.machine_ids()) or f"those tagged steelyard:rental={rental.id}"
     lines = "".join(f"\n  {problem}" for problem in problems)
     return HostError(
-        f"not all that run {rental.run} rented in {rental.region} could be given back ({machines}):{lines}",
-        hint="machines that run cost money: try `steelyard clean`, or end them in the AWS console",
+        f"not everything that run {rental.run} rented in {rental.region} could be released "
+        f"({machines}):{lines}",
+        hint="running machines cost money: try `steelyard clean`, or terminate them in the AWS console",
     )
 
 
 def _end_machines(account: AwsAccount, file: RentalFile, patience: Patience) -> list[str]:
-    idents = dict.fromkeys([*file.known(), *_await_machines(account, file, patience)])
+    idents = dict.fromkeys([*file.machine_ids(), *_await_machines(account, file, patience)])
     every = list(idents)
     for start in range(0, len(every), _BATCH):
         _terminate(account, every[start : start + _BATCH])
@@ -86,7 +87,7 @@ def _await_machines(account: AwsAccount, file: RentalFile, patience: Patience) -
 
 def _find_machines(account: AwsAccount, file: RentalFile) -> list[tuple[str, str]]:
     """Id and type of what runs, or is about to."""
-    pages = account.pages("describe_instances", "Reservations", Filters=[tag_filter(file.rental.id)])
+    pages = account.list_entries("describe_instances", "Reservations", Filters=[tag_filter(file.rental.id)])
     every = (machine for page in pages for machine in page["Instances"])
     return [(one["InstanceId"], one["InstanceType"]) for one in every if one["State"]["Name"] not in _OVER]
 
@@ -94,7 +95,7 @@ def _find_machines(account: AwsAccount, file: RentalFile) -> list[tuple[str, str
 def _is_incomplete(file: RentalFile, found: list[tuple[str, str]], patience: Patience) -> bool:
     there = [kind for _, kind in found]
     asked = file.machines().items()
-    return any(there.count(kind) < one.count and one.open(patience.appear) for kind, one in asked)
+    return any(there.count(kind) < one.count and one.is_pending(patience.appear) for kind, one in asked)
 
 
 def _terminate(account: AwsAccount, machines: list[str]) -> None:
@@ -118,7 +119,7 @@ def _await_ids(file: RentalFile, kind: str, patience: Patience, look: Callable[[
     if request is None:
         return []
     ids = list(request.ids or ()) or look()
-    while not ids and request.open(patience.appear):
+    while not ids and request.is_pending(patience.appear):
         time.sleep(patience.poll)
         ids = look()
     return ids
@@ -146,7 +147,7 @@ def _remove_group(account: AwsAccount, file: RentalFile, machines: list[str], pa
         while not _try_delete_group(account, group):
             if time.monotonic() > deadline:
                 who = f"{', '.join(machines)} had" if machines else "its machines had"
-                raise HostError(f"security group {group}: {who} not gone within {patience.end:g} s")
+                raise HostError(f"security group {group}: {who} not terminated within {patience.end:g} s")
             time.sleep(patience.poll)
 
 

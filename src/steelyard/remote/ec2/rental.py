@@ -60,7 +60,7 @@ class Request:
     time: float
     ids: tuple[str, ...] | None = None
 
-    def open(self, seconds: float) -> bool:
+    def is_pending(self, seconds: float) -> bool:
         """Whether what was asked for may still show up, which takes so many seconds at most."""
         return self.ids is None and 0 <= time.time() - self.time < seconds
 
@@ -88,14 +88,14 @@ class RentalFile:
             new.rename(path)
             _sync(path.parent)
         except OSError as error:
-            hint = "XDG_STATE_HOME may name another place; without that file nothing is rented"
+            hint = "set XDG_STATE_HOME to use another directory; without this file, nothing is rented"
             raise HostError(
-                f"{path.parent}: cannot note what is rented: {error.strerror}", hint=hint
+                f"{path.parent}: cannot record what is rented: {error.strerror}", hint=hint
             ) from error
         return made
 
     @classmethod
-    def take(cls, path: Path) -> Self | None:
+    def from_abandoned(cls, path: Path) -> Self | None:
         """One whose controller does not live any more; None while it does. Raises HostError."""
         try:
             file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
@@ -108,22 +108,22 @@ class RentalFile:
             if not _has_name(path, file):
                 os.close(file)
                 return None  # its controller gave everything back just now
-            return cls._read(path, file)
+            return cls._from_file(path, file)
         except BlockingIOError:
             os.close(file)
             return None
         except (OSError, HostError, KeyError, ValueError, TypeError) as error:
             os.close(file)
-            hint = "docs/ec2.md says how to look for its machines by hand"
-            raise HostError(f"{path} cannot be understood: {error}", hint=hint) from error
+            hint = "docs/ec2.md explains how to find its machines manually"
+            raise HostError(f"{path} cannot be parsed: {error}", hint=hint) from error
 
-    def ask(self, kind: str, count: int = 1) -> None:
+    def record_request(self, kind: str, count: int = 1) -> None:
         """Note that so many of a kind will be asked for. Raises HostError."""
         request = Request(count, time.time())
         self._note({"asked": kind, "count": count, "time": request.time})
         self.requests[kind] = request
 
-    def got(self, kind: str, ids: Sequence[str]) -> None:
+    def record_ids(self, kind: str, ids: Sequence[str]) -> None:
         """Note what AWS has given; nothing, if it refused. Raises HostError."""
         self.requests[kind].ids = tuple(ids)
         self._note({"got": kind, "ids": list(ids)})
@@ -132,7 +132,7 @@ class RentalFile:
         """The requests for machines, by type."""
         return {kind: asked for kind, asked in self.requests.items() if kind not in (KEY_PAIR, GROUP)}
 
-    def known(self) -> list[str]:
+    def machine_ids(self) -> list[str]:
         """The machines that AWS named."""
         return [one for request in self.machines().values() for one in request.ids or ()]
 
@@ -151,19 +151,19 @@ class RentalFile:
         try:
             self._write(line)
         except OSError as error:
-            raise HostError(f"{self.path}: cannot note what is rented: {error.strerror}") from error
+            raise HostError(f"{self.path}: cannot record what is rented: {error.strerror}") from error
 
     def _write(self, line: dict[str, Any]) -> None:
         os.write(self._file, json.dumps(line).encode() + b"\n")
         os.fsync(self._file)
 
     @classmethod
-    def _read(cls, path: Path, file: int) -> Self:
+    def _from_file(cls, path: Path, file: int) -> Self:
         first, *rest = os.pread(file, _MOST_BYTES, 0).split(b"\n")
         opening = _parse_entry(first)
         names = [one.name for one in fields(Rental)]
         if opening.get("schema") != SCHEMA or not all(name in opening for name in names):
-            raise HostError("it was cut off, or written by another version of Steelyard")
+            raise HostError("it is truncated, or was written by another version of Steelyard")
         rental_file = cls(path, Rental(**{name: opening[name] for name in names}), _file=file)
         for line in map(_parse_entry, rest):
             if "asked" in line:

@@ -47,9 +47,10 @@ def await_running(
     """
     deadline = time.monotonic() + patience.start
     while True:
-        machines = {one["InstanceId"]: one for one in _describe(account, file.known())}
+        machines = {one["InstanceId"]: one for one in _describe(account, file.machine_ids())}
         states = {
-            ident: machines[ident]["State"]["Name"] if ident in machines else "" for ident in file.known()
+            ident: machines[ident]["State"]["Name"] if ident in machines else ""
+            for ident in file.machine_ids()
         }
         if gone := [ident for ident, state in states.items() if state not in ("", "pending", "running")]:
             raise HostError(
@@ -82,23 +83,23 @@ def explain_end(account: AwsAccount, ident: str) -> str | None:
     except CloudError:
         return None
     over = [one for one in machines if one["State"]["Name"] not in ("pending", "running")]
-    return f"AWS says that its machine has ended: {_explain_ended(over[0])}" if over else None
+    return f"AWS reports that its machine was terminated: {_explain_ended(over[0])}" if over else None
 
 
 def _describe(account: AwsAccount, ids: list[str]) -> Iterator[Described]:
     # By filter: an id that AWS's lists do not have yet would be an error otherwise.
     for start in range(0, len(ids), _AT_ONCE):
         asked = [{"Name": "instance-id", "Values": ids[start : start + _AT_ONCE]}]
-        for page in account.pages("describe_instances", "Reservations", Filters=asked):
+        for page in account.list_entries("describe_instances", "Reservations", Filters=asked):
             yield from page["Instances"]
 
 
 def _explain_timeout(states: Mapping[str, str], seconds: float) -> HostError:
     waiting = ", ".join(ident for ident, state in states.items() if state != "running")
-    hint = "`pending_within` gives them more time; AWS's console may say why they wait"
+    hint = "raise `pending_within` to give them more time; the AWS console may show why they wait"
     return HostError(f"{waiting}: not running after {seconds:g} s", hint=hint)
 
 
 def _explain_ended(described: Described) -> str:
-    why = described.get("StateReason", {}).get("Message") or "AWS does not say why"
+    why = described.get("StateReason", {}).get("Message") or "AWS gives no reason"
     return f"{described['InstanceId']} ({described['InstanceType']}): {why}"

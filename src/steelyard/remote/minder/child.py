@@ -26,7 +26,7 @@ class Child:
         self.struck: set[int] = set()
         self.leftovers = 0
 
-    def exited(self, status: int, usage: Any, now: float) -> None:
+    def record_exit(self, status: int, usage: Any, now: float) -> None:
         """Keep how it ended. What it left behind has no time left, unless a grace still runs."""
         code, peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
         self.result = {

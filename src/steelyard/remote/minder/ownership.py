@@ -21,7 +21,7 @@ MOST_LINKS = 40  # as in Linux: path_resolution(7)
 MOST_TRUSTED = 1 << 16  # bytes of the list of trusted directories
 
 
-def find_stranger(path: str, *, shared: bool = False) -> str | None:
+def find_untrusted_entry(path: str, *, shared: bool = False) -> str | None:
     """Say how somebody but us and root could replace what lies at an absolute path; None where nobody can.
 
     Of a path that is not there yet, the nearest directory that is counts. With `shared` that may be a sticky
@@ -35,7 +35,7 @@ def find_stranger(path: str, *, shared: bool = False) -> str | None:
         reasons.append((place, "others may write to it"))
     if not reasons:
         return None
-    trusted = [each for each in trusted_directories() if _lies_in(place, each)]
+    trusted = [each for each in trusted_directories() if _is_inside(place, each)]
     left = (f"{entry}: {reason}" for entry, reason in reasons if not _is_covered(entry, trusted))
     return next(left, None)
 
@@ -46,7 +46,7 @@ def may_others_write(path: str, status: os.stat_result) -> bool:
     if stat.S_ISLNK(mode):
         return False
     return bool(mode & stat.S_IWOTH) or (
-        bool(mode & stat.S_IWGRP) and (_has_list(path) or has_others(status.st_gid))
+        bool(mode & stat.S_IWGRP) and (_has_acl(path) or has_others(status.st_gid))
     )
 
 
@@ -95,7 +95,7 @@ def trust_list() -> str:
 
 def _reasons(entry: str, status: os.stat_result) -> Iterator[str]:
     """What is wrong with an entry on the way: its owner may replace it, others may put something into it."""
-    if status.st_uid not in (0, os.geteuid()) and not _is_roots(status):
+    if status.st_uid not in (0, os.geteuid()) and not _is_unmapped_root(status):
         yield f"it belongs to {_name(status.st_uid)}"
     elif may_others_write(entry, status) and not (
         stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
@@ -103,7 +103,7 @@ def _reasons(entry: str, status: os.stat_result) -> Iterator[str]:
         yield "others may write to it"
 
 
-def _is_roots(status: os.stat_result) -> bool:
+def _is_unmapped_root(status: os.stat_result) -> bool:
     """Whether it may be of a root whom our user namespace does not know: then all strangers look alike."""
     with open("/proc/self/uid_map") as table, open("/proc/sys/kernel/overflowuid") as number:  # noqa: PTH123
         partial = not any(line.split()[1] == "0" for line in table)
@@ -119,7 +119,7 @@ def _name(user: int) -> str:
         return f"user {user}"
 
 
-def _has_list(path: str) -> bool:
+def _has_acl(path: str) -> bool:
     """Whether an access list lets others in as well: its mask is what shows as the group's rights."""
     try:
         return bool(os.getxattr(path, "system.posix_acl_access"))
@@ -128,10 +128,10 @@ def _has_list(path: str) -> bool:
 
 
 def _is_covered(entry: str, trusted: list[str]) -> bool:
-    return any(_lies_in(entry, each) or _lies_in(each, entry) for each in trusted)
+    return any(_is_inside(entry, each) or _is_inside(each, entry) for each in trusted)
 
 
-def _lies_in(path: str, directory: str) -> bool:
+def _is_inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 

@@ -30,10 +30,10 @@ class ProcessStat:
         self.pid, self.state = pid, fields[0]
         self.parent, self.session, self.start = int(fields[1]), int(fields[3]), int(fields[19])
         empty = fields[47] == fields[48] != b"0"  # both are 0 in the middle of an exec
-        self.bare = self.dead or empty or bool(int(fields[6]) & PF_KTHREAD)
+        self.bare = self.is_dead or empty or bool(int(fields[6]) & PF_KTHREAD)
 
     @property
-    def dead(self) -> bool:
+    def is_dead(self) -> bool:
         """Whether it has ended and only waits to be collected by its parent."""
         return self.state in (b"Z", b"X")
 

@@ -10,7 +10,7 @@ import stat
 from contextlib import suppress
 
 from . import SCRATCH_MARKER
-from .ownership import find_stranger
+from .ownership import find_untrusted_entry
 
 TYPE_CHECKING = False  # importing typing takes 3 ms
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make_scratch(path: bytes, mark: str) -> None:
             break
         except (FileExistsError, FileNotFoundError):
             if os.path.lexists(path):
-                _check_is_marked(path, mark)
+                _check_marker(path, mark)
                 return
             if not left:
                 raise
@@ -42,8 +42,8 @@ def make_scratch(path: bytes, mark: str) -> None:
 
 
 def _check_parents(parent: bytes) -> None:
-    if reason := find_stranger(os.fsdecode(parent), shared=True):
-        hint = "`steelyard trust DIR` accepts a directory that others may write to"
+    if reason := find_untrusted_entry(os.fsdecode(parent), shared=True):
+        hint = "`steelyard trust DIR` allows a directory that others may write to"
         raise PermissionError(errno.EPERM, f"{reason}; {hint}")
 
 
@@ -55,11 +55,11 @@ def _make_parents(path: bytes) -> None:
     os.mkdir(path, 0o711)
 
 
-def _check_is_marked(path: bytes, mark: str) -> None:
+def _check_marker(path: bytes, mark: str) -> None:
     top = _open_directory(path)
     try:
         if not _is_ours(os.fstat(top)) or not _has_marker(top, lambda text: text == mark):
-            raise FileExistsError(errno.EEXIST, "it is there already, and not a directory of this run")
+            raise FileExistsError(errno.EEXIST, "it already exists and is not a directory of this run")
     finally:
         os.close(top)
 

@@ -55,7 +55,7 @@ class Minder:
             "unscratch": self.forget_scratch,
         }
 
-    def end_when_readable(self, fd: int) -> None:
+    def watch_descriptor(self, fd: int) -> None:
         """Take news from this descriptor for the end of the lease."""
         self.poll.register(fd, select.POLLIN)
         self.alarms.add(fd)
@@ -64,15 +64,15 @@ class Minder:
         """Do what the controller asks for until the lease is over."""
         self.reply(event="ready")
         while True:
-            ready = [fd for fd, _ in self.poll.poll(self.patience())]
-            reap(self.bury)
+            ready = [fd for fd, _ in self.poll.poll(self.poll_timeout())]
+            reap(self.record_death)
             if self.alarms.intersection(ready) or (LEASE in ready and not self.listen()):
                 return
             for child in list(self.children.values()):
                 if child.result or time.monotonic() >= child.deadline:
-                    self.settle(child)
+                    self.finish_child(child)
 
-    def patience(self) -> float | None:
+    def poll_timeout(self) -> float | None:
         """Return how long the poll may take, in milliseconds; None for ever."""
         now = time.monotonic()
         return min((child.next_look(now) * 1000 for child in self.children.values()), default=None)
@@ -127,7 +127,7 @@ class Minder:
             return  # it has just ended by itself
         child.deadline = min(child.deadline, time.monotonic() + float(request["grace"]))
         child.killed = True
-        for pid in self.tree(child):
+        for pid in self.list_tree(child):
             with suppress(PermissionError):
                 send(pid, signal.SIGTERM)
                 send(pid, signal.SIGCONT)  # a stopped process would not hear the other
@@ -152,20 +152,20 @@ class Minder:
 
     # The end of a child ---------------------------------------------------------------------------------
 
-    def bury(self, pid: int, status: int, usage: Any) -> None:
+    def record_death(self, pid: int, status: int, usage: Any) -> None:
         """Take note of a death, if it is that of a child; other dead are orphans that came to us."""
         now = time.monotonic()
         for child in self.children.values():
             if child.pid == pid and child.result is None:
                 self.poll.unregister(child.pidfd)
                 os.close(child.pidfd)
-                child.exited(status, usage, now)
+                child.record_exit(status, usage, now)
 
-    def settle(self, child: Child) -> None:
+    def finish_child(self, child: Child) -> None:
         """End what is left of a child whose time is over, and report its exit when nothing is."""
-        left = self.tree(child)
+        left = self.list_tree(child)
         if left and time.monotonic() >= child.deadline:
-            left = kill_all(lambda: self.tree(child), send)
+            left = kill_all(lambda: self.list_tree(child), send)
             child.pause = min(child.pause * 2, LONGEST_PAUSE)
             child.leftovers += len(left - child.struck) if child.result else 0
             child.struck |= left
@@ -173,27 +173,27 @@ class Minder:
             del self.children[child.name]
             self.reply(event="exited", id=child.name, leftovers=child.leftovers, **child.result)
 
-    def tree(self, child: Child) -> set[int]:
+    def list_tree(self, child: Child) -> set[int]:
         """Return the pids of a child and all its descendants, also of those whose parents are gone."""
         if child.result and not self.has_orphans():
             return set()
         table, me = list_processes(), os.getpid()
         owners = {each.pid: each for each in self.children.values()}
         mine = [each for each in table.values() if each.parent == me]
-        roots = [each.pid for each in mine if self.owner(each, owners, child) is child]
+        roots = [each.pid for each in mine if self.find_owner(each, owners, child) is child]
         # The dead are collected by their parent, or by us once the parent is killed.
-        return {pid for pid in descendants(table, roots) if not table[pid].dead or table[pid].parent == me}
+        return {pid for pid in descendants(table, roots) if not table[pid].is_dead or table[pid].parent == me}
 
     def has_orphans(self) -> bool:
         """Say whether there may be processes below us other than running children and what is below them."""
-        if not reap(self.bury):
+        if not reap(self.record_death):
             return False
         running = {child.pid for child in self.children.values() if child.result is None}
         # Absent where the kernel was built without CONFIG_PROC_CHILDREN: then all of /proc is looked at.
         listed = read_proc(f"/proc/self/task/{os.getpid()}/children", 1 << 20).split()
         return not listed or not running.issuperset(map(int, listed))
 
-    def owner(self, mine: ProcessStat, owners: dict[int, Child], ending: Child) -> Child | None:
+    def find_owner(self, mine: ProcessStat, owners: dict[int, Child], ending: Child) -> Child | None:
         """Return the child that one of our direct children is, or from which it came, should it be an orphan.
 
         Its session or its environment tells. One whose child is gone already goes with the child that is
@@ -236,7 +236,7 @@ def prepare() -> int:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, lambda *_: None)
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError("this kernel has no child subreapers (prctl)")
+        raise OSError("this kernel does not support child subreapers (prctl)")
     return heard
 
 
@@ -245,9 +245,9 @@ def main(token: str) -> None:
     sigterm = prepare()
     minder = Minder(token)
     try:
-        minder.end_when_readable(sigterm)
+        minder.watch_descriptor(sigterm)
         # A forked copy of the controller could hold the lease open for ever.
-        minder.end_when_readable(os.pidfd_open(int(token.split(":")[2])))
+        minder.watch_descriptor(os.pidfd_open(int(token.split(":")[2])))
         minder.serve()
     except (ConnectionError, ProcessLookupError):
         pass  # the controller is gone

@@ -72,7 +72,9 @@ class Spawner:
         self, program: bytes, argv: list[bytes], env: dict[bytes, bytes], streams: list[int]
     ) -> tuple[int, int]:
         """Start a program through the small one; by ourselves where that cannot be."""
-        if self.small is not None and (pid := launch_small(self.small, [program, *argv], env, streams)):
+        if self.small is not None and (
+            pid := launch_through_helper(self.small, [program, *argv], env, streams)
+        ):
             return pid, 0
         return launch(program, argv, env, streams, setsid=True), read_own_peak()
 
@@ -111,7 +113,9 @@ def find_program(name: bytes, path: bytes) -> bytes:
     raise OSError(reason, os.strerror(reason))
 
 
-def launch_small(small: int, words: list[bytes], env: dict[bytes, bytes], streams: list[int]) -> int | None:
+def launch_through_helper(
+    small: int, words: list[bytes], env: dict[bytes, bytes], streams: list[int]
+) -> int | None:
     """Have the small program start another; None where it cannot: under an emulator, with too many words."""
     heard, tells = os.pipe()
     try:

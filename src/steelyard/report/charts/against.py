@@ -86,7 +86,7 @@ def _position(axis: ParameterAxis, number: int) -> Spec:
             "scale": {"type": "point", **levels},
             "axis": {"labelAngle": 0, **slant},
         }
-    kind: dict[str, Any] = {"type": "log"} if axis.log else {"zero": False}
+    kind: dict[str, Any] = {"type": "log"} if axis.is_logarithmic else {"zero": False}
     return {
         "field": f"place{number}",
         "type": "quantitative",

@@ -54,7 +54,7 @@ def band_data(events: Sequence[LoggedEvent], origin: float, first: float, last: 
             row = {"from": round(start, 3), "to": round(min(wide, max(last, start)), 3)}
             place = _place(row["from"], row["to"], (row["from"] - first) / (last - first or 1.0))
             line = _LINE * (1 + 2 * (len(rows) % _MOST_LABELS))
-            words = {"event": event.label, "words": f"{event.label}\n{event.course}"}
+            words = {"event": event.label, "words": f"{event.label}\n{event.outcome}"}
             rows.append({**row, **place, "row": line, **words, "timing": event.timing, "took": took})
     return rows
 

@@ -66,7 +66,7 @@ def host_panel(
     `number` tells the shown trials apart; `zero` is the moment on the monotonic clock from which seconds are
     counted, by default the first sample. None when nothing of it was recorded.
     """
-    host = host if zero is None else host.counted_from(zero)
+    host = host if zero is None else host.shift_origin(zero)
     lines = {column: label for column, label in panel.lines.items() if column in host.columns}
     values = [value for column in lines for value in host.columns[column] if value is not None]
     if not values:

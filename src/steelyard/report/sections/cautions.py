@@ -14,18 +14,18 @@ def cautions(summary: RunSummary) -> list[str]:
     if early:
         numbers = " to ".join(map(str, sorted({min(early), max(early)})))
         cells = f"{len(early)} of {format_count(len(summary.cells), 'cell')} stopped early, at n={numbers}"
-        texts.append(f"{cells}: {describe_early()}.")
+        texts.append(f"{cells}: {describe_early_stops()}.")
     if summary.outliers != "none":
         texts.append(f"outliers: {describe_policy(summary.outliers)}.")
     return texts
 
 
-def describe_early() -> str:
+def describe_early_stops() -> str:
     """How sure intervals of cells are that stopped before they had to, and what that hangs on."""
     held, seldom = select_claims("coverage.early"), select_claims("early")
     return (
-        f"intervals of such cells held the median in {format_by_kind(held)} {format_source(held)},"
-        f" the lower figures where cells seldom stop early (from {format_span(seldom)} of them did)"
+        f"intervals of such cells contained the median in {format_by_kind(held)} {format_source(held)},"
+        f" with the lower figures where few cells stop early (from {format_span(seldom)} of them did)"
     )
 
 
@@ -33,4 +33,4 @@ def describe_policy(policy: str) -> str:
     """How sure the interval of what a policy leaves is."""
     held = select_claims(f"coverage.{policy}")
     share = f"{format_by_kind(held)} {format_source(held)}"
-    return f"intervals after `{policy}` held the median of all values in {share}"
+    return f"intervals after `{policy}` contained the median of all values in {share}"

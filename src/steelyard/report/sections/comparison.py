@@ -41,7 +41,9 @@ class ComparisonSection(NamedTuple):
 def describe_comparison(gated: GatedComparison) -> ComparisonSection:
     """All that is said of a comparison."""
     comparison = gated.comparison
-    mood: Literal["good", "bad", "none"] = "none" if gated.gate is None else "good" if gated.passes else "bad"
+    mood: Literal["good", "bad", "none"] = (
+        "none" if gated.gate is None else "good" if gated.is_passing else "bad"
+    )
     return ComparisonSection(
         [("a", f"{format_list(comparison.a, 12)} (the baseline)"), ("b", format_list(comparison.b, 12))],
         answer(comparison),
@@ -75,7 +77,7 @@ def verdict(gated: GatedComparison) -> str:
     if gated.gate is None:
         return ""
     margin = "" if gated.gate.margin is None else f" with a margin of {format_percent(gated.gate.margin)}"
-    if gated.passes:
+    if gated.is_passing:
         return f"The comparison passes{margin}."
     return f"The comparison does not pass{margin}: {format_count(len(gated.objections) or 1, 'reason')}."
 
@@ -88,10 +90,10 @@ def reasons(gated: GatedComparison) -> list[str]:
     kinds = {one.kind for one in against}
     words = "allow: {}" if gated.comparison.parameter else "--allow {}"
     allowing = [words.format(kind) for kind in ALLOWABLE if kind in kinds]
-    told += [f"{format_list(allowing)} lets that pass"] if allowing else []
+    told += [f"{format_list(allowing)} accepts these"] if allowing else []
     if ObjectionKind.UNDECIDED in kinds:
-        told.append("more trials and more runs narrow an interval; --metric NAME judges fewer")
-    if not against and not gated.passes:
+        told.append("more trials and more runs narrow an interval; --metric NAME compares fewer metrics")
+    if not against and not gated.is_passing:
         told.append("nothing could be compared, so there is no answer")
     return told
 
@@ -119,7 +121,7 @@ def format_comparison(one: ComparedCell) -> str:
 
 
 def _counts(found: RunComparison) -> str:
-    counts = [(len(found.having(verdict)), verdict) for verdict in Verdict]
+    counts = [(len(found.select_by_verdict(verdict)), verdict) for verdict in Verdict]
     return ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
 
 
@@ -149,10 +151,10 @@ def _size(n: int, failed: int) -> str:
 def _verdict(one: ComparedCell) -> str:
     told = one.judged.note if one.verdict in (Verdict.TOO_FEW, Verdict.UNDECIDED) else ""
     if one.detectable is not None:
-        told = f"from {_format_signed(100 * one.detectable)[1:]} % on it would show"
+        told = f"a change of {_format_signed(100 * one.detectable)[1:]} % or more would be detected"
     elif one.verdict is Verdict.NO_DIFFERENCE and one.judged.comparison.ratio is not None:
-        told = f"not even {LARGEST:g} times as much would show"
-    notes = "; ".join(filter(None, (told, one.under)))
+        told = f"not even a factor of {LARGEST:g} would be detected"
+    notes = "; ".join(filter(None, (told, one.disturbance)))
     return f"{one.verdict}: {notes}" if notes else str(one.verdict)
 
 
@@ -180,21 +182,23 @@ def _format_signed(value: float) -> str:
 
 def _caveats(found: RunComparison) -> Iterator[str]:
     """What else than the programs may be the reason of a verdict."""
-    if found.across:
-        told = "; ".join(map(str, found.across[:3]))
-        yield f"measured in different places, which may be the reason of any difference: {told}"
-    if found.compared and not found.of_several and not found.parameter:
+    if found.machine_differences:
+        told = "; ".join(map(str, found.machine_differences[:3]))
+        yield f"measured in different places, which may explain any difference: {told}"
+    if found.compared and not found.has_several_runs and not found.parameter:
         yield (
-            "one run a side: how runs differ from each other is not in these intervals;"
-            " compare A1,A2,A3 B1,B2,B3 takes it in"
+            "one run per side: these intervals do not include the variation between runs;"
+            " `compare A1,A2,A3 B1,B2,B3` includes it"
         )
-    apart = dict.fromkeys(one.cell.key for one in found.compared if found.parameter and _lacks_pairs(one))
+    apart = dict.fromkeys(
+        one.cell.key for one in found.compared if found.parameter and _is_missing_pairs(one)
+    )
     if cells := list(apart):
-        reason = "the trials that count do not take turns with the baseline's"
-        yield f"not in pairs, as {reason}: {format_list(cells)}"
+        reason = "the counted trials do not alternate with the baseline's"
+        yield f"not compared in pairs, as {reason}: {format_list(cells)}"
 
 
-def _lacks_pairs(one: ComparedCell) -> bool:
+def _is_missing_pairs(one: ComparedCell) -> bool:
     """Whether trials enough were made and none failed, but not side by side."""
     made = one.judged.comparison
     return not (made.paired or made.failed_a or made.failed_b or one.verdict is Verdict.TOO_FEW)
@@ -204,14 +208,14 @@ def _list_uncompared(found: RunComparison) -> Iterator[str]:
     if found.left_out:
         yield f"not compared: {format_list(found.left_out, 6)}; choose with --metric NAME"
     if found.parameter:
-        yield from (f"{gap.cell.key}: no cell with {format_list(gap.runs)} is like it" for gap in found.gaps)
-        yield from (f"{one.cell.key}: {one}" for one in found.valueless)
+        yield from (f"{gap.cell.key}: no matching cell with {format_list(gap.runs)}" for gap in found.gaps)
+        yield from (f"{one.cell.key}: {one}" for one in found.missing_values)
         return
     which: Which
     for which in ("a", "b"):
-        if cells := found.only(which):
+        if cells := found.list_unmatched_cells(which):
             yield f"only in {which}: {format_list([cell.key for cell in cells])}"
     for gap in found.gaps:
         if not gap.whole:
             yield f"{gap.cell.key}: not in {format_list(gap.runs)}"
-    yield from (f"{one.cell.key}: {one}" for one in found.valueless)
+    yield from (f"{one.cell.key}: {one}" for one in found.missing_values)

@@ -41,18 +41,18 @@ def cost_section(found: CostTable) -> Section:
     ]
     notes = [f"prices in {found.note}"]
     if found.missing:
-        notes.append(f"no price is known of {format_list(found.missing, 6)}")
-    about = "What an hour of all hosts of a cell costs, the work that a unit of money buys, and its inverse."
-    return Section(f"Cost of {found.metric.name}", about, _cheapest(found), head, rows, notes)
+        notes.append(f"no price known for {format_list(found.missing, 6)}")
+    about = "The cost of an hour of all hosts of a cell, the work per unit of money, and the inverse."
+    return Section(f"Cost of {found.metric.name}", about, _describe_cheapest(found), head, rows, notes)
 
 
-def _cheapest(found: CostTable) -> list[str]:
+def _describe_cheapest(found: CostTable) -> list[str]:
     best = max(found.costs, key=lambda one: one.work.median, default=None)
     if best is None or len(found.costs) < 2:
         return []
     text = f"most work for the money: {_name_cell(best)}"
     near = [_name_cell(one) for one in found.costs if one is not best and _has_overlap(one.work, best.work)]
-    return [f"{text}; the intervals of {format_list(near, 4)} overlap with its" if near else text]
+    return [f"{text}; the intervals of {format_list(near, 4)} overlap its own" if near else text]
 
 
 def _name_cell(one: CellCost) -> str:

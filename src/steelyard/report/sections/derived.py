@@ -51,8 +51,8 @@ def _section(finding: Finding) -> Section:
 def _loss(found: Scaling) -> Section:
     points = [point for curve in found.curves for point in curve.points]
     about = (
-        f"What a {found.per} delivers, what all deliver together, and the efficiency loss: 1 - rate per"
-        f" {found.per} / that in the first of the cells that differ in {found.parameter} alone."
+        f"The rate per {found.per}, the total, and the efficiency loss: 1 - rate per {found.per} / the same"
+        f" rate in the first of the cells that differ in {found.parameter} alone."
     )
     head = ("cell", "copies", f"rate per {found.per}", "total", "efficiency loss [95 %]")
     rows = [
@@ -88,16 +88,16 @@ def _describe_loss(per: str, copies: int, loss: Estimate, efficiency: Estimate) 
         return f"no loss is detected with {copies} copies, {size} against"
     if loss.value < 0:
         times = estimate_text(efficiency, "1")
-        return f"with {copies} copies each {per} delivers {times} times what it delivers with"
-    return f"with {copies} copies each {per} loses {size} of what it delivers with"
+        return f"with {copies} copies, each {per} delivers {times} times what it delivers with"
+    return f"with {copies} copies, each {per} loses {size} of what it delivers with"
 
 
 def _speedup(found: Scaling) -> Section:
     points = [point for curve in found.curves for point in curve.points]
     counted = {"copies": "copies", "hosts": "hosts"}.get(found.by, found.parameter)
     about = (
-        f"How many times the first cell's result is reached with more {counted}, and how much of that is left"
-        f" per {found.per} (parallel efficiency: 100 % is perfect)."
+        f"The speed-up over the first cell with more {counted}, and the share of it that remains per"
+        f" {found.per} (parallel efficiency: 100 % is perfect)."
     )
     head = ("cell", counted, "total", "speed-up [95 %]", "parallel efficiency [95 %]")
     rows = [
@@ -124,8 +124,8 @@ def _reasons(points: Sequence[ScalingPoint]) -> list[str]:
 def _knees(found: KneeStudy) -> Section:
     about = (
         f"The knee is the smallest {found.parameter} that no later level beats by more than"
-        f" {100 * found.tolerance:g} %. A level is ruled out, or settled, only by whole 95 % intervals of the"
-        " ratios of medians (Bonferroni over all levels); where they leave it open, the range is given."
+        f" {100 * found.tolerance:g} %. A level is ruled out or confirmed only by entire 95 % intervals of"
+        " ratios of medians (Bonferroni over all levels); where these are inconclusive, a range is given."
     )
     heading = f"Knee of {found.metric.name} over {found.parameter}"
     sentences = [found.sentence(curve) for curve in found.curves]
@@ -135,12 +135,12 @@ def _knees(found: KneeStudy) -> Section:
 def _ranking(found: RankingTable) -> Section:
     where = f" ({found.label})" if found.label else ""
     about = (
-        f"Places by the median of {found.metric.name}. The interval counts who is surely better and surely"
-        " worse (rank tests, Holm's correction over all pairs); the share says in how many resamples of the"
-        " repetitions the place is the same."
+        f"Ranks by the median of {found.metric.name}. The interval counts those that are significantly better"
+        " and worse (rank tests, Holm's correction over all pairs); the share is that of the resamples of the"
+        " repetitions in which the rank is the same."
     )
     count = len(found.rows)
-    head = ("rank", "[95 %]", found.of, found.metric.name, "same rank", "cannot be told from")
+    head = ("rank", "[95 %]", found.of, found.metric.name, "same rank", "not distinguishable from")
     rows = [
         (
             str(row.place.rank),
@@ -173,7 +173,7 @@ def _describe_leader(found: RankingTable) -> list[str]:
 def _failures(found: FailureTable) -> Section:
     about = (
         "The share that failed over all copies and repetitions, with the exact binomial interval (Clopper &"
-        " Pearson). It takes attempts for independent; where many fail together it is too narrow."
+        " Pearson). It assumes independent attempts; where many fail together it is too narrow."
     )
     head = ("cell", "n", "failed", "failure rate [95 %]")
     rows = [
@@ -187,7 +187,7 @@ def _failures(found: FailureTable) -> Section:
     ]
     notes = [row.share.reason for row in found.rows if row.share.reason]
     lost = sum(row.lost for row in found.rows)
-    notes += [f"trials that failed as a whole are not counted in: {lost}"] if lost else []
+    notes += [f"trials that failed entirely are not included: {lost}"] if lost else []
     return Section(
         found.metric.replace("_", " ").capitalize(), about, [], head, rows, list(dict.fromkeys(notes))
     )

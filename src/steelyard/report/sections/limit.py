@@ -29,13 +29,13 @@ def _about(found: LimitStudy) -> str:
     repeated = f"{least}" if least == most else f"{least} to {most}"
     return (
         "The limit is a bracket, from the last level at which the condition holds to the first at which it"
-        " does not. A level holds, or does not, when the whole 95 % interval of its repetitions lies on one"
-        f" side of the bound (the line); each was measured {repeated} times, until that was decided. A level"
-        " that stays undecided counts as not met, so the search ended where the next one is at most"
+        " does not. A level is decided when the entire 95 % interval of its repetitions is on one side of the"
+        f" bound (the line); each was measured {repeated} times, until it was decided. A level that remains"
+        " undecided counts as not met, so the search ended where the next level is at most"
         f" {100 * found.within:g} % away. Repetitions that failed under load count as worse than any figure."
-        " The choice of levels and the end of repetitions hang on the results (sequential), and the condition"
-        " is taken to change only once between the bounds. In simulation the bracket held the true limit in"
-        " over 97 % of searches."
+        " The choice of levels and the number of repetitions depend on the results (sequential), and the"
+        " condition is assumed to change only once between the bounds. In simulation, the bracket contained"
+        " the true limit in over 97 % of searches."
     )
 
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:  # they load numpy, which showing most runs does not need
 Mood = Literal["good", "bad", "open", "none"]
 MOST_SENTENCES = 4
 _ENDINGS = {
-    "running": "The run is still going on: this is what it has measured so far.",
-    "submitted": "The run waits in the queue of a batch scheduler: this is what it has measured so far.",
-    "interrupted": "The run was interrupted: this is what it had measured by then.",
-    "cancelled": "The run was cancelled: this is what it had measured by then.",
-    "died": "The run ended without a word, as after a kill or a power cut: this is what it had measured.",
-    "failed": "The run could not be carried on: this is what it had measured by then.",
-    "budget": "The time budget was spent before every repetition was made.",
+    "running": "The run is still in progress: these are the results so far.",
+    "submitted": "The run is in the queue of a batch scheduler: these are the results so far.",
+    "interrupted": "The run was interrupted: these are the results up to then.",
+    "cancelled": "The run was cancelled: these are the results up to then.",
+    "died": "The run died, as after a kill or a power cut: these are the results up to then.",
+    "failed": "The run failed: these are the results up to then.",
+    "budget": "The time budget ran out before all repetitions were made.",
 }
 
 
@@ -63,7 +63,7 @@ def outcome(
     """What a reader with ten seconds should know. What was compared or searched for is the answer."""
     ending = _ending(record)
     mood, verdict = _merge_gate(_verdict(judged), compared)
-    if verdict and summary.counts_nothing and summary.has_disturbed:
+    if verdict and summary.has_no_pooled_trials and summary.has_disturbed:
         mood, verdict = ("open" if mood == "good" else mood), f"Provisional, as no trial counts: {verdict}"
     first = [compared.answer] if compared else []
     sentences = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
@@ -84,7 +84,7 @@ def _findings(record: RunRecord, summary: RunSummary, derived: Sequence[Section]
     asked = 1 if record.design.get("find") else 0
     limit, others = (_sentences(part) for part in (derived[:asked], derived[asked:]))
     figures = [_finding(summary, metric) for metric in summary.leading]
-    return [*limit, *filter(None, [*figures, _others(summary)]), *others[:MOST_SENTENCES]]
+    return [*limit, *filter(None, [*figures, _describe_other_metrics(summary)]), *others[:MOST_SENTENCES]]
 
 
 def _sentences(sections: Sequence[Section]) -> list[str]:
@@ -101,13 +101,13 @@ def _failures(summary: RunSummary) -> Iterator[str]:
         cells = format_list([cell.cell.key for cell in summary.cells if cell.failed])
         where = f"; in {cells}" if len(summary.cells) > 1 else ""
         yield f"{kinds.total()} of {format_count(summary.trials, 'trial')} failed: {listing}{where}."
-    if summary.counts_nothing and summary.has_disturbed:
+    if summary.has_no_pooled_trials and summary.has_disturbed:
         yield (
-            "Every trial was disturbed, so all of this is provisional:"
+            "Every trial was disturbed, so all results are provisional:"
             f" `steelyard show {summary.run} --disturbed include` counts them."
         )
-    elif summary.counts_nothing:
-        yield "No trial gave a figure that counts."
+    elif summary.has_no_pooled_trials:
+        yield "No trial produced a figure that counts."
 
 
 def _verdict(judged: Sequence[JudgedRequirement]) -> tuple[Mood, str]:
@@ -176,7 +176,11 @@ def _trials(summary: RunSummary) -> str:
 def _finding(summary: RunSummary, metric: Metric) -> str:
     """The range of a metric's medians over the cells, in a sentence."""
     cell_metrics = [cell.metrics[metric.name] for cell in summary.cells]
-    pairs = [(cell.cell.key, one) for cell, one in zip(summary.cells, cell_metrics, strict=True) if one.shown]
+    pairs = [
+        (cell.cell.key, one)
+        for cell, one in zip(summary.cells, cell_metrics, strict=True)
+        if one.shown_summary
+    ]
     if not pairs:
         return ""
     low, high = (pick(pairs, key=lambda pair: _median(pair[1])) for pick in (min, max))
@@ -191,22 +195,24 @@ def _finding(summary: RunSummary, metric: Metric) -> str:
     return f"{metric.name}: best {best}, worst {worst}."
 
 
-def _others(summary: RunSummary) -> str:
+def _describe_other_metrics(summary: RunSummary) -> str:
     """Which metrics no sentence is about; empty if there are none."""
-    names = summary.unmentioned(summary.leading)
-    where = "measured and not chosen for this report" if summary.chosen else "in the tables"
+    names = summary.list_other_metrics(summary.leading)
+    where = "measured but not chosen for this report" if summary.has_selected_metrics else "in the tables"
     return f"{format_count(len(names), 'more metric')} {where}: {format_list(names, 6)}." if names else ""
 
 
 def _median(one: CellMetric) -> float:
-    return one.shown.median if one.shown else 0.0
+    return one.shown_summary.median if one.shown_summary else 0.0
 
 
 def _format_median(one: CellMetric) -> str:
-    if one.shown is None:
+    if one.shown_summary is None:
         return ""
-    figures = " ".join(show_interval(one.shown.median, one.shown.interval, one.metric.unit)).rstrip()
-    return one.sign + figures + (f" ({describe_all_counted(one)})" if one.under else "")
+    figures = " ".join(
+        show_interval(one.shown_summary.median, one.shown_summary.interval, one.metric.unit)
+    ).rstrip()
+    return one.sign + figures + (f" ({describe_all_counted(one)})" if one.disturbance else "")
 
 
 def doubts(summary: RunSummary) -> list[str]:
@@ -216,8 +222,10 @@ def doubts(summary: RunSummary) -> list[str]:
     texts = []
     for metric in metrics:
         texts += _describe_drifts([drift for drift in all_drifts if drift.metric == metric])
-        if short := [count for cell in summary.cells for count in cell.metrics[metric.name].short]:
-            texts.append(f"{explain_too_few(metric, short)}: let them run longer.")
+        if short := [
+            count for cell in summary.cells for count in cell.metrics[metric.name].short_sample_counts
+        ]:
+            texts.append(f"{explain_too_few(metric, short)}: make trials run longer.")
     return texts
 
 

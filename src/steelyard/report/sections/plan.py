@@ -14,7 +14,7 @@ from steelyard.store.reader import RunRecord
 
 MOST_LEVELS = 20
 _ORDERS = {
-    "blocked": "every cell once in random order, then all again, so that slow drift falls on all alike",
+    "blocked": "every cell once in random order, then all again, so that slow drift affects all equally",
     "random": "all repetitions of all cells in one random order",
     "as-written": "a cell with all its repetitions, then the next",
 }
@@ -102,7 +102,7 @@ def _describe_wrap(entry: Mapping[str, Any]) -> str:
 def _describe_access(line: Mapping[str, Any]) -> str:
     """Of a service that asks for no password: to whom it is open, and where others were when it began."""
     shared = line.get("shared")
-    where = f"; others work on {', '.join(map(str, shared))}" if isinstance(shared, list) and shared else ""
+    where = f"; other users on {', '.join(map(str, shared))}" if isinstance(shared, list) and shared else ""
     at = f"; it listens on {line['bound']}" if line.get("bound") else ""
     return f"no password, open to {line['unauthenticated']}{at}{where}"
 

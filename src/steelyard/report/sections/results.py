@@ -15,12 +15,14 @@ MOST_ROWS = 1000
 
 
 class TableFigure(NamedTuple):
-    """One place in the table: the median, its interval or why there is none; `under` what, if disturbed."""
+    """One place in the table: the median, its interval or why there is none; `disturbance` what, if
+    disturbed.
+    """
 
     median: str
     interval: str
     note: str
-    under: str = ""
+    disturbance: str = ""
 
 
 class Line(NamedTuple):
@@ -50,7 +52,7 @@ class ResultTables(NamedTuple):
     left_out: int
 
     @property
-    def marked(self) -> bool:
+    def has_marks(self) -> bool:
         """Whether any cell has trials that do not count."""
         return any(line.marks for line in self.lines)
 
@@ -74,14 +76,16 @@ def results(summary: RunSummary) -> ResultTables:
 
 def figure(one: CellMetric) -> TableFigure:
     """A median with its interval, or the reason why one of them is missing."""
-    if one.shown is None and one.marked is not None:
+    if one.shown_summary is None and one.marked_median is not None:
         return TableFigure(
-            f"({one.sign}{show_interval(one.marked, None, one.metric.unit)[0]})", "", one.reason
+            f"({one.sign}{show_interval(one.marked_median, None, one.metric.unit)[0]})", "", one.reason
         )
-    if one.shown is None:
+    if one.shown_summary is None:
         return TableFigure("–", "", one.reason)
-    median, interval = show_interval(one.shown.median, one.shown.interval, one.metric.unit)
-    return TableFigure(one.sign + median, interval, one.shown.interval_reason, describe_all_counted(one))
+    median, interval = show_interval(one.shown_summary.median, one.shown_summary.interval, one.metric.unit)
+    return TableFigure(
+        one.sign + median, interval, one.shown_summary.interval_reason, describe_all_counted(one)
+    )
 
 
 HEAD = (
@@ -104,7 +108,7 @@ def _statistics(summary: RunSummary, metric: Metric) -> Statistics:
         one = cell.metrics[metric.name]
         rows += [_statistic(cell.cell.key, metric, one.summary)] if one.summary else []
         if everything := one.with_disturbed:
-            name = f"{cell.cell.key}, all trials, {everything.under}"
+            name = f"{cell.cell.key}, all trials, {everything.disturbance}"
             rows.append(_statistic(name, metric, everything.summary))
     return Statistics(metric.name, metric.about, HEAD, rows)
 

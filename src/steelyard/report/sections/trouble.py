@@ -13,14 +13,14 @@ _EVIDENCE = ("stdout", "stderr")
 
 
 class Case(NamedTuple):
-    """A trial. `what` is `failed: crashed`, `disturbed` …; `look` are files in the run's folder."""
+    """A trial. `what` is `failed: crashed`, `disturbed` …; `evidence_files` are files in the run's folder."""
 
     number: int
     cell: str
     repetition: int
     what: str
     reason: str
-    look: list[str]
+    evidence_files: list[str]
 
 
 class Trouble(NamedTuple):
@@ -32,7 +32,7 @@ class Trouble(NamedTuple):
 
 def trouble(record: RunRecord, summary: RunSummary) -> Trouble:
     """All trials that failed or are marked, in the order of their numbers."""
-    trials = [trial for cell in summary.cells for trial in cell.trials if not trial.result.poolable]
+    trials = [trial for cell in summary.cells for trial in cell.trials if not trial.result.is_poolable]
     trials.sort(key=lambda trial: trial.number)
     return Trouble([_case(record, trial) for trial in trials[:MOST_ROWS]], max(0, len(trials) - MOST_ROWS))
 

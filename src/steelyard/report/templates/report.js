@@ -46,7 +46,7 @@
   }
 
   function failed(figure, error) {
-    figure.querySelector(".plot").textContent = "This chart could not be drawn; the tables say the same.";
+    figure.querySelector(".plot").textContent = "This chart could not be drawn; the tables show the same data.";
     console.error(error);
   }
 
