@@ -93,10 +93,12 @@ def cqlsh() -> str:
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:
-    """The first error that cqlsh reports."""
+    """The first error that cqlsh reports, and the last one, after which it gave up."""
     lines = [re.sub(r"^<stdin>:\d+:", "", line) for line in done.stderr.splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("Warning:", "Notice:", "Please use a cred"))]
-    return told[0] if told else f"it exited with code {done.returncode}"
+    return (
+        " … ".join(dict.fromkeys((told[0], told[-1]))) if told else f"it exited with code {done.returncode}"
+    )
 
 
 def cells(count: int) -> Iterator[tuple[int, int, int]]:
