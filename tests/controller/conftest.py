@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,13 @@ class Recorder(Observer):
 @pytest.fixture
 def told() -> Recorder:
     return Recorder()
+
+
+@pytest.fixture
+def emptied_scratch(enterable_scratch: Path) -> Iterator[None]:
+    """The scratch of runs, in which nothing may be left."""
+    yield
+    assert list(enterable_scratch.iterdir()) == [], "its scratch is removed"
 
 
 @pytest.fixture

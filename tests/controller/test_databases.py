@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
-import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,16 +34,9 @@ CASES = {
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The password; and a scratch that servers which give up root may enter, unlike pytest's directories."""
+def known(emptied_scratch: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The password."""
     monkeypatch.setattr(secrets, "token_urlsafe", lambda *_: PASSWORD)
-    scratch = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
-    scratch.chmod(0o711)
-    monkeypatch.setenv("STEELYARD_SCRATCH", str(scratch))
-    yield
-    left = list(scratch.iterdir())
-    shutil.rmtree(scratch, ignore_errors=True)
-    assert left == [], "its scratch is removed"
 
 
 def measured(told: Any, service: dict[str, Any], workload: dict[str, Any], **more: Any) -> api.Run:

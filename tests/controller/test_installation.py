@@ -76,5 +76,5 @@ def test_what_fails_is_told_with_the_host_and_its_words(far):
 
 
 def test_hosts_that_come_and_go_are_refused():
-    with pytest.raises(UsageError, match="cannot install on site slurm"):
+    with pytest.raises(UsageError, match="cannot install on site slurm: its hosts exist only during a run"):
         install(resolve("slurm"), Tool("sh"))

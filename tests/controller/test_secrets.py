@@ -6,8 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +33,9 @@ sys.exit(main())
 """
 
 
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    """One that servers of root may enter, unlike pytest's directories."""
-    place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
-    place.chmod(0o711)
-    yield place
-    shutil.rmtree(place, ignore_errors=True)
-
-
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("name", CASES)
-def test_no_program_is_told_a_password_in_its_words(name: str, tmp_path: Path, scratch: Path) -> None:
+def test_no_program_is_told_a_password_in_its_words(name: str, tmp_path: Path, enterable: Path) -> None:
     for tool in find_missing(find("services", name, Service).needs):
         pytest.skip(f"{tool.name} is not installed")
     calls, file = tmp_path / "calls", tmp_path / "experiment.yaml"
@@ -60,7 +49,7 @@ def test_no_program_is_told_a_password_in_its_words(name: str, tmp_path: Path, s
         "--store",
         str(tmp_path / "store"),
         "--scratch",
-        str(scratch),
+        str(enterable),
     )
     done = subprocess.run(
         (*trace, sys.executable, "-c", MAIN, *words), capture_output=True, text=True, check=False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,12 @@ from steelyard.model.snapshot import Snapshot
 from steelyard.services.base import Vaults
 from steelyard.services.redis import Redis
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("redis-server") or not shutil.which("redis-cli"), reason="redis is not installed"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not shutil.which("redis-server") or not shutil.which("redis-cli"), reason="redis is not installed"
+    ),
+    pytest.mark.usefixtures("emptied_scratch"),
+]
 Lines = list[dict[str, Any]]
 CLI = (
     "REDISCLI_AUTH=$STEELYARD_SERVICE_PASSWORD redis-cli --no-auth-warning "
@@ -27,18 +29,6 @@ CLI = (
 LOAD = f"{CLI} set a 1; {CLI} set b 2; echo loaded >> $LOADED"
 COUNT = f"echo found: $({CLI} dbsize); {CLI} set more 3; {CLI} del a"
 FOUND = {"found": {"regex": r"found: (\d+)$"}}
-
-
-@pytest.fixture(autouse=True)
-def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One that a server which gives up root may enter, unlike pytest's directories; empty afterwards."""
-    place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
-    place.chmod(0o711)
-    monkeypatch.setenv("STEELYARD_SCRATCH", str(place))
-    yield
-    left = list(place.iterdir())
-    shutil.rmtree(place, ignore_errors=True)
-    assert left == [], "its scratch is removed"
 
 
 @pytest.fixture

@@ -154,7 +154,7 @@ def test_an_image_is_started_by_podman_where_it_is(measure: Callable[..., api.Ru
         (
             {"memory_nodes": (0,)},
             "numactl",
-            r"numactl is not installed on fake \(apt install numactl\)",
+            r"wrap: numactl is not installed on fake \(apt install numactl\)",
         ),
         (
             {"image": "alpine"},

@@ -84,8 +84,10 @@ def test_what_belongs_to_somebody_else_is_not_ours(tmp_path: Path, mallory: Acco
 
 def run_as(account: Account, path: Path) -> str:
     """What an account itself says of a path."""
-    code = "from steelyard.remote.minder.ownership import *; print(find_untrusted_entry(sys.argv[1]))"
-    code = f"import sys; {code}"
+    code = (
+        "import sys; from steelyard.remote.minder.ownership import *; "
+        "print(find_untrusted_entry(sys.argv[1]))"
+    )
     said = account.run(*account.python, "-c", code, str(path))
     assert said.returncode == 0, said.stderr
     return str(said.stdout.strip())
