@@ -18,8 +18,8 @@ from bench.setting import Setting, steelyard
 from bench.slurm_cluster import running
 from steelyard.errors import SteelyardError
 from steelyard.remote.call import Answer, call
-from steelyard.sites._batch_options import BatchOptions
-from steelyard.sites._job import JobState
+from steelyard.sites.kit.batch.job import JobState
+from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm
 
 JOBS = 100

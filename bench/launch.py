@@ -20,7 +20,7 @@ from typing import Any
 from bench.process import NotMeasured, in_turns, run
 from bench.row import Row
 from bench.setting import Setting
-from steelyard.services._cassandra_home import CASSANDRA, JAVA
+from steelyard.services.cassandra.home import CASSANDRA, JAVA
 from steelyard.tools.find import find_missing
 from steelyard.units import show
 

@@ -14,7 +14,7 @@ from typing import Any
 from bench.process import NotMeasured, run
 from bench.row import Row
 from bench.setting import Setting, steelyard
-from steelyard.services._cassandra_home import CASSANDRA
+from steelyard.services.cassandra.home import CASSANDRA
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.tools.find import find_missing

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import find_bearers
-from steelyard.services._server import Server
 from steelyard.services.cassandra import Cassandra
+from steelyard.services.kit.server import Server
 
 _WATCH = b"steelyard.cassandra.Watch"
 _TICK = os.sysconf("SC_CLK_TCK")

@@ -1,7 +1,7 @@
 """From a name to a class: the only discovery code.
 
-`use: fio` is the module `steelyard.workloads.fio`, else the entry point `fio` of the group
-`steelyard.workloads`. A module is imported when its name is used; listing imports nothing. The plug-in
+`use: fio` is the module `steelyard.workloads.fio`, a file or a folder, else the entry point `fio` of the
+group `steelyard.workloads`. A module is imported when its name is used; listing imports nothing. The plug-in
 class is the one public class that the module defines as a subclass of the kind's base.
 """
 
@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -42,8 +42,11 @@ def names(kind: str) -> set[str]:
 
 
 def builtin_names(kind: str) -> set[str]:
-    """The names that ship with Steelyard: the files of the kind's folder but `base` and private ones."""
-    return {path.stem for path in _files(kind) if path.stem != "base" and not path.stem.startswith("_")}
+    """The names that ship with Steelyard: the kind's files and folders, without its contract and its kit."""
+    folder = Path(__file__).parent / kind
+    files = {path.stem for path in folder.glob("*.py")}
+    folders = {path.parent.name for path in folder.glob("*/__init__.py")}
+    return {name for name in files | folders if _may_be_entry(name)}
 
 
 @cache
@@ -57,13 +60,15 @@ def _external_plugins(kind: str, path: tuple[str, ...]) -> Mapping[str, metadata
 
 @cache
 def _is_builtin(kind: str, name: str) -> bool:
-    """As `name in own_names(kind)`, without listing the folder. Remembered: every cell of a plan asks."""
-    private = name == "base" or name.startswith("_") or not name.isidentifier()
-    return not private and (Path(__file__).parent / kind / f"{name}.py").is_file()
+    """As `name in builtin_names(kind)`, without listing the folder. Remembered: every cell of a plan asks."""
+    folder = Path(__file__).parent / kind
+    module = (folder / f"{name}.py", folder / name / "__init__.py")
+    return name.isidentifier() and _may_be_entry(name) and any(path.is_file() for path in module)
 
 
-def _files(kind: str) -> Iterator[Path]:
-    yield from (Path(__file__).parent / kind).glob("*.py")
+def _may_be_entry(name: str) -> bool:
+    """Not the kind's contract, nor what its entries share, nor anything private."""
+    return name not in ("base", "kit") and not name.startswith("_")
 
 
 def _import(module: str) -> ModuleType:

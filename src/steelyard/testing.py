@@ -28,9 +28,9 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.remote.base import Host, Process, Streams
 from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.token import Token
-from steelyard.services._disturbable import Disturbable
-from steelyard.services._server import Server
 from steelyard.services.base import Listener, ServiceOptions
+from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.server import Server
 from steelyard.sites.base import Site, SiteOptions
 from steelyard.workloads.base import Workload, WorkloadOptions
 

@@ -26,8 +26,8 @@ from steelyard.plugins import builtin_names, find
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import find_bearers
 from steelyard.remote.token import Token
-from steelyard.services._ports import find_free_ports, list_listening_ports
 from steelyard.services.base import Killable, Pausable, Service, ServiceContext
+from steelyard.services.kit.ports import find_free_ports, list_listening_ports
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.spec.bind import make_service
 from steelyard.tools.find import find_missing

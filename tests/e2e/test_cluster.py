@@ -17,7 +17,7 @@ import pytest
 
 import object_store
 from loading import loaded
-from steelyard.services._cassandra_home import CASSANDRA
+from steelyard.services.cassandra.home import CASSANDRA
 from steelyard.tools.find import install_directory
 
 clusters = loaded(Path(__file__).with_name("clusters.py"))

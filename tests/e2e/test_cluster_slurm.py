@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
-from steelyard.services._cassandra_home import CASSANDRA
+from steelyard.services.cassandra.home import CASSANDRA
 from steelyard.tools.find import install_directory
 
 pytestmark = pytest.mark.xdist_group("batch")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zlib
 
-from steelyard.services._certificates import Authority
+from steelyard.services.kit.certificates import Authority
 
 WITHIN = 300  # seconds
 MAGIC = 0xCA552DFA  # of Cassandra's messages between nodes, HandshakeProtocol.java

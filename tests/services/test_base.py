@@ -10,8 +10,8 @@ import pytest
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint, Exit
-from steelyard.services._data import list_allowed_addresses
 from steelyard.services.base import Killable, Service, ServiceContext, ServiceOptions
+from steelyard.services.kit.data import list_allowed_addresses
 
 EXIT = Exit(3, None, 1.0, 0.1, 0.1, 0, 0.0)
 

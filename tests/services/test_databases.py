@@ -17,8 +17,8 @@ from loading import loaded
 from patience import PATIENCE, until
 from steelyard.errors import HostError
 from steelyard.plugins import find
-from steelyard.services._postgresql_files import PSQL, format_conf, psql_words
 from steelyard.services.base import HostShare, Metered, Service
+from steelyard.services.postgresql.files import PSQL, format_conf, psql_words
 
 # The bench of the contract's tests: hosts of this machine, and what a service is given on them.
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")

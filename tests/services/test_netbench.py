@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.services._address import resolve_address
+from steelyard.services.kit.address import resolve_address
 
 
 class Told:

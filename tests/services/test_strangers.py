@@ -14,8 +14,8 @@ import pytest
 from accounts import Account
 from loading import loaded
 from steelyard.model.password import derive_password
-from steelyard.services._ports import find_free_ports
-from steelyard.services._redis_roles import BENCHMARK
+from steelyard.services.kit.ports import find_free_ports
+from steelyard.services.redis.roles import BENCHMARK
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
 URL_COPY = shutil.which("globus-url-copy")

@@ -11,8 +11,8 @@ import pytest
 
 import steelyard
 from loading import loaded
-from steelyard.services._certificates import Authority
-from steelyard.services._postgresql_files import PSQL, psql_words
+from steelyard.services.kit.certificates import Authority
+from steelyard.services.postgresql.files import PSQL, psql_words
 from steelyard.spec.bind import service_class, workload_class
 from steelyard.tools.find import find_missing
 

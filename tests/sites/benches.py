@@ -20,9 +20,9 @@ import pytest
 
 from patience import PATIENCE, comes, until
 from steelyard.remote.call import Answer, call
-from steelyard.sites._batch import BatchSite
-from steelyard.sites._job import Job, JobRequest
 from steelyard.sites.gridengine import Gridengine
+from steelyard.sites.kit.batch.job import Job, JobRequest
+from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.lsf import Lsf
 from steelyard.sites.pbs import Pbs
 from steelyard.sites.slurm import Slurm

@@ -15,8 +15,8 @@ import pytest
 
 from loading import loaded
 from steelyard.errors import HostError, UsageError
-from steelyard.sites._job import JobState
-from steelyard.sites._script import ENDS
+from steelyard.sites.kit.batch.job import JobState
+from steelyard.sites.kit.batch.script import ENDS
 
 HERE = Path(__file__).parent
 slurm_conf = loaded(HERE / "slurm_cluster.py").slurm_conf

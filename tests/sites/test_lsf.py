@@ -13,8 +13,8 @@ import pytest
 
 from loading import loaded
 from steelyard.errors import HostError, ParseFailure
-from steelyard.sites._batch_options import BatchOptions
-from steelyard.sites._job import NODE_FAILED, JobRequest, JobState
+from steelyard.sites.kit.batch.job import NODE_FAILED, JobRequest, JobState
+from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.lsf import Lsf
 
 pytestmark = pytest.mark.xdist_group("batch")

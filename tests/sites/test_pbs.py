@@ -12,7 +12,7 @@ import pytest
 
 from loading import loaded
 from steelyard.errors import HostError, ParseFailure
-from steelyard.sites._job import NODE_FAILED, JobRequest, JobState
+from steelyard.sites.kit.batch.job import NODE_FAILED, JobRequest, JobState
 from steelyard.sites.pbs import Pbs, PbsOptions
 
 pytestmark = pytest.mark.xdist_group("batch")

@@ -17,8 +17,8 @@ import pytest
 from loading import loaded
 from steelyard.errors import ParseFailure
 from steelyard.remote.call import Answer
-from steelyard.sites._batch_options import BatchOptions
-from steelyard.sites._job import JobRequest, JobState
+from steelyard.sites.kit.batch.job import JobRequest, JobState
+from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm
 
 pytestmark = pytest.mark.xdist_group("batch")
@@ -157,7 +157,7 @@ import asyncio, sys
 from pathlib import Path
 from steelyard.errors import HostError
 from steelyard.remote.token import Token
-from steelyard.sites._batch_options import BatchOptions
+from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm
 
 async def main():

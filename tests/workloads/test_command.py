@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output, Place
-from steelyard.workloads.command import CommandOptions, CommandWorkload
+from steelyard.workloads.command import CommandWorkload
+from steelyard.workloads.kit.program import CommandOptions
 
 EXIT = Exit(0, None, 1.5, 0.25, 0.5, 2**20, 0.0)
 PLACE = Place(PurePosixPath("/scratch"), PurePosixPath("/raw"), 2, 2**30, 1)

@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output, Place
 from steelyard.workloads import hs
-from steelyard.workloads._hs_kernels import KERNELS
 from steelyard.workloads.hs import Hs, HsOptions
+from steelyard.workloads.hs.kernels import KERNELS
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
-REFERENCE = json.loads(Path(hs.__file__).with_name("hs_reference.json").read_text())
+REFERENCE = json.loads(Path(hs.__file__).with_name("reference.json").read_text())
 SAID = {
     "primes": "    events per second:  {}\n",
     "queens": "stress-ng: metrc: [7] cpu   1860   1.00   1.00   0.00   {}   1873.31\n",

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from steelyard.analysis.importance import select_primary
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
-from steelyard.workloads import _pgbench_output as result
 from steelyard.workloads.pgbench import Pgbench, PgbenchOptions
+from steelyard.workloads.pgbench import output as result
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
 FACTS = {"servers": "10.0.0.1:7000,10.0.0.2:7000", "user": "steelyard", "database": "postgres"}

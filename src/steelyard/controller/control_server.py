@@ -26,8 +26,8 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.snapshot import Snapshot
 from steelyard.remote.control import listen
 from steelyard.remote.tasks import run_tasks, wait_first
-from steelyard.services._capabilities import NodeState
 from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import NodeState
 from steelyard.spec.placement import service_hosts
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import RunWriter

@@ -13,7 +13,7 @@ from steelyard.controller.observer import Observer, Progress
 from steelyard.controller.signals import catch_signals
 from steelyard.design import Design, Results
 from steelyard.errors import HostError, Interrupted
-from steelyard.sites._job import Job, JobState
+from steelyard.sites.kit.batch.job import Job, JobState
 from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord, parse_trial

@@ -13,8 +13,8 @@ from typing import Any
 
 from steelyard.controller.choices import JOB, RunChoices
 from steelyard.errors import UsageError
-from steelyard.sites._batch import BatchSite
-from steelyard.sites._job import Job
+from steelyard.sites.kit.batch.job import Job
+from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.spec.sites import NamedSite, resolve
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import RunRecord

@@ -40,7 +40,7 @@ from steelyard.remote.local import LocalHost
 from steelyard.remote.sweep import sweep
 from steelyard.remote.tasks import run_tasks, wait_first
 from steelyard.remote.token import Token
-from steelyard.services._address import resolve_address
+from steelyard.services.kit.address import resolve_address
 from steelyard.spec.bind import list_tools
 from steelyard.spec.omission import omissions
 from steelyard.spec.placement import count_used_hosts, host_counts, trim_claims

@@ -7,8 +7,8 @@ from typing import Any
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
 from steelyard.model.snapshot import Snapshot
-from steelyard.services._capabilities import HasNodes, NodeState
 from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import HasNodes, NodeState
 
 
 async def query_nodes(service: Service[Any]) -> tuple[NodeState, ...]:

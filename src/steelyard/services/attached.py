@@ -11,9 +11,9 @@ from pydantic import Field
 from steelyard.errors import HostError
 from steelyard.model.command import Endpoint
 from steelyard.model.paths import Absolute
-from steelyard.services._access import Listener
-from steelyard.services._server import Server
 from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.server import Server
 
 
 class AttachedOptions(ServiceOptions):

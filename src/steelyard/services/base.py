@@ -2,7 +2,7 @@
 
 A service is `configure`, `start`, `ready`, `stop` and `endpoint`; `deployed` runs them in order and tears
 down whatever happens. It acts only through the hosts and the context that it is handed. What not every
-service can do is a capability (`services/_capabilities.py`): a small protocol, asked for with `isinstance`.
+service can do is a capability (`kit/capabilities.py`): a small protocol, asked for with `isinstance`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from steelyard.remote.short_programs import make_runner
 from steelyard.remote.snapshot_store import Runner
 from steelyard.remote.tasks import run_tasks, wait_first
 from steelyard.remote.wrapping import read_kernel, wrap_command
-from steelyard.services._access import Listener
-from steelyard.services._capabilities import (
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.capabilities import (
     Growable,
     HasMirror,
     HasNodes,
@@ -42,8 +42,8 @@ from steelyard.services._capabilities import (
     Snapshottable,
     Vaults,
 )
-from steelyard.services._context import HostShare, ServiceContext
-from steelyard.services._server import Server
+from steelyard.services.kit.context import HostShare, ServiceContext
+from steelyard.services.kit.server import Server
 
 __all__ = [
     "Growable",

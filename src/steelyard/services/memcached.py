@@ -11,14 +11,14 @@ from pydantic import Field, field_validator
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
-from steelyard.services._access import Listener
-from steelyard.services._address import resolve_address
-from steelyard.services._data import choose_accounts
-from steelyard.services._disturbable import Disturbable
-from steelyard.services._meters import sum_meters
-from steelyard.services._ports import choose_ports, list_listening_ports
-from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.address import resolve_address
+from steelyard.services.kit.data import choose_accounts
+from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.meters import sum_meters
+from steelyard.services.kit.ports import choose_ports, list_listening_ports
+from steelyard.services.kit.server import Server
 from steelyard.units import Size
 
 _MIB = 2**20

@@ -12,12 +12,12 @@ from pydantic import Field
 from steelyard.model.command import Command
 from steelyard.model.tool import NETBENCH
 from steelyard.remote.base import Host
-from steelyard.services._address import resolve_address
-from steelyard.services._data import DataDirectory, make_data
-from steelyard.services._per_copy import PerCopy, PerCopyOptions
-from steelyard.services._ports import list_listening_ports
-from steelyard.services._private_files import write_private
-from steelyard.services._server import Server
+from steelyard.services.kit.address import resolve_address
+from steelyard.services.kit.data import DataDirectory, make_data
+from steelyard.services.kit.per_copy import PerCopy, PerCopyOptions
+from steelyard.services.kit.ports import list_listening_ports
+from steelyard.services.kit.private_files import write_private
+from steelyard.services.kit.server import Server
 from steelyard.units import Size
 
 _SERVER = replace(NETBENCH, program="s2n-netbench-driver-server-tcp")

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
-from steelyard.services._per_copy import PerCopy, PerCopyOptions
-from steelyard.services._ports import list_listening_ports
-from steelyard.services._server import Server
+from steelyard.services.kit.per_copy import PerCopy, PerCopyOptions
+from steelyard.services.kit.ports import list_listening_ports
+from steelyard.services.kit.server import Server
 
 
 class SockperfServerOptions(PerCopyOptions):

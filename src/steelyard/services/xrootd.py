@@ -10,13 +10,13 @@ from steelyard.model.command import Endpoint
 from steelyard.model.password import derive_password
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
-from steelyard.services._access import Listener
-from steelyard.services._data import DataDirectory, list_allowed_addresses, make_data
-from steelyard.services._disturbable import Disturbable
-from steelyard.services._ports import choose_ports, list_listening_ports
-from steelyard.services._private_files import ask, write_private
-from steelyard.services._server import Server
 from steelyard.services.base import ServiceOptions
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.data import DataDirectory, list_allowed_addresses, make_data
+from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.ports import choose_ports, list_listening_ports
+from steelyard.services.kit.private_files import ask, write_private
+from steelyard.services.kit.server import Server
 
 # XRootD takes a keytab that its group may read where its name ends so, and else none.
 _KEYTAB, _CONFIG, _USER = "sss.keytab.grp", "xrootd.cfg", "steelyard"

@@ -37,7 +37,7 @@ class Site(ABC, Generic[OptionsT]):
     """Base of all sites. The subclass's docstring says where its hosts come from, and how to set it up.
 
     It sets `Options`, its `SiteOptions` class, and `needs`, the programs it calls on the controller's
-    machine. `is_batch` says that its hosts come with a job of a batch scheduler (`_batch.BatchSite`);
+    machine. `is_batch` says that its hosts come with a job of a batch scheduler (`kit.batch.site.BatchSite`);
     `count_option` is what `NAME:4` sets. `install_policy` says where tools are installed: `here`, as its
     hosts are this machine; on the `hosts`, which stay as they are; or `never`, as they come and go with a
     run. `options` are the validated options.

@@ -17,10 +17,10 @@ from pydantic import Field
 from steelyard.errors import ParseFailure
 from steelyard.remote.piped_transport import PipedChannel, PipedTransport
 from steelyard.remote.transport import Transport
-from steelyard.sites._batch import BatchSite
-from steelyard.sites._batch_options import BatchOptions
-from steelyard.sites._job import Job, JobRequest, JobState
-from steelyard.sites._nodes import check_hosts
+from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
+from steelyard.sites.kit.batch.nodes import check_hosts
+from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.site import BatchSite
 
 _DAYS = 8  # of accounting that are looked through for a job that has ended
 _WRITTEN_WITHIN = 60.0  # seconds; flush_time, after which the accounting must hold a job, is 15 by default

@@ -11,11 +11,11 @@ from typing import Any
 from steelyard.errors import ParseFailure
 from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.transport import Transport
-from steelyard.sites._batch import BatchSite
-from steelyard.sites._batch_options import BatchOptions
-from steelyard.sites._job import NODE_FAILED, Job, JobRequest, JobState
-from steelyard.sites._nodes import check_hosts
-from steelyard.sites._nodes import parse_seconds as clock_seconds
+from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobRequest, JobState
+from steelyard.sites.kit.batch.nodes import check_hosts
+from steelyard.sites.kit.batch.nodes import parse_seconds as clock_seconds
+from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.site import BatchSite
 
 _FIELDS = "jobid stat exit_code exit_reason pend_reason exec_host run_time time_left"
 _STATES = {

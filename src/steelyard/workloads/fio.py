@@ -9,11 +9,11 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from steelyard.model.command import Command, Place
-from steelyard.workloads._fio_check import JobOptions, Scalar, check_job_name
-from steelyard.workloads._fio_job import Settings, fio_command
-from steelyard.workloads._fio_options import DIRECTIONS
-from steelyard.workloads._fio_reading import FioFigures
-from steelyard.workloads._fio_workload import FioOptions, FioWorkload
+from steelyard.workloads.kit.fio.check import JobOptions, Scalar, check_job_name
+from steelyard.workloads.kit.fio.job import Settings, fio_command
+from steelyard.workloads.kit.fio.options import DIRECTIONS
+from steelyard.workloads.kit.fio.reading import FioFigures
+from steelyard.workloads.kit.fio.workload import FioOptions, FioWorkload
 
 _PREFIX = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 _SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -60,9 +60,9 @@ class Fio(FioWorkload[FioJobsOptions]):
     host.
 
     **How to read it.** A trial is marked `fallback` if the I/O did not reach the requested queue depth
-    (`_fio_depth` has the rule). Set `iodepth_batch_complete_max` to the depth so that fio collects finished
-    I/Os at once; with its default of 1 it reports a full queue, and late completions, whatever the kernel
-    does. fio's random numbers come from the trial's seed.
+    (`kit.fio.depth` has the rule). Set `iodepth_batch_complete_max` to the depth so that fio collects
+    finished I/Os at once; with its default of 1 it reports a full queue, and late completions, whatever the
+    kernel does. fio's random numbers come from the trial's seed.
     """
 
     Options = FioJobsOptions

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from steelyard.model.command import Command, Place
 from steelyard.model.tool import Tool
-from steelyard.workloads.command import CommandWorkload
+from steelyard.workloads.kit.program import ProgramWorkload
 
 # `env` is started, with the environment's programs first on PATH: so `python3` is the one that has Hecuba.
 _VERSION = "from importlib.metadata import version; print(version('hecuba'))"
 HECUBA = Tool("hecuba", pip="hecuba.lock", program="env", version=("python3", "-c", _VERSION))
 
 
-class Hecuba(CommandWorkload):
+class Hecuba(ProgramWorkload):
     """A Python application that stores its objects in a Cassandra ring through the Hecuba mapper.
 
     **Measures** what `command` measures, and the figures that the application prints (`metrics`). Its

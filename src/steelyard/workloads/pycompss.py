@@ -11,8 +11,8 @@ from steelyard.model.command import Command, Output, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import Absolute
 from steelyard.model.tool import Tool
-from steelyard.workloads._service_env import add_service_variables, variables
 from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
+from steelyard.workloads.kit.service_env import add_service_variables, variables
 
 _FILES = {
     "project.xml": "COMPSS_PROJECT",

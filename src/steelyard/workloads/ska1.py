@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.model.command import Command, Place
-from steelyard.workloads._fio_job import fio_command
-from steelyard.workloads._fio_reading import FioFigures
-from steelyard.workloads._fio_workload import FioWorkload
-from steelyard.workloads._ska import DatasetOptions
+from steelyard.workloads.kit.fio.job import fio_command
+from steelyard.workloads.kit.fio.reading import FioFigures
+from steelyard.workloads.kit.fio.workload import FioWorkload
+from steelyard.workloads.kit.ska import DatasetOptions
 
 
 class Ska1Options(DatasetOptions):
@@ -23,7 +23,7 @@ class Ska1(FioWorkload[Ska1Options]):
 
     **Source**: BigStorage D1.2 (2017), "SKAbench: SKA1 Temporary storage of Raw Data". Its example has one
     file of up to 1 GB and 1000 outstanding, which such a file cannot hold in blocks of 4 MB; the default is
-    256. `_ska` describes how its assumptions were adapted.
+    256. `kit.ska` describes how its assumptions were adapted.
 
     **How to read it.** Bandwidth rises with `outstanding` until the device is fully busy; beyond that, only
     latency grows. fio reserves the files' space before it measures.

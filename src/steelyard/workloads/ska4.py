@@ -10,12 +10,12 @@ from pydantic import Field, model_validator
 from steelyard.model.command import Phase, Place
 from steelyard.model.metric import Metric, Reading
 from steelyard.units import Rate, Size
-from steelyard.workloads._fio_job import Settings, fio_command
-from steelyard.workloads._fio_output import FioResult
-from steelyard.workloads._fio_reading import FioFigures
-from steelyard.workloads._fio_workload import FioWorkload
-from steelyard.workloads._ska import KIB, MIB, START, TimedOptions
-from steelyard.workloads._ska_files import FileSet, prepare
+from steelyard.workloads.kit.fio.job import Settings, fio_command
+from steelyard.workloads.kit.fio.output import FioResult
+from steelyard.workloads.kit.fio.reading import FioFigures
+from steelyard.workloads.kit.fio.workload import FioWorkload
+from steelyard.workloads.kit.ska import KIB, MIB, START, TimedOptions
+from steelyard.workloads.kit.ska_files import FileSet, prepare
 
 
 class Ska4Options(TimedOptions):

@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio_command
-from steelyard.workloads._fio_reading import FioFigures
-from steelyard.workloads._fio_workload import FioWorkload
-from steelyard.workloads._ska import KIB, DatasetOptions
+from steelyard.workloads.kit.fio.job import Settings, fio_command
+from steelyard.workloads.kit.fio.reading import FioFigures
+from steelyard.workloads.kit.fio.workload import FioWorkload
+from steelyard.workloads.kit.ska import KIB, DatasetOptions
 
 
 class Ska5Options(DatasetOptions):

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from steelyard.model.command import Phase, Place
 from steelyard.units import Size
-from steelyard.workloads._fio_job import Settings, fio_command
-from steelyard.workloads._fio_reading import FioFigures
-from steelyard.workloads._fio_workload import FioWorkload
-from steelyard.workloads._ska import MIB, DatasetOptions
-from steelyard.workloads._ska_files import FileSet, prepare
+from steelyard.workloads.kit.fio.job import Settings, fio_command
+from steelyard.workloads.kit.fio.reading import FioFigures
+from steelyard.workloads.kit.fio.workload import FioWorkload
+from steelyard.workloads.kit.ska import MIB, DatasetOptions
+from steelyard.workloads.kit.ska_files import FileSet, prepare
 
 
 class Ska9Options(DatasetOptions):

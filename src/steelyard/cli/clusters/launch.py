@@ -16,7 +16,7 @@ from steelyard.controller.run import start
 from steelyard.errors import Interrupted, SteelyardError, UsageError
 from steelyard.model.cluster import DEFAULT_NODES
 from steelyard.model.experiment import Experiment
-from steelyard.sites._batch_options import BatchOptions
+from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.spec.change import load_tree
 from steelyard.spec.sites import NamedSite, resolve
 from steelyard.spec.stores import choose_store

@@ -1,0 +1,1 @@
+"""What several services share: servers, ports, accounts, certificates, data directories, meters."""

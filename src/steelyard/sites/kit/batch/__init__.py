@@ -1,0 +1,1 @@
+"""What all batch schedulers share: submission, allocation, job control."""

@@ -1,0 +1,125 @@
+"""What Steelyard must know of one scheduler: its commands, how it answers, and the hosts of its jobs.
+
+This is all that the file of a scheduler fills in. It calls nothing: builders (`…_argv`) make the words of a
+command, parsers read what it printed; `scheduler_calls` runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from steelyard.remote.transport import Transport
+from steelyard.sites.base import Site
+from steelyard.sites.kit.batch.job import Job, JobRequest
+from steelyard.sites.kit.batch.options import BatchOptionsT
+
+
+class Scheduler(Site[BatchOptionsT]):
+    """The contract of a scheduler's file. What is abstract it must write, the rest where it differs."""
+
+    title: ClassVar[str]  # how people call it: Slurm
+    env_filter_prefixes: ClassVar[
+        tuple[str, ...]
+    ] = ()  # beginnings of variables that would change what its commands do
+    env_filter_exceptions: ClassVar[tuple[str, ...]] = ()  # variables that are kept all the same
+    unknown_job_pattern: ClassVar[re.Pattern[str]]
+    """How it says that it does not know a job."""
+    unreachable_pattern: ClassVar[re.Pattern[str]]
+    """How it says that it did not get to its server, so that nothing has happened."""
+
+    # Submitting ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
+        """The submit command; the script comes on its standard input."""
+
+    @abstractmethod
+    def parse_job_id(self, stdout: str) -> str:
+        """The job's id. Raises ParseFailure."""
+
+    def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
+        """Lines of shell that prepare what the scheduler itself cannot: a warning before the time limit."""
+        return ()
+
+    # How jobs stand -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """One command that describes all these jobs."""
+
+    @abstractmethod
+    def parse_status(self, stdout: str, now: float) -> dict[str, Job]:
+        """The jobs that it describes, more than asked for perhaps. Raises ParseFailure."""
+
+    def list_missing_jobs(self, wanted: Iterable[str], found: Mapping[str, Job]) -> list[str]:
+        """The jobs for which `history_argv` is to be asked."""
+        return [identity for identity in wanted if identity not in found]
+
+    def history_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """A command that describes jobs which the scheduler has forgotten; empty when there is none."""
+        return ()
+
+    def parse_history(self, stdout: str) -> dict[str, Job]:
+        """As `parse_status`, for `history_argv`."""
+        return {}
+
+    def down_argv(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """A command that prints the names of those of these hosts that are down; empty when there is none."""
+        return ()
+
+    # Acting on jobs -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def cancel_argv(self, identity: str) -> tuple[str, ...]:
+        """The command that ends a job, whatever its state."""
+
+    def end_argv(self, identity: str) -> tuple[str, ...]:
+        """The command that asks only the controller of a running job to end; empty where there is none.
+
+        A scheduler that cancels a job ends all its steps at once, and the controller would see lost hosts.
+        """
+        return ()
+
+    @abstractmethod
+    def suspend_argv(self, job: Job) -> tuple[str, ...]:
+        """The command that stops a running job, or holds one that is queued."""
+
+    @abstractmethod
+    def resume_argv(self, job: Job) -> tuple[str, ...]:
+        """The opposite."""
+
+    # Inside a job -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def own_job(self, environment: Mapping[str, str]) -> str | None:
+        """The id of the job that a process with this environment belongs to."""
+
+    def host_file(self, environment: Mapping[str, str]) -> Path | None:
+        """The file in which the job's hosts stand, for schedulers that write one."""
+        return None
+
+    @abstractmethod
+    def parse_hosts(self, environment: Mapping[str, str], content: str) -> tuple[str, ...]:
+        """The job's hosts in the scheduler's order; `content` is that of `host_file`. Raises ParseFailure."""
+
+    def own_host(self, environment: Mapping[str, str], hosts: Sequence[str]) -> str | None:
+        """Which of the job's hosts this machine is; None when none of them is recognised."""
+        own = os.uname().nodename.partition(".")[0]
+        return next((host for host in hosts if host.partition(".")[0] == own), None)
+
+    def addresses_argv(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """A command that tells the addresses of hosts whose names mean nothing here; empty for none."""
+        return ()
+
+    def parse_addresses(self, stdout: str) -> dict[str, str]:
+        """Address by host, from `addresses_argv`."""
+        return {}
+
+    @abstractmethod
+    def transport(self, name: str, address: str) -> Transport:
+        """The way to a host of the job that we are in: a step of the scheduler, or SSH where it has none."""

@@ -1,0 +1,1 @@
+"""What several workloads share: clients of services, JSON documents, latency logs."""
