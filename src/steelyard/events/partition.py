@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.errors import UsageError
-from steelyard.events.base import Event, EventOptions
-from steelyard.remote.base import Cuttable, Host
-from steelyard.units import Duration
+from steelyard.plugin import Duration, UsageError
+from steelyard.plugin.event import Event, EventOptions
+from steelyard.plugin.host import Cuttable, Host
 
 
 class PartitionOptions(EventOptions):

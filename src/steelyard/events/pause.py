@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.events.base import NodeEvent, NodeEventOptions
-from steelyard.services.base import Pausable
-from steelyard.units import Duration
+from steelyard.plugin import Duration
+from steelyard.plugin.event import NodeEvent, NodeEventOptions, Pausable
 
 
 class PauseOptions(NodeEventOptions):

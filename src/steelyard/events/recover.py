@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.events.base import ServiceEvent, ServiceEventOptions, time_metric
-from steelyard.services.base import Snapshottable
+from steelyard.plugin.event import ServiceEvent, ServiceEventOptions, Snapshottable, time_metric
 
 
 class RecoverSnapshot(ServiceEvent[ServiceEventOptions]):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.events.base import NodeEvent, NodeEventOptions
-from steelyard.services.base import Pausable
+from steelyard.plugin.event import NodeEvent, NodeEventOptions, Pausable
 
 
 class Resume(NodeEvent[NodeEventOptions]):

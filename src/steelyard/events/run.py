@@ -8,11 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.errors import HostError
-from steelyard.events.base import Event, EventOptions
-from steelyard.model.command import Command
-from steelyard.remote.base import Host, Streams, finish
-from steelyard.units import Duration
+from steelyard.plugin import Command, Duration, HostError
+from steelyard.plugin.event import Event, EventOptions
+from steelyard.plugin.host import Host, Streams, finish
 
 
 class RunOptions(EventOptions):

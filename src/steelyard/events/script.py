@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from steelyard.errors import HostError
-from steelyard.events.base import Event, EventOptions
+from steelyard.plugin import HostError
+from steelyard.plugin.event import Event, EventOptions
 
 
 class ScriptOptions(EventOptions):

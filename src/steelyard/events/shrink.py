@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.events.base import ServiceEvent, ServiceEventOptions
-from steelyard.services.base import Shrinkable
+from steelyard.plugin.event import ServiceEvent, ServiceEventOptions, Shrinkable
 
 
 class ShrinkOptions(ServiceEventOptions):

@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.events.base import ServiceEvent, ServiceEventOptions, time_metric
-from steelyard.model.metric import Metric
-from steelyard.services.base import Snapshottable
+from steelyard.plugin import Metric
+from steelyard.plugin.event import ServiceEvent, ServiceEventOptions, Snapshottable, time_metric
 
 
 class SnapshotOptions(ServiceEventOptions):

@@ -8,10 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.errors import HostError
-from steelyard.model.command import Endpoint
-from steelyard.model.paths import Absolute
-from steelyard.services.base import Service, ServiceOptions
+from steelyard.plugin import Absolute, Endpoint, HostError
+from steelyard.plugin.service import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.server import Server
 

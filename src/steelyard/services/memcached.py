@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from pydantic import Field, field_validator
 
-from steelyard.model.command import Endpoint
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.services.base import ServiceOptions
+from steelyard.plugin import Endpoint, Size, Tool
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.data import choose_accounts
@@ -19,7 +18,6 @@ from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.meters import sum_meters
 from steelyard.services.kit.ports import choose_ports, list_listening_ports
 from steelyard.services.kit.server import Server
-from steelyard.units import Size
 
 _MIB = 2**20
 _MOST = 1024 * _MIB

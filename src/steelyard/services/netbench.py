@@ -9,16 +9,14 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from steelyard.model.command import Command
-from steelyard.model.tool import NETBENCH
-from steelyard.remote.base import Host
+from steelyard.plugin import NETBENCH, Command, Size
+from steelyard.plugin.host import Host
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.data import DataDirectory, make_data
 from steelyard.services.kit.per_copy import PerCopy, PerCopyOptions
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.services.kit.private_files import write_private
 from steelyard.services.kit.server import Server
-from steelyard.units import Size
 
 _SERVER = replace(NETBENCH, program="s2n-netbench-driver-server-tcp")
 # What `steelyard install` brings lies in a home, which no other user may enter.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
+from steelyard.plugin import Tool
+from steelyard.plugin.host import Host
 from steelyard.services.kit.per_copy import PerCopy, PerCopyOptions
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.services.kit.server import Server

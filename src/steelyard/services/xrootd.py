@@ -6,11 +6,9 @@ import asyncio
 
 from pydantic import Field
 
-from steelyard.model.command import Endpoint
-from steelyard.model.password import derive_password
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.services.base import ServiceOptions
+from steelyard.plugin import Endpoint, Tool, derive_password
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory, list_allowed_addresses, make_data
 from steelyard.services.kit.disturbable import Disturbable

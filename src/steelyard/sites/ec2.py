@@ -11,14 +11,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from steelyard.model.uses import Prices
-from steelyard.remote.base import Host
+from steelyard.plugin import Duration, Size
+from steelyard.plugin.host import Host
+from steelyard.plugin.site import Prices, Site, SiteOptions
+from steelyard.plugin.transport import Login, Token
 from steelyard.remote.ec2.account import AwsAccount
 from steelyard.remote.ec2.order import Order
-from steelyard.remote.login import Login
-from steelyard.remote.token import Token
-from steelyard.sites.base import Site, SiteOptions
-from steelyard.units import Duration, Size
 
 MOST = 1000
 _GIB = 1 << 30

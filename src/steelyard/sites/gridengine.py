@@ -14,9 +14,8 @@ from xml.etree import ElementTree
 
 from pydantic import Field
 
-from steelyard.errors import ParseFailure
-from steelyard.remote.piped_transport import PipedChannel, PipedTransport
-from steelyard.remote.transport import Transport
+from steelyard.plugin import ParseFailure
+from steelyard.plugin.transport import PipedChannel, PipedTransport, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.options import BatchOptions

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from steelyard.sites.base import Capability, Site, SiteOptions
+from steelyard.plugin.site import Capability, Site, SiteOptions
 
 if TYPE_CHECKING:
-    from steelyard.remote.base import Host
-    from steelyard.remote.token import Token
+    from steelyard.plugin.host import Host
+    from steelyard.plugin.transport import Token
 
 MOST = 250
 
@@ -51,8 +51,7 @@ class Local(Site[LocalOptions]):
 
     @asynccontextmanager
     async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
-        from steelyard.remote.lease import Lease  # they load asyncio, which a plan spares
-        from steelyard.remote.local import LocalHost
+        from steelyard.plugin.transport import Lease, LocalHost
 
         async with Lease.open(token, log=log) as lease:
             names = ["local"] if self.options.hosts == 1 else [f"local-{n}" for n in range(hosts)]

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import ParseFailure
-from steelyard.remote.piped_transport import PipedTransport
-from steelyard.remote.transport import Transport
+from steelyard.plugin import ParseFailure
+from steelyard.plugin.transport import PipedTransport, Transport
 from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.nodes import parse_seconds as clock_seconds

@@ -9,13 +9,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from steelyard.remote.base import Host
-from steelyard.remote.lease import Lease
+from steelyard.plugin import Duration, Rate
+from steelyard.plugin.host import Host
+from steelyard.plugin.site import Capability, Site, SiteOptions
+from steelyard.plugin.transport import Lease, Token
 from steelyard.remote.namespace_holders import find_sshd
 from steelyard.remote.namespaces import MOST, NEEDS
-from steelyard.remote.token import Token
-from steelyard.sites.base import Capability, Site, SiteOptions
-from steelyard.units import Duration, Rate
 
 
 class NetnsOptions(SiteOptions):

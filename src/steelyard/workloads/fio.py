@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from steelyard.model.command import Command, Place
+from steelyard.plugin import Command, Place
 from steelyard.workloads.kit.fio.check import JobOptions, Scalar, check_job_name
 from steelyard.workloads.kit.fio.job import Settings, fio_command
 from steelyard.workloads.kit.fio.options import DIRECTIONS

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.model.command import Command, Place
-from steelyard.model.tool import Tool
+from steelyard.plugin import Command, Place, Tool
 from steelyard.workloads.kit.program import ProgramWorkload
 
 # `env` is started, with the environment's programs first on PATH: so `python3` is the one that has Hecuba.

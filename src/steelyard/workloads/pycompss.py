@@ -7,11 +7,8 @@ from xml.sax.saxutils import quoteattr
 
 from pydantic import Field
 
-from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.model.paths import Absolute
-from steelyard.model.tool import Tool
-from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
+from steelyard.plugin import Absolute, Command, Metric, Output, Place, Reading, Tool
+from steelyard.plugin.workload import ANY_SERVICE, Workload, WorkloadOptions
 from steelyard.workloads.kit.service_env import add_service_variables, variables
 
 _FILES = {

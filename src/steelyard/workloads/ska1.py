@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.model.command import Command, Place
+from steelyard.plugin import Command, Place
 from steelyard.workloads.kit.fio.job import fio_command
 from steelyard.workloads.kit.fio.reading import FioFigures
 from steelyard.workloads.kit.fio.workload import FioWorkload

@@ -7,9 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Phase, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.units import Rate, Size
+from steelyard.plugin import Metric, Phase, Place, Rate, Reading, Size
 from steelyard.workloads.kit.fio.job import Settings, fio_command
 from steelyard.workloads.kit.fio.output import FioResult
 from steelyard.workloads.kit.fio.reading import FioFigures

@@ -7,9 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Command, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.units import Size
+from steelyard.plugin import Command, Metric, Place, Reading, Size
 from steelyard.workloads.kit.fio.job import Settings, fio_command
 from steelyard.workloads.kit.fio.output import FioResult
 from steelyard.workloads.kit.fio.reading import FioFigures

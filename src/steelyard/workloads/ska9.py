@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from steelyard.model.command import Phase, Place
-from steelyard.units import Size
+from steelyard.plugin import Phase, Place, Size
 from steelyard.workloads.kit.fio.job import Settings, fio_command
 from steelyard.workloads.kit.fio.reading import FioFigures
 from steelyard.workloads.kit.fio.workload import FioWorkload

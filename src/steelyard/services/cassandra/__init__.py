@@ -6,11 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from steelyard.errors import HostError
-from steelyard.model.command import Endpoint
-from steelyard.model.snapshot import Snapshot
-from steelyard.remote.base import Host
-from steelyard.services.base import Vaults
+from steelyard.plugin import Endpoint, HostError
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import Snapshot, Vaults
 from steelyard.services.cassandra.home import CASSANDRA, JAVA, verify_jars
 from steelyard.services.cassandra.manifest import examine
 from steelyard.services.cassandra.mirror_nodes import MirroredNodes

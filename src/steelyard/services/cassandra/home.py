@@ -6,11 +6,9 @@ import shlex
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from steelyard.errors import HostError
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.tools import maven
-from steelyard.tools.find import find_missing, install_directory
+from steelyard.plugin import HostError, Tool
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import find_missing, install_directory, maven
 
 JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
 CASSANDRA = Tool("cassandra", maven=True, program="cassandra", version=("-v",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from steelyard.services.base import HostShare
+from steelyard.plugin.service import HostShare
 
 _MIB = 2**20
 _LEAST, _MOST = 128 * _MIB, 8 * 1024 * _MIB

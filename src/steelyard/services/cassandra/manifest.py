@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from steelyard.errors import HostError
-from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
+from steelyard.plugin import HostError
+from steelyard.plugin.service import REFUSED_HINT, Snapshot, SnapshotNode
 from steelyard.services.cassandra.schema import parse_replications
 from steelyard.services.kit.cql_ring import HIGHEST, LOWEST
 

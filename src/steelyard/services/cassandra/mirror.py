@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from steelyard.errors import HostError
-from steelyard.remote.base import Host
+from steelyard.plugin import HostError
+from steelyard.plugin.host import Host
 from steelyard.services.cassandra.options import MirrorOptions
 from steelyard.services.cassandra.schema import format_replication
 from steelyard.services.kit.cql_ring import Tokens, even_tokens, separate_tokens

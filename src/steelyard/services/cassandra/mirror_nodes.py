@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.errors import HostError
-from steelyard.remote.base import Host
-from steelyard.services.base import NodeState
+from steelyard.plugin import HostError
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import NodeState
 from steelyard.services.cassandra.mirror import END, NOTE, check_proof, format_facts
 from steelyard.services.cassandra.nodes import CassandraNodes
 from steelyard.services.kit.server import Server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from steelyard.remote.base import Host
+from steelyard.plugin.host import Host
 from steelyard.services.cassandra import jvm
 from steelyard.services.cassandra.config import (
     LOGBACK,

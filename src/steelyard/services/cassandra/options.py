@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from steelyard.plugin import Duration, Size
 from steelyard.services.cassandra.config import find_reserved_setting
 from steelyard.services.kit.ring_options import NAME, RingOptions
-from steelyard.units import Duration, Size
 
 
 class MirrorOptions(BaseModel):

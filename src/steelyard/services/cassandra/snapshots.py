@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from steelyard.errors import HostError
-from steelyard.model.snapshot import Snapshot, SnapshotNode
-from steelyard.remote.base import Host
-from steelyard.remote.snapshot_store import Runner, SavedFiles
+from steelyard.plugin import HostError
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import Runner, SavedFiles, Snapshot, SnapshotNode
 from steelyard.services.cassandra.manifest import format_faults, raise_for_faults
 from steelyard.services.cassandra.schema import adapt_definitions, drop_datacenter, parse_replications
 from steelyard.services.cassandra.watch import RingWatch

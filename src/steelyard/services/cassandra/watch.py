@@ -19,10 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.errors import HostError
-from steelyard.model.command import Command
-from steelyard.remote.base import Host
-from steelyard.remote.short_programs import run_short_program
+from steelyard.plugin import Command, HostError
+from steelyard.plugin.host import Host, run_short_program
 from steelyard.services.cassandra.config import CassandraPorts
 from steelyard.services.cassandra.home import CassandraHome
 from steelyard.services.kit.certificates import Authority

@@ -8,10 +8,9 @@ import shlex
 
 from pydantic import Field
 
-from steelyard.model.command import Endpoint
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.services.base import ServiceOptions
+from steelyard.plugin import Endpoint, Tool
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import ServiceOptions
 from steelyard.services.gridftp.password import LENGTH, USER, passwd_line
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory, list_allowed_addresses, make_data

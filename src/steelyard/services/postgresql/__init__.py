@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from steelyard.model.command import Endpoint
-from steelyard.remote.base import Host
+from steelyard.plugin import Endpoint, Size
+from steelyard.plugin.host import Host
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.certificates import AUTHORITY, Authority, is_encrypted
@@ -23,7 +23,6 @@ from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED, TlsOption
 from steelyard.services.postgresql import files
 from steelyard.services.postgresql.files import BASE_BACKUP, INITDB, POSTGRES, PSQL, USER
-from steelyard.units import Size
 
 _MOST_BUFFERS = 2**30
 # Of its log, for replicas. A base backup says where it starts before it reserves the log from there on, and

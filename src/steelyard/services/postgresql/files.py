@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from steelyard.model.tool import Tool
+from steelyard.plugin import Tool
 from steelyard.services.kit.certificates import IDENTITY
 
 USER, DATABASE = "steelyard", "postgres"

@@ -9,13 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from steelyard.errors import HostError
-from steelyard.model import reference
-from steelyard.model.command import Endpoint
-from steelyard.model.program import find_mentions
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.remote.short_programs import explain_missing_file
+from steelyard.plugin import Endpoint, HostError, Tool
+from steelyard.plugin.host import Host, explain_missing_file
+from steelyard.plugin.service import FOLDER, SELF, credentials, find_mentions, join_host_port, variables
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.ports import choose_ports, is_bound_everywhere, list_listening_ports
@@ -132,7 +128,7 @@ class ProgramService(Disturbable[ProgramOptions]):
     def describe_wait(self, server: Server) -> str:
         """What `is_answering` did not see."""
         return _describe_wait(
-            self.host_options[server.host.name].ready, reference.join_host_port(server.address, server.port)
+            self.host_options[server.host.name].ready, join_host_port(server.address, server.port)
         )
 
     async def stop(self) -> None:
@@ -158,7 +154,7 @@ class ProgramService(Disturbable[ProgramOptions]):
         return Endpoint(self.context.hosts[0].address, self.ports[0], {**facts, **wide})
 
     async def _start(self, host: Host) -> None:
-        open_, secrets = reference.credentials(self.context.named_endpoints)
+        open_, secrets = credentials(self.context.named_endpoints)
         env = {**self._environment(host), **open_}
         options = self.host_options[host.name]
         # Cells that differ in other parameters share it.
@@ -166,7 +162,7 @@ class ProgramService(Disturbable[ProgramOptions]):
         command = replace(options.command({**self._short_values(host), **levels}, env), secrets=secrets)
         if self.options.stop.signal in _IGNORED and not host.shares_files:
             command = command.wrap("env", "--default-signal=INT,QUIT")
-        if missing := await explain_missing_file(host, command, self.context.known.get(reference.FOLDER)):
+        if missing := await explain_missing_file(host, command, self.context.known.get(FOLDER)):
             raise HostError(f"service {self.context.name}: {missing}")
         await self.launch(host, "program", command, address=host.address, port=self.ports[0])
 
@@ -174,7 +170,7 @@ class ProgramService(Disturbable[ProgramOptions]):
         """What `${self.…}` may name."""
         names = ("port", *(f"{name}_port" for name in self.options.ports))
         own = {"address": host.address, **dict(zip(names, self.ports, strict=True))}
-        return {f"{reference.SELF}.{name}": value for name, value in own.items()}
+        return {f"{SELF}.{name}": value for name, value in own.items()}
 
     def _short_values(self, host: Host) -> dict[str, Any]:
         """The same without `self`, unless a parameter is called so."""
@@ -184,14 +180,14 @@ class ProgramService(Disturbable[ProgramOptions]):
     def _environment(self, host: Host) -> dict[str, str]:
         own = self._self_values(host)
         more = {"STEELYARD_CORES": str(self.share(host).cores), "SCRATCH": str(self.scratch(host))}
-        return {**reference.variables({**self.context.known, **own}), **more}
+        return {**variables({**self.context.known, **own}), **more}
 
     async def _is_url_ok(self, server: Server, path: str) -> bool:
         where = (
             server.address,
             str(server.port),
             path,
-            reference.join_host_port(server.address, server.port),
+            join_host_port(server.address, server.port),
         )
         said = await server.host.capture(("bash", "-c", _GET, "bash", *where), seconds=_ANSWER_WITHIN)
         return re.match(r"HTTP/\S+ [23]\d\d\b", said or "") is not None

@@ -8,9 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from steelyard.model.program import Program, to_word
-from steelyard.services.base import ServiceOptions
-from steelyard.units import Duration
+from steelyard.plugin import Duration
+from steelyard.plugin.service import Program, ServiceOptions, to_word
 
 WAYS = ("port", "line", "url", "command")
 

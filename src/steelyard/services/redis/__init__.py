@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from steelyard.errors import HostError
-from steelyard.model.command import Endpoint
-from steelyard.model.snapshot import Snapshot
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.services.base import Vaults
+from steelyard.plugin import Endpoint, HostError, Tool
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import Snapshot, Vaults
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.certificates import AUTHORITY, Authority, is_encrypted

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from steelyard.plugin import Size
 from steelyard.services.kit.tls_option import TlsOption
-from steelyard.units import Size
 
 Policy = Literal[
     "noeviction",

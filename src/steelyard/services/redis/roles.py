@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from steelyard.model.password import derive_password
+from steelyard.plugin import derive_password
 
 BENCHMARK = "benchmark"
 _LISTS = ("mylist", "myset", "myhash", "myzset", "mystream")

@@ -12,11 +12,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.errors import HostError
-from steelyard.model.command import Command
-from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
-from steelyard.remote.base import Host
-from steelyard.remote.snapshot_store import Runner
+from steelyard.plugin import Command, HostError
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import REFUSED_HINT, Runner, Snapshot, SnapshotNode
 from steelyard.services.kit.capabilities import Vaults
 from steelyard.services.kit.data import DataDirectory
 from steelyard.services.kit.server import Server

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from steelyard.errors import HostError
-from steelyard.model.command import Endpoint
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
-from steelyard.services.base import NodeState
+from steelyard.plugin import Endpoint, HostError, Tool
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import NodeState
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, rackdc_properties
 from steelyard.services.kit.data import make_data

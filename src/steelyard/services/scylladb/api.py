@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.errors import HostError
-from steelyard.remote.base import Host
+from steelyard.plugin import HostError
+from steelyard.plugin.host import Host
 from steelyard.services.scylladb.config import USER
 
 _SECONDS = 5.0  # for an answer; a node that is frozen gives none

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from steelyard.services.base import HostShare
+from steelyard.plugin.service import HostShare
 
 USER = "steelyard"
 _MIB, _GIB = 2**20, 2**30

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.errors import HostError
-from steelyard.model.tool import Tool
-from steelyard.remote.base import Host
+from steelyard.plugin import HostError, Tool
+from steelyard.plugin.host import Host
 
 SCYLLA = Tool("scylla", places=("/opt/scylladb/bin",))
 _FIND = """

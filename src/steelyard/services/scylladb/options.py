@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from steelyard.plugin import Size
 from steelyard.services.kit.ring_options import RingOptions
 from steelyard.services.scylladb.config import find_reserved_flag, find_reserved_setting
-from steelyard.units import Size
 
 
 class ScyllaOptions(RingOptions):

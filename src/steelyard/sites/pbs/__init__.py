@@ -8,10 +8,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from steelyard.errors import ParseFailure
-from steelyard.remote.login import Login
-from steelyard.remote.ssh import SshTransport
-from steelyard.remote.transport import Transport
+from steelyard.plugin import ParseFailure
+from steelyard.plugin.ssh import SshTransport
+from steelyard.plugin.transport import Login, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts, format_clock
 from steelyard.sites.kit.batch.options import BatchOptions

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
-from steelyard.errors import ParseFailure
+from steelyard.plugin import ParseFailure
 from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState
 from steelyard.sites.kit.batch.nodes import parse_seconds
 

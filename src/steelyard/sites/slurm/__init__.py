@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from steelyard.errors import ParseFailure
-from steelyard.remote.piped_transport import PipedTransport
-from steelyard.remote.transport import Transport
+from steelyard.plugin import ParseFailure
+from steelyard.plugin.transport import PipedTransport, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import expand
 from steelyard.sites.kit.batch.options import BatchOptions

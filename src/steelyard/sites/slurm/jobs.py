@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from steelyard.errors import ParseFailure
+from steelyard.plugin import ParseFailure
 from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState
 from steelyard.sites.kit.batch.nodes import expand, parse_seconds
 

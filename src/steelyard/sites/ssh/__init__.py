@@ -11,13 +11,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from steelyard.errors import UsageError
-from steelyard.remote.base import Host
-from steelyard.remote.login import NONE, Login
-from steelyard.remote.token import Token
-from steelyard.sites.base import Site, SiteOptions
+from steelyard.plugin import Duration, UsageError
+from steelyard.plugin.host import Host
+from steelyard.plugin.site import Site, SiteOptions
+from steelyard.plugin.transport import NONE, Login, Token
 from steelyard.sites.ssh.inventory import read_inventory
-from steelyard.units import Duration
 
 _KEY = "Private key file; default: the keys of ssh-agent, ssh_config and ~/.ssh"
 _JUMP = "Jump hosts, [user@]host[:port] separated by commas; `none` overrides ssh_config"
@@ -154,7 +152,7 @@ class Ssh(Site[SshOptions]):
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """The first so many of them, all connected."""
         # asyncssh takes a third of a second to load, which only a run has to pay.
-        from steelyard.remote.ssh_hosts import SshMachine, connect_machines
+        from steelyard.plugin.ssh import SshMachine, connect_machines
 
         options = self.options
         wanted = [

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from steelyard.errors import SpecError, UsageError, suggest_name
+from steelyard.plugin import SpecError, UsageError, suggest_name
 
 MOST_BYTES = 1 << 20
 _EXAMPLE = "a list of hosts such as `- alice@node1`, or `hosts:` with such a list, alongside options for all"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from steelyard.model.command import Output, Phase, Place
-from steelyard.model.metric import Metric, Reading, SeriesSample
-from steelyard.workloads.base import Workload
+from steelyard.plugin import Metric, Output, Phase, Place, Reading, SeriesSample
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.cql_copy import output as result
 from steelyard.workloads.cql_copy.command import CQLSH, copy, generate, schema
 from steelyard.workloads.cql_copy.options import CqlCopyOptions

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard.model.command import Command, Endpoint, Place
-from steelyard.model.tool import Tool
+from steelyard.plugin import Command, Endpoint, Place, Tool
 from steelyard.workloads.cql_copy.options import CqlCopyOptions
 from steelyard.workloads.kit.client import endpoint, fail_with, fail_without_server
 

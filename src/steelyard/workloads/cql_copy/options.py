@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from steelyard.units import Frequency
+from steelyard.plugin import Frequency
 from steelyard.workloads.kit.client import ClientOptions
 
 _NAME = r"^[a-zA-Z][a-zA-Z0-9_]{0,47}$"

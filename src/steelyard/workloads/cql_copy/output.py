@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
-from steelyard.model.metric import Metric, Reading, SeriesSample
+from steelyard.plugin import Metric, Output, ParseFailure, Reading, SeriesSample
 
 _TIME = r"((?:\d+ (?:day|hour|minute)s?,? (?:and )?)*)(\d+\.\d+) seconds"
 _SUMMARY = re.compile(

@@ -9,11 +9,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.units import Duration
-from steelyard.workloads.base import Workload, WorkloadOptions
+from steelyard.plugin import Command, Duration, Metric, Output, ParseFailure, Place, Reading
+from steelyard.plugin.workload import Workload, WorkloadOptions
 from steelyard.workloads.hs.kernels import KERNELS, OPENSSL, SEVEN_ZIP, STRESS_NG, SYSBENCH
 
 _REFERENCE = Path(__file__).with_name("reference.json")

@@ -10,8 +10,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.errors import ParseFailure
-from steelyard.model.tool import Tool
+from steelyard.plugin import ParseFailure, Tool
 
 SYSBENCH = Tool("sysbench", apt="sysbench", dnf="sysbench")
 STRESS_NG = Tool("stress-ng", apt="stress-ng", dnf="stress-ng")

@@ -6,11 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading, SeriesSample
-from steelyard.model.tool import Tool
-from steelyard.units import Duration, Rate, Size
-from steelyard.workloads.base import Workload
+from steelyard.plugin import Command, Duration, Metric, Output, Place, Rate, Reading, SeriesSample, Size, Tool
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.iperf3 import output as result
 from steelyard.workloads.kit.client import ClientOptions, endpoint, fail_without_server
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.errors import ParseFailure
-from steelyard.model.metric import Metric, Reading, SeriesSample
+from steelyard.plugin import Metric, ParseFailure, Reading, SeriesSample
 from steelyard.workloads.kit.document import JsonNode, parse_document
 
 Protocol = Literal["tcp", "udp"]

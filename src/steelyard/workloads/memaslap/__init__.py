@@ -6,11 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.model.tool import Tool
-from steelyard.units import Duration, Share, Size
-from steelyard.workloads.base import Workload
+from steelyard.plugin import Command, Duration, Metric, Output, Place, Reading, Share, Size, Tool
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.kit.client import ClientOptions, endpoint, fail_without_server
 from steelyard.workloads.memaslap import output as result
 

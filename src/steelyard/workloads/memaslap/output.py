@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
-from steelyard.model.metric import QUANTILES, Metric, Reading, latency_metrics
-from steelyard.stats.histogram import Histogram
+from steelyard.plugin import QUANTILES, Metric, Output, ParseFailure, Reading, latency_metrics
+from steelyard.plugin.workload import Histogram
 
 _PART = re.compile(r"^(Get|Set|Total) Statistics \((\d+) events\)\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 _FIGURE = re.compile(r"^ +(Min|Max|Avg|Geo|Std): +(\d+(?:\.\d+)?)$", re.MULTILINE)

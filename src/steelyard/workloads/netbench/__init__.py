@@ -7,11 +7,19 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Command, Endpoint, Output, Place
-from steelyard.model.metric import Metric, Reading, latency_metrics
-from steelyard.model.tool import NETBENCH
-from steelyard.units import Duration, Size
-from steelyard.workloads.base import Workload
+from steelyard.plugin import (
+    NETBENCH,
+    Command,
+    Duration,
+    Endpoint,
+    Metric,
+    Output,
+    Place,
+    Reading,
+    Size,
+    latency_metrics,
+)
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.kit.client import ClientOptions, endpoint, fail_with, fail_without_server
 from steelyard.workloads.netbench import output as result
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
-from steelyard.model.metric import QUANTILES, Reading
+from steelyard.plugin import QUANTILES, Output, ParseFailure, Reading
 from steelyard.workloads.kit.folded_log import parse_histogram, read_lines
 
 _WHAT = "the summary of s2n-netbench's trace"

@@ -6,11 +6,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Command, Endpoint, Output, Phase, Place
-from steelyard.model.metric import Metric, Reading, SeriesSample
-from steelyard.model.tool import Tool
-from steelyard.units import Duration, Frequency
-from steelyard.workloads.base import Workload
+from steelyard.plugin import (
+    Command,
+    Duration,
+    Endpoint,
+    Frequency,
+    Metric,
+    Output,
+    Phase,
+    Place,
+    Reading,
+    SeriesSample,
+    Tool,
+)
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.kit.client import (
     AUTHORITY,
     BELIEVE,

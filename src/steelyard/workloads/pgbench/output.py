@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
-from steelyard.model.metric import QUANTILES, Metric, Reading, SeriesSample, latency_metrics
+from steelyard.plugin import QUANTILES, Metric, Output, ParseFailure, Reading, SeriesSample, latency_metrics
 from steelyard.workloads.kit.folded_log import parse_histogram, read_lines
 
 _NUMBER = r"(\d+(?:\.\d+)?)"

@@ -6,12 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from steelyard.model.command import Command, Endpoint, Output, Phase, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.model.password import derive_password
-from steelyard.model.tool import Tool
-from steelyard.units import Size
-from steelyard.workloads.base import Workload
+from steelyard.plugin import (
+    Command,
+    Endpoint,
+    Metric,
+    Output,
+    Phase,
+    Place,
+    Reading,
+    Size,
+    Tool,
+    derive_password,
+)
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.kit.client import (
     AUTHORITY,
     BELIEVE,

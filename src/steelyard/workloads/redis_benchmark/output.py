@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import ParseFailure
-from steelyard.model.metric import QUANTILES, Metric, Reading, latency_metrics
-from steelyard.stats.histogram import Histogram
+from steelyard.plugin import QUANTILES, Metric, ParseFailure, Reading, latency_metrics
+from steelyard.plugin.workload import Histogram
 
 _TITLE = re.compile(r"^====== (.+) ======$", re.MULTILINE)
 _COMPLETED = re.compile(r"^ *(\d+) requests completed in ", re.MULTILINE)

@@ -6,11 +6,19 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading, latency_metrics
-from steelyard.model.tool import Tool
-from steelyard.units import Duration, Frequency, Size
-from steelyard.workloads.base import Workload
+from steelyard.plugin import (
+    Command,
+    Duration,
+    Frequency,
+    Metric,
+    Output,
+    Place,
+    Reading,
+    Size,
+    Tool,
+    latency_metrics,
+)
+from steelyard.plugin.workload import Workload
 from steelyard.workloads.kit.client import ClientOptions, endpoint, fail_without_server
 from steelyard.workloads.sockperf import output as result
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
-from steelyard.model.metric import QUANTILES, Reading
-from steelyard.stats.histogram import Histogram
+from steelyard.plugin import QUANTILES, Output, ParseFailure, Reading
+from steelyard.plugin.workload import Histogram
 from steelyard.workloads.kit.folded_log import parse_histogram, read_lines
 
 _VERSION = re.compile(r"version #?(\S+)")

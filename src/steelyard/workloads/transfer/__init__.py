@@ -7,13 +7,22 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Command, Endpoint, Output, Phase, Place
-from steelyard.model.metric import QUANTILES, Metric, Reading, latency_metrics
-from steelyard.model.tool import RCLONE, Tool
-from steelyard.stats.histogram import Histogram
-from steelyard.units import Size
-from steelyard.workloads.base import Workload, WorkloadOptions
+from steelyard.plugin import (
+    QUANTILES,
+    RCLONE,
+    Command,
+    Endpoint,
+    Metric,
+    Output,
+    ParseFailure,
+    Phase,
+    Place,
+    Reading,
+    Size,
+    Tool,
+    latency_metrics,
+)
+from steelyard.plugin.workload import Histogram, Workload, WorkloadOptions
 from steelyard.workloads.kit.client import copy_endpoint, fail_without_server
 from steelyard.workloads.transfer import scripts
 from steelyard.workloads.transfer.output import parse_output

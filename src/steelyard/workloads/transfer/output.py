@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
+from steelyard.plugin import Output, ParseFailure
 
 _FILE = re.compile(r"(\d+) (\d+) (\d+\.\d+) (\d+\.\d+)")
 _RUN = re.compile(r"run (\d+) (\d+\.\d+) (\d+\.\d+)")

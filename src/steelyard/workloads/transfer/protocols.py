@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.model.tool import RCLONE, Tool
+from steelyard.plugin import RCLONE, Tool
 
 XRDCP = Tool("xrdcp", apt="xrootd-client", dnf="xrootd-client")
 GLOBUS_URL_COPY = Tool("globus-url-copy", apt="globus-gass-copy-progs", dnf="globus-gass-copy-progs")

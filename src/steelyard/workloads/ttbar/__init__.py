@@ -8,11 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Command, Output, Place
-from steelyard.model.metric import Metric, Reading
-from steelyard.model.tool import Tool
-from steelyard.workloads.base import Workload, WorkloadOptions
+from steelyard.plugin import Command, Metric, Output, ParseFailure, Place, Reading, Tool
+from steelyard.plugin.workload import Workload, WorkloadOptions
 from steelyard.workloads.kit.document import parse_last_line
 
 _VERSION = "import importlib.metadata as found; print(found.version('pythia8mc'))"

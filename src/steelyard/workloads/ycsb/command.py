@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.model.command import Command, Place
-from steelyard.model.tool import Tool
+from steelyard.plugin import Command, Place, Tool
 from steelyard.workloads.kit.client import fail_with, fail_without_server
 from steelyard.workloads.ycsb.options import YcsbOptions
 

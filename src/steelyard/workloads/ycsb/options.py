@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from steelyard.units import Duration, Frequency, Size
-from steelyard.workloads.base import WorkloadOptions
+from steelyard.plugin import Duration, Frequency, Size
+from steelyard.plugin.workload import WorkloadOptions
 
 _SERVERS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?(,[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?)*")
 _WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from steelyard.errors import ParseFailure
-from steelyard.model.command import Output
+from steelyard.plugin import Output, ParseFailure
 from steelyard.workloads.kit.hdr_log import LogInterval, parse_intervals
 
 OPERATIONS = {

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from steelyard.errors import ParseFailure
-from steelyard.model.metric import QUANTILES, Metric, Reading, SeriesSample, latency_metrics
-from steelyard.stats.histogram import Histogram
+from steelyard.plugin import QUANTILES, Metric, ParseFailure, Reading, SeriesSample, latency_metrics
+from steelyard.plugin.workload import Histogram
 from steelyard.workloads.kit.hdr_log import LogInterval
 from steelyard.workloads.ycsb.options import YcsbOptions
 from steelyard.workloads.ycsb.output import OPERATIONS, StatusLine, YcsbOutput, sum_intervals

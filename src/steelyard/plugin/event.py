@@ -1,0 +1,31 @@
+"""What an event is made of: it acts on the services and hosts of a trial, and heals what it did."""
+
+from __future__ import annotations
+
+from steelyard.events.base import (
+    Event,
+    EventContext,
+    EventOptions,
+    NodeEvent,
+    NodeEventOptions,
+    ServiceEvent,
+    ServiceEventOptions,
+    time_metric,
+)
+from steelyard.services.base import Growable, Killable, Pausable, Shrinkable, Snapshottable
+
+__all__ = [
+    "Event",
+    "EventContext",
+    "EventOptions",
+    "Growable",
+    "Killable",
+    "NodeEvent",
+    "NodeEventOptions",
+    "Pausable",
+    "ServiceEvent",
+    "ServiceEventOptions",
+    "Shrinkable",
+    "Snapshottable",
+    "time_metric",
+]

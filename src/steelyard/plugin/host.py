@@ -1,0 +1,8 @@
+"""A host, and how to act on it: programs, files, the network."""
+
+from __future__ import annotations
+
+from steelyard.remote.base import Cuttable, Host, Process, Streams, finish
+from steelyard.remote.short_programs import explain_missing_file, run_short_program
+
+__all__ = ["Cuttable", "Host", "Process", "Streams", "explain_missing_file", "finish", "run_short_program"]

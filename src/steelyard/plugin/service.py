@@ -1,0 +1,61 @@
+"""What a service is made of: it deploys servers on the hosts that it is handed."""
+
+from __future__ import annotations
+
+from steelyard.model.program import Program, find_mentions, to_word
+from steelyard.model.reference import FOLDER, SELF, credentials, join_host_port, variables
+from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
+from steelyard.remote.snapshot_store import Runner, SavedFiles
+from steelyard.services.base import (
+    Growable,
+    HasMirror,
+    HasNodes,
+    HostShare,
+    Killable,
+    Listener,
+    Metered,
+    NodeState,
+    Pausable,
+    Service,
+    ServiceContext,
+    ServiceOptions,
+    Shrinkable,
+    Snapshottable,
+    Vaults,
+)
+from steelyard.tools import maven
+from steelyard.tools.find import find_missing, install_directory
+
+__all__ = [
+    "FOLDER",
+    "REFUSED_HINT",
+    "SELF",
+    "Growable",
+    "HasMirror",
+    "HasNodes",
+    "HostShare",
+    "Killable",
+    "Listener",
+    "Metered",
+    "NodeState",
+    "Pausable",
+    "Program",
+    "Runner",
+    "SavedFiles",
+    "Service",
+    "ServiceContext",
+    "ServiceOptions",
+    "Shrinkable",
+    "Snapshot",
+    "SnapshotNode",
+    "Snapshottable",
+    "Vaults",
+    "credentials",
+    "find_mentions",
+    "find_missing",
+    "install_directory",
+    "join_host_port",
+    "maven",
+    "to_word",
+    "variables",
+]

@@ -1,0 +1,8 @@
+"""What a site is made of: it leases hosts."""
+
+from __future__ import annotations
+
+from steelyard.model.uses import Prices
+from steelyard.sites.base import Capability, Site, SiteOptions
+
+__all__ = ["Capability", "Prices", "Site", "SiteOptions"]

@@ -1,0 +1,8 @@
+"""What a workload is made of: it describes commands, and reads what they printed."""
+
+from __future__ import annotations
+
+from steelyard.stats.histogram import Histogram
+from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
+
+__all__ = ["ANY_SERVICE", "Histogram", "Workload", "WorkloadOptions"]
