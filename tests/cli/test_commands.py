@@ -404,6 +404,15 @@ def test_catalog_lists_and_shows(steelyard):
     ]
 
 
+@pytest.mark.parametrize(("name", "kind"), [("slurm", "site"), ("telemetry", "collector"), ("grow", "event")])
+def test_catalog_knows_every_kind(steelyard, name, kind):
+    assert re.search(rf"^{name} ", steelyard("catalog").out, re.MULTILINE)
+    (entry,) = steelyard("catalog", name, "--json").document
+    assert (entry["kind"], entry["name"]) == (kind, name)
+    assert entry["options"]
+    assert f"{name} ({kind})" in steelyard("catalog", name).out
+
+
 def test_init_writes_a_file_that_runs(steelyard, tmp_path):
     said = steelyard("init", "-o", "mine.yaml", "--", "sleep", "{0.001,0.002}")
     assert said.code == 0

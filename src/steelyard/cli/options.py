@@ -72,7 +72,7 @@ class MetricName(click.ParamType[str]):
 
 
 class EntryName(click.ParamType[str]):
-    """A workload, service or event. Completes from the catalogue."""
+    """An entry of the catalogue. Completes from there."""
 
     name = "name"
 
@@ -80,10 +80,9 @@ class EntryName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The names that begin so."""
-        from steelyard.plugins import names
+        from steelyard.spec.kinds import entry_names
 
-        entries = sorted({name for kind in ("workloads", "services", "events") for name in names(kind)})
-        return complete_name(incomplete, entries)
+        return complete_name(incomplete, entry_names())
 
 
 class SiteName(click.ParamType[str]):

@@ -70,8 +70,9 @@ class Event(ABC, Generic[OptionsT]):
     It sets `Options`, its `EventOptions` class; `capability`, the protocol that its service must have;
     `site_capabilities`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its
     facts that are figures of the trial, beside the time it took; `is_disruptive`, whether something answers
-    nobody for a while; `examples`, option mappings for the catalogue and the contract tests. Methods raise
-    HostError.
+    nobody for a while; `changes_hosts`, whether its service has other hosts afterwards; `needs_spare_hosts`,
+    whether it takes them from `grow_into`; `covers`, ids of published requirements (`MIK.1`); `examples`,
+    option mappings for the catalogue and the contract tests. Methods raise HostError.
     """
 
     Options: ClassVar[type[EventOptions]] = EventOptions
@@ -79,6 +80,9 @@ class Event(ABC, Generic[OptionsT]):
     site_capabilities: ClassVar[frozenset[str]] = frozenset()
     metrics: ClassVar[tuple[Metric, ...]] = ()
     is_disruptive: ClassVar[bool] = False
+    changes_hosts: ClassVar[bool] = False
+    needs_spare_hosts: ClassVar[bool] = False
+    covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __init__(self, options: OptionsT, event_context: EventContext) -> None:

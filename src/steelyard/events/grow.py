@@ -24,6 +24,9 @@ class Grow(ServiceEvent[GrowOptions]):
 
     Options = GrowOptions
     capability = Growable
+    changes_hosts = True
+    needs_spare_hosts = True
+    covers = ("MIK.1", "MIK.2")
     examples = ({"service": "ring", "to": 4},)
 
     async def happen(self) -> Mapping[str, Any]:

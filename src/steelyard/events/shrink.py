@@ -24,6 +24,7 @@ class Shrink(ServiceEvent[ShrinkOptions]):
 
     Options = ShrinkOptions
     capability = Shrinkable
+    changes_hosts = True
     examples = ({"service": "ring", "to": 3},)
 
     async def happen(self) -> Mapping[str, Any]:

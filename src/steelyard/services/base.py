@@ -79,9 +79,10 @@ class Service(ABC, Generic[OptionsT]):
     It sets `Options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have;
     `default_ready_timeout`, the seconds that it may take until it is ready; `is_external` when it runs
     nothing on its hosts, and so takes no part of them; `access`, all that it listens on and what that asks
-    for; `examples`, option mappings for the catalogue and the contract tests; `verbatim` and `words` as of a
-    workload; `open_hint`, what else to do where it is refused for being open. It starts servers with `launch`
-    and says in `is_answering` whether one does its work. Methods raise HostError that names service and host.
+    for; `covers`, ids of published requirements (`C4S.1`); `examples`, option mappings for the catalogue and
+    the contract tests; `verbatim` and `words` as of a workload; `open_hint`, what else to do where it is
+    refused for being open. It starts servers with `launch` and says in `is_answering` whether one does its
+    work. Methods raise HostError that names service and host.
     """
 
     Options: ClassVar[type[ServiceOptions]] = ServiceOptions
@@ -90,6 +91,7 @@ class Service(ABC, Generic[OptionsT]):
     is_external: ClassVar[bool] = False
     access: ClassVar[tuple[Listener, ...]] = ()
     open_hint: ClassVar[str] = ""
+    covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     verbatim: ClassVar[frozenset[str]] = frozenset()
     words: ClassVar[frozenset[str]] = frozenset()

@@ -40,7 +40,8 @@ class Site(ABC, Generic[OptionsT]):
     machine. `is_batch` says that its hosts come with a job of a batch scheduler (`kit.batch.site.BatchSite`);
     `count_option` is what `NAME:4` sets. `install_policy` says where tools are installed: `here`, as its
     hosts are this machine; on the `hosts`, which stay as they are; or `never`, as they come and go with a
-    run. `options` are the validated options.
+    run; `covers`, ids of published requirements (`C4S.18`); `examples`, option mappings for the catalogue and
+    the contract tests. `options` are the validated options.
     """
 
     Options: ClassVar[type[SiteOptions]] = SiteOptions
@@ -48,6 +49,8 @@ class Site(ABC, Generic[OptionsT]):
     is_batch: ClassVar[bool] = False
     install_policy: ClassVar[Literal["here", "hosts", "never"]] = "never"
     count_option: ClassVar[str] = "hosts"
+    covers: ClassVar[tuple[str, ...]] = ()
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __init__(self, options: OptionsT) -> None:
         self.options = options

@@ -150,6 +150,8 @@ class Ec2(Site[Ec2Options]):
 
     Options = Ec2Options
     count_option = "count"
+    covers = ("FNAL.8", "SF.OFC.024")
+    examples = ({"image": "ami-0123456789abcdef0", "type": "c7i.xlarge", "count": 4},)
 
     def __init__(self, options: Ec2Options) -> None:
         super().__init__(options)

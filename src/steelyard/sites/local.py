@@ -34,6 +34,7 @@ class Local(Site[LocalOptions]):
 
     Options = LocalOptions
     install_policy = "here"
+    examples = ({"hosts": 4},)
 
     def size(self) -> int:
         """As many as were asked for."""

@@ -98,6 +98,7 @@ class Lsf(BatchSite[BatchOptions]):
     """
 
     needs = ("bsub", "bjobs", "bkill", "bstop", "bresume", "blaunch")
+    covers = ("C4S.18", "C4S.26")
     title = "LSF"
     env_filter_prefixes = ("LSB_", "LS_JOBPID", "BSUB_", "BJOBS_")
     env_filter_exceptions = ("LSB_SHAREDIR", "LSB_CONFDIR", "LSB_DEFAULTQUEUE", "LSB_DEFAULTPROJECT")

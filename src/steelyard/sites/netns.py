@@ -50,6 +50,7 @@ class Netns(Site[NetnsOptions]):
     Options = NetnsOptions
     install_policy = "here"
     needs = NEEDS
+    examples = ({"hosts": 4}, {"hosts": 2, "via": "nsenter", "rate": "100MB/s"})
 
     @classmethod
     def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:

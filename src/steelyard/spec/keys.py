@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import UnknownName
 from steelyard.model.experiment import Experiment
-from steelyard.plugins import names
-from steelyard.spec.bind import event_class, service_class, workload_class
 from steelyard.spec.change import dump
+from steelyard.spec.kinds import entries, entry_names
 from steelyard.spec.source import read
 
 _TYPES = {
@@ -20,11 +19,6 @@ _TYPES = {
     "number": "a number",
     "boolean": "true or false",
     "object": "keys and values",
-}
-_CLASSES: Mapping[str, Callable[[str], type[Any]]] = {
-    "workloads": workload_class,
-    "services": service_class,
-    "events": event_class,
 }
 Schema = Mapping[str, Any]
 
@@ -54,21 +48,18 @@ def explain_key(path: str) -> Key:
     root = Experiment.model_json_schema()
     if first in root["properties"]:
         return _walk(root, root, [first, *rest], path, examples().get(first, ""))
-    for kind, class_of in _CLASSES.items():
-        if first in names(kind):
-            entry = class_of(first)
-            options = entry.Options.model_json_schema()
-            own = {"do" if kind == "events" else "use": first}
-            example = dump({**own, **entry.examples[0]}).rstrip() if entry.examples else ""
-            about = {"description": (entry.__doc__ or "").strip().partition("\n")[0]}
-            return _walk(options, {**options, **about}, rest, path, example)
+    for kind, _ in entries(first):
+        entry = kind.class_of(first)
+        options = entry.Options.model_json_schema()
+        example = dump({kind.key: first, **entry.examples[0]}).rstrip() if entry.examples else ""
+        about = {"description": (entry.__doc__ or "").strip().partition("\n")[0]}
+        return _walk(options, {**options, **about}, rest, path, example)
     raise _unknown_key(path, first, key_names())
 
 
 def key_names() -> list[str]:
     """All that a path may begin with."""
-    entries = {name for kind in _CLASSES for name in names(kind)}
-    return [*Experiment.model_json_schema()["properties"], *sorted(entries)]
+    return [*Experiment.model_json_schema()["properties"], *entry_names()]
 
 
 def examples() -> dict[str, str]:

@@ -46,6 +46,11 @@ class NamedSite:
     notes: tuple[str, ...] = ()
 
 
+def site_class(name: str) -> type[Site[Any]]:
+    """The class of a site. Raises UnknownName, PlugInError."""
+    return find("sites", name, Site)  # type: ignore[type-abstract]
+
+
 def resolve(text: str) -> NamedSite:
     """The site of `NAME` or `NAME:ARGUMENT`. Raises UnknownName, SpecError, UsageError, PlugInError."""
     name, colon, argument = text.partition(":")
@@ -53,7 +58,7 @@ def resolve(text: str) -> NamedSite:
     use = str(entry.get("use", name))
     if use not in names("sites"):
         raise _unknown_site(name if not entry else use)
-    kind: type[Site[Any]] = find("sites", use, Site)  # type: ignore[type-abstract]
+    kind = site_class(use)
     options = {key: value for key, value in entry.items() if key != "use"}
     if colon:
         options |= kind.parse_shorthand(argument)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.errors import UsageError
+from steelyard.errors import PlugInError, UnknownName, UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.lifetimes import list_preparations
+from steelyard.model.timeline import Entry
 from steelyard.model.uses import ServiceUse
-from steelyard.spec.bind import has_capability
+from steelyard.spec.bind import event_class, has_capability
 from steelyard.spec.faults import Fault
 from steelyard.spec.timeline import find_phase
-
-_RESIZE = ("grow", "shrink")
 
 
 def snapshot_faults(experiment: Experiment) -> Iterator[Fault]:
@@ -49,12 +48,20 @@ def _reset_faults(experiment: Experiment) -> Iterator[Fault]:
         if phase and phase.phase in prepared:
             message = f"during: with 'reset: snapshot', the phase '{phase.phase}' does not run in every trial"
             yield Fault(("timeline", index, "during"), message)
-        elif entry.do in _RESIZE and service and service.keep != "trial":
+        elif service and service.keep != "trial" and _changes_hosts(entry):
             message = (
                 f"do: with 'reset: snapshot', each repetition begins with the same nodes, so '{entry.do}' "
                 f"needs 'keep: trial' for '{entry.options['service']}'"
             )
             yield Fault(("timeline", index, "do"), message)
+
+
+def _changes_hosts(entry: Entry) -> bool:
+    """Whether its event does; not one that cannot be loaded, which is said elsewhere."""
+    try:
+        return event_class(entry.do).changes_hosts
+    except (UnknownName, PlugInError):
+        return False
 
 
 def _can_snapshot(use: ServiceUse, experiment: Experiment) -> bool:

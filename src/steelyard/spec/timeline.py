@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, suggest_name
 from steelyard.model.experiment import Experiment
@@ -19,6 +19,9 @@ from steelyard.spec.placement import (
     option_faults,
     service_hosts,
 )
+
+if TYPE_CHECKING:
+    from steelyard.events.base import Event
 
 ONLY = "run"
 """What an only entry of `workload` is called that has no `phase`."""
@@ -84,22 +87,22 @@ class TimelineChecker:
             return
         yield from option_faults(kind.Options, options)
         if kind.capability is not None and "service" in options:
-            yield from self._capability_faults(entry.do, kind.capability, str(options["service"]))
+            yield from self._capability_faults(entry.do, kind, str(options["service"]))
             yield from self._node_faults(options, cell)
 
-    def _capability_faults(self, event: str, capability: type, service: str) -> Iterator[Fault]:
-        use = self.experiment.services.get(service)
+    def _capability_faults(self, event: str, kind: type[Event[Any]], service: str) -> Iterator[Fault]:
+        use, capability = self.experiment.services.get(service), kind.capability
         if use is None:
             yield Fault(("service",), f"service: {describe_missing_service(service, self.experiment)}")
             return
-        if not has_capability(capability, use, self.experiment):
+        if capability and not has_capability(capability, use, self.experiment):
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
         elif use.wrap and use.wrap.image:
             message = f"service: '{service}' runs in an image, where events cannot reach it; remove 'image'"
             yield Fault(("service",), message)
-        elif event == "grow" and use.grow_into is None:
+        elif kind.needs_spare_hosts and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; add 'grow_into'")
 
     def _node_faults(self, options: Mapping[str, Any], cell: Cell) -> Iterator[Fault]:

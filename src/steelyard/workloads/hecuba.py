@@ -28,6 +28,7 @@ class Hecuba(ProgramWorkload):
 
     talks_to = frozenset({"cassandra"})
     needs = (HECUBA,)
+    covers = ("C4S.19",)
     examples = ({"run": ["python3", "-c", _VERSION]},)
 
     def command(self, place: Place) -> Command:

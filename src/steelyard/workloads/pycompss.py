@@ -57,6 +57,7 @@ class Pycompss(Workload[PycompssOptions]):
     Options = PycompssOptions
     needs = (Tool("runcompss"),)
     talks_to = frozenset({ANY_SERVICE})
+    covers = ("C4S.19",)
     examples = ({"run": ["app.py", "3"], "flags": ["--lang=python"]},)
 
     def metrics(self) -> tuple[Metric, ...]:

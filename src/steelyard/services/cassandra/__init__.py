@@ -60,6 +60,7 @@ class Cassandra(MirroredNodes):
             "management (JMX)", authentication="a certificate of the ring and a password", encrypted="yes"
         ),
     )
+    covers = ("C4S.1", "C4S.2", "C4S.3", "C4S.4", "C4S.5", "C4S.15", "C4S.21", "C4S.24", "C4S.25", "C4S.27")
     examples = ({}, {"authentication": "none"})
 
     @classmethod

@@ -68,6 +68,7 @@ class Scylladb(RingService[ScyllaOptions]):
         Listener("other nodes", authentication="a certificate of the ring", encrypted="yes"),
         Listener("management (REST)", authentication="", binding="loopback"),
     )
+    covers = ("C4S.20",)
     examples = ({},)
 
     async def configure(self) -> None:

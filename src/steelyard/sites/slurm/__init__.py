@@ -28,6 +28,7 @@ class Slurm(BatchSite[BatchOptions]):
 
     needs = ("sbatch", "squeue", "scancel", "scontrol", "srun")
     title = "Slurm"
+    covers = ("C4S.18", "C4S.26")
     env_filter_prefixes = ("SLURM_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_")
     env_filter_exceptions = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT")
     unknown_job_pattern = re.compile(r"Invalid job id|Job/step already completing or completed")

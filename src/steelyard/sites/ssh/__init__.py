@@ -123,6 +123,7 @@ class Ssh(Site[SshOptions]):
 
     Options = SshOptions
     install_policy = "hosts"
+    examples = ({"hosts": ["alice@node1", "node2:2222"]},)
 
     @classmethod
     def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:

@@ -65,6 +65,7 @@ class Hs(Workload[HsOptions]):
 
     Options = HsOptions
     needs = (SYSBENCH, STRESS_NG, OPENSSL, SEVEN_ZIP)
+    covers = ("FNAL.2", "FNAL.4")
     examples = (
         {"duration": "1s", "kernels": ["primes"]},
         {"duration": "1s", "kernels": ["matrixprod", "sha512", "rsa2048"]},

@@ -73,7 +73,6 @@ class Iperf3(Workload[Iperf3Options]):
 
     Options = Iperf3Options
     needs = (IPERF3,)
-    covers = ("XOS.10",)
     talks_to = frozenset({"iperf3"})
     examples = (
         {"duration": "1s", "streams": 2, "message": "16KiB", "buffer": "32KiB"},

@@ -95,7 +95,6 @@ class Netbench(Workload[NetbenchOptions]):
 
     Options = NetbenchOptions
     needs = (NETBENCH,)
-    covers = ("XOS.10",)
     talks_to = frozenset({"netbench"})
     examples = (
         {"request": "100B", "response": "200B", "duration": "1s"},

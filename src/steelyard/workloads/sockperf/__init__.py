@@ -104,7 +104,6 @@ class Sockperf(Workload[SockperfOptions]):
 
     Options = SockperfOptions
     needs = (SOCKPERF,)
-    covers = ("XOS.10",)
     talks_to = frozenset({"sockperf"})
     examples = (
         {"duration": "1s"},

@@ -117,6 +117,7 @@ class Transfer(Workload[TransferOptions]):
     needs = (XRDCP, GLOBUS_URL_COPY, RCLONE, SCP)
     talks_to = frozenset({"xrootd", "gridftp"})
     failures = "count"
+    covers = ("FNAL.5", "FNAL.11")
     examples = (
         {"protocol": "xrootd", "files": 4, "file_size": "1MiB", "concurrency": 2, "streams": 2},
         {"protocol": "xrootd", "files": 3, "file_size": "256KiB", "direction": "download"},

@@ -58,6 +58,7 @@ class Ttbar(Workload[TtbarOptions]):
 
     Options = TtbarOptions
     needs = (PYTHIA,)
+    covers = ("FNAL.1", "FNAL.4")
     examples = ({"events": 20}, {"events": 10, "energy": 7000, "processes": ["qqbar2ttbar"]})
 
     def metrics(self) -> tuple[Metric, ...]:

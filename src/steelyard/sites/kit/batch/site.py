@@ -24,3 +24,5 @@ class BatchSite(Submission[BatchOptionsT], Allocation[BatchOptionsT]):
     Options = BatchOptions
     is_batch = True
     count_option = "nodes"
+    covers = ("C4S.26",)
+    examples = ({"nodes": 4, "time": "2h"},)
