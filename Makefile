@@ -9,7 +9,7 @@ export PIP_CERT ?= $(SSL_CERT_FILE)
 export CARGO_HTTP_CAINFO ?= $(SSL_CERT_FILE)
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock format clean
+.PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock pages format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -53,6 +53,9 @@ cluster-up: ## Start a Slurm cluster of 4 nodes on this machine; prints what to 
 
 cluster-down: ## End that cluster and remove what it left
 	@scripts/cluster down $(ARGS)
+
+pages: .venv/.dev ## Write docs/catalog, the reference of all entries
+	$(PY) scripts/catalog-pages
 
 format: .venv/.dev ## Format the code
 	.venv/bin/ruff check --fix --quiet || true
