@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from host_files import read_files
 from steelyard.collectors.telemetry import TelemetryCollector, rates, reduce_sample, rows
 from steelyard.model.telemetry import COLUMNS, column
 
@@ -170,8 +170,8 @@ def test_no_damage_to_a_real_sample_is_too_odd(data: st.DataObject) -> None:
     rates(parse(raw), parse(SAMPLES[1]["raw"]), 1.0)
 
 
-def test_this_machine_is_read_whole(read: Callable[..., dict[str, str]]) -> None:
-    figures = parse(read(TelemetryCollector.files))
+def test_this_machine_is_read_whole() -> None:
+    figures = parse(read_files(TelemetryCollector.files))
     assert "unreadable" not in figures
     assert figures["cpu_user"] > 0
     assert figures["memory_total"] > figures["memory_available"] > 0

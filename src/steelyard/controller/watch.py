@@ -14,13 +14,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from steelyard.collectors import disturbance
-from steelyard.collectors.clocks import judge_clocks
-from steelyard.collectors.disturbance import HostCounters, judge, parse_counters, quota_files
 from steelyard.controller.machine_lock import MachineLock
 from steelyard.controller.placement import group_by_machine
 from steelyard.controller.sampler import HostSource, Sampler, ServiceSource
 from steelyard.errors import SteelyardError
+from steelyard.evidence import disturbance
+from steelyard.evidence.clocks import judge_clocks
+from steelyard.evidence.disturbance import HostCounters, judge, parse_counters, quota_files
 from steelyard.model.method import TelemetrySettings as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
