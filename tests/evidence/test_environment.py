@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors.telemetry import TelemetryCollector
+from steelyard.collectors.telemetry import FILES
 from steelyard.controller.advice import assess_environment
 from steelyard.evidence.disturbance import THOROUGH
 from steelyard.evidence.environment import Environment, commands, variables
@@ -101,7 +101,7 @@ def test_no_secret_of_the_environment_is_recorded(tmp_path: Path) -> None:
     assert found["tools"] == {"sh": "sh 1.0"}
 
 
-@pytest.mark.parametrize("path", [*Environment.files, *TelemetryCollector.files, *THOROUGH])
+@pytest.mark.parametrize("path", [*Environment.files, *FILES, *THOROUGH])
 def test_no_collector_asks_for_an_environment_or_a_command_line(path: str) -> None:
     assert "environ" not in path
     assert path == "/proc/cmdline" or "cmdline" not in path
