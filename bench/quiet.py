@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bench.row import Row
 from bench.setting import Setting
-from steelyard.collectors.disturbance import (
+from steelyard.evidence.disturbance import (
     QUICK,
     Allowance,
     HostCounters,

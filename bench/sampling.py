@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from bench.row import Row
 from bench.setting import Setting
-from steelyard.collectors.telemetry import TelemetryCollector
-from steelyard.controller.sampler import HostSource, Sampler
+from steelyard.collectors.telemetry import FILES, TelemetryCollector
+from steelyard.controller.sampler import CollectorSource, Sampler
+from steelyard.plugin.collector import CollectorOptions
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
 
@@ -50,9 +51,10 @@ def rows(setting: Setting) -> Iterator[Row]:
 
 async def _sampled(folder: Path) -> Sampled:
     async with LocalHost.open(Token.of("bench"), folder / "minder.log") as host:
-        hurried = Sampler(HostSource(host), folder / "hurried.ndjson", 0.0)
+        source = CollectorSource(TelemetryCollector(CollectorOptions()), host)
+        hurried = Sampler(source, folder / "hurried.ndjson", 0.0)
         tight = await _of_a_sample(hurried, 0.0)
-        sampler = Sampler(HostSource(host), folder / "local.ndjson", APART)
+        sampler = Sampler(source, folder / "local.ndjson", APART)
         apart = await _of_a_sample(sampler, APART)
     hurried.finish()
     began = time.perf_counter()
@@ -77,7 +79,7 @@ def plain_reading() -> float:
     for _ in range(SAMPLES):
         time.sleep(APART)  # as cold as a sampler finds them
         began = time.process_time()
-        for name in TelemetryCollector.files:
+        for name in FILES:
             with suppress(OSError), open(name, "rb", buffering=0) as file:  # noqa: PTH123 - the floor is low
                 file.read(1 << 20)
         spent += time.process_time() - began

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors.telemetry import TelemetryCollector, rates, reduce_sample, rows
-from steelyard.model.telemetry import COLUMNS, column
+from host_files import read_files
+from steelyard.collectors.telemetry import COLUMNS, TelemetryCollector, parse, rates
+from steelyard.model.column import CLOCKS, Column, find_column
+from steelyard.plugin.collector import CollectorOptions
 
 RECORDING = Path(__file__).parents[1] / "data" / "proc" / "telemetry.ndjson"
 SAMPLES = [json.loads(line) for line in RECORDING.read_text().splitlines()]
+TELEMETRY = TelemetryCollector(CollectorOptions())
+rows, reduce_sample = TELEMETRY.rows, TELEMETRY.reduce
 TABLE = list(rows((s["t"], s["m"], s["raw"]) for s in SAMPLES))
-parse = TelemetryCollector().parse
+
+
+def column(name: str) -> Column | None:
+    return find_column({**CLOCKS, **TELEMETRY.columns()}, name)
 
 
 def disk(sample: dict[str, Any], name: str) -> list[int]:
@@ -66,7 +72,7 @@ def test_every_column_has_a_unit_and_a_sentence() -> None:
 
 def test_shares_lie_between_nothing_and_all() -> None:
     shares = [
-        value for row in TABLE for name, value in row.items() if (column(name) or COLUMNS["t"]).unit == "%"
+        value for row in TABLE for name, value in row.items() if (column(name) or CLOCKS["t"]).unit == "%"
     ]
     assert shares
     assert all(0 <= share <= 1 for share in shares)
@@ -150,7 +156,7 @@ def test_interfaces_that_carry_each_other_are_not_added() -> None:
     assert row["network_received:bond0"] == 1000
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(TelemetryCollector.files, st.text())), st.floats())
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(TELEMETRY.files(), st.text())), st.floats())
 def test_no_text_is_too_odd(raw: dict[str, str], seconds: float) -> None:
     figures = parse(raw)
     assert set(figures.get("unreadable", [])) <= set(raw)
@@ -170,8 +176,8 @@ def test_no_damage_to_a_real_sample_is_too_odd(data: st.DataObject) -> None:
     rates(parse(raw), parse(SAMPLES[1]["raw"]), 1.0)
 
 
-def test_this_machine_is_read_whole(read: Callable[..., dict[str, str]]) -> None:
-    figures = parse(read(TelemetryCollector.files))
+def test_this_machine_is_read_whole() -> None:
+    figures = parse(read_files(TELEMETRY.files()))
     assert "unreadable" not in figures
     assert figures["cpu_user"] > 0
     assert figures["memory_total"] > figures["memory_available"] > 0

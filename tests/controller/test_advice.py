@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from steelyard.collectors.environment import FileSystem
 from steelyard.controller.advice import assess_environment
+from steelyard.evidence.environment import FileSystem
 
 
 def on(kind: str, number: str = "8:1") -> FileSystem:

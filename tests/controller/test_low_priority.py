@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from steelyard.collectors.disturbance import Allowance
 from steelyard.controller.low_priority import lower_priority
+from steelyard.evidence.disturbance import Allowance
 
 
 def test_nothing_is_slowed_down_where_no_run_measures() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.model.telemetry import COLUMNS
+from steelyard.collectors.telemetry import COLUMNS
+from steelyard.model.column import CLOCKS
 from steelyard.report.tidy import _FIXED, _PLACED
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
@@ -19,9 +20,8 @@ UNITS = {"1": "count", "%": "share of 1"}
 def written(page: str) -> str:
     """The page with the table as it is to be."""
     before, _, rest = page.partition(BEGIN)
-    rows = [
-        f"| `{name}` | {UNITS.get(one.unit, one.unit)} | {one.about} |\n" for name, one in COLUMNS.items()
-    ]
+    columns = {**CLOCKS, **COLUMNS}.items()
+    rows = [f"| `{name}` | {UNITS.get(one.unit, one.unit)} | {one.about} |\n" for name, one in columns]
     table = "| column | unit | meaning |\n|---|---|---|\n" + "".join(rows)
     return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
 

@@ -14,7 +14,7 @@ import steelyard.plugin
 
 FACE = steelyard.plugin
 MODULES = [FACE.__name__, *(f"{FACE.__name__}.{one.name}" for one in pkgutil.iter_modules(FACE.__path__))]
-LIGHT = ("", ".workload", ".site")
+LIGHT = ("", ".workload", ".collector", ".site")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patience import PATIENCE
-from steelyard.collectors.clocks import judge_clocks
 from steelyard.errors import HostError, HostLost
+from steelyard.evidence.clocks import judge_clocks
 from steelyard.model.command import Command
 from steelyard.remote import piped_transport, wire
 from steelyard.remote.agent import Agent, AgentTimeouts

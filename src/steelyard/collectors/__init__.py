@@ -1,1 +1,1 @@
-"""What is recorded beside the workload; one small file per collector."""
+"""What is recorded beside the workload; one small file per collector, found by its file name."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from steelyard.collectors._mounts import FileSystem, find_disk, is_encrypted
+from steelyard.evidence.mounts import FileSystem, find_disk, is_encrypted
 from steelyard.units import show
 
 Severity = Literal["bad", "warning", "info"]

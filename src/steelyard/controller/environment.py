@@ -1,4 +1,4 @@
-"""Gather what is known of a host through its collectors, and what to think of it."""
+"""Gather what is known of a host, and what to think of it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.collectors.environment import Environment, commands, find_file_system, variables
 from steelyard.controller.advice import assess_environment
 from steelyard.controller.placement import Placement, group_by_machine
 from steelyard.controller.scratch import Scratches
+from steelyard.evidence.environment import Environment, commands, find_file_system, variables
 from steelyard.model.tool import Tool
 from steelyard.remote.base import Host
 

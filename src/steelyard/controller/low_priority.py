@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from steelyard.controller.lock_files import find_measuring_run
 
 WORK, REST = 0.004, 0.05
-"""Seconds of each in turn: 6 % of a core, where a tenth marks a trial (`collectors.disturbance`)."""
+"""Seconds of each in turn: 6 % of a core, where a tenth marks a trial (`evidence.disturbance`)."""
 
 
 @contextmanager

@@ -8,9 +8,9 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from steelyard.collectors.telemetry import TelemetryCollector, reduce_sample, rows
+from steelyard.collectors.base import Collector
 from steelyard.remote.base import Host
 from steelyard.services.base import Metered
 from steelyard.store.telemetry import RawSample, read_samples, sample_line, write_parquet
@@ -26,19 +26,19 @@ class SampleSource(Protocol):
         """The rows of the table, each with `t` and `m`."""
 
 
-class HostSource:
-    """Telemetry of a host: files of its kernel."""
+class CollectorSource:
+    """What a collector reads on a host."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, collector: Collector[Any], host: Host) -> None:
+        self._collector, self._host, self._files = collector, host, collector.files()
 
     async def take(self) -> Mapping[str, str]:
-        """What of the files is of use."""
-        return reduce_sample(await self._host.read(TelemetryCollector.files))
+        """What of the files is worth keeping."""
+        return self._collector.reduce(await self._host.read(self._files))
 
     def rows(self, samples: Iterable[RawSample]) -> Iterator[Mapping[str, float]]:
-        """Rates and gauges of the intervals between samples."""
-        return rows((sample.t, sample.m, sample.raw) for sample in samples)
+        """As the collector makes them."""
+        return self._collector.rows(samples)
 
 
 class ServiceSource:

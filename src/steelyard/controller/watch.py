@@ -14,19 +14,20 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from steelyard.collectors import disturbance
-from steelyard.collectors.clocks import judge_clocks
-from steelyard.collectors.disturbance import HostCounters, judge, parse_counters, quota_files
 from steelyard.controller.machine_lock import MachineLock
 from steelyard.controller.placement import group_by_machine
-from steelyard.controller.sampler import HostSource, Sampler, ServiceSource
+from steelyard.controller.sampler import CollectorSource, Sampler, ServiceSource
 from steelyard.errors import SteelyardError
+from steelyard.evidence import disturbance
+from steelyard.evidence.clocks import judge_clocks
+from steelyard.evidence.disturbance import HostCounters, judge, parse_counters, quota_files
 from steelyard.model.method import TelemetrySettings as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
 from steelyard.remote.clocks import Clocks, read_own_clocks
 from steelyard.remote.machine import identify_machine
 from steelyard.services.base import Metered
+from steelyard.spec.bind import bind_collector
 from steelyard.store.layout import RunFolder
 
 LONG = 0.5
@@ -150,9 +151,10 @@ class TrialWatcher:
     def _make_samplers(self, number: int, metered: Mapping[str, Metered]) -> Iterator[Sampler]:
         if not self._every:
             return
+        telemetry = bind_collector("telemetry", {"every": self._every})
         for machine in self.machines:
             path = self._folder.telemetry(number, machine.host.name, "ndjson")
-            yield Sampler(HostSource(machine.host), path, self._every)
+            yield Sampler(CollectorSource(telemetry, machine.host), path, self._every)
         for name, service in metered.items():
             yield Sampler(ServiceSource(service), self._folder.meters(number, name, "ndjson"), self._every)
 

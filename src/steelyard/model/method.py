@@ -173,6 +173,13 @@ class Retry(Part):
     )
 
 
+def check_interval(value: Duration) -> Duration:
+    """A sampling interval that leaves the trial alone. Raises ValueError."""
+    if value < 0.1:
+        raise ValueError(f"{value} is too short: sampling more than 10 times a second disturbs the trial")
+    return value
+
+
 class TelemetrySettings(Part):
     """How often the hosts are sampled."""
 
@@ -183,9 +190,7 @@ class TelemetrySettings(Part):
     @field_validator("every")
     @classmethod
     def _check_interval(cls, value: Duration | None) -> Duration | None:
-        if value is not None and value < 0.1:
-            raise ValueError(f"{value} is too short: sampling more than 10 times a second disturbs the trial")
-        return value
+        return None if value is None else check_interval(value)
 
 
 def widen_step(value: object) -> object:

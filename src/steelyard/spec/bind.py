@@ -25,6 +25,7 @@ from steelyard.spec.service_kinds import resolve_service, variants
 from steelyard.workloads.base import Workload
 
 if TYPE_CHECKING:
+    from steelyard.collectors.base import Collector
     from steelyard.events.base import Event, EventContext
     from steelyard.services.base import Service, ServiceContext
 
@@ -144,6 +145,19 @@ def bind_event_options(entry: Entry, cell: Cell, known: Known | None = None) -> 
     """As `bind_options`."""
     filled: dict[str, Any] = substitute(entry.options, Placeholders({**(known or {}), **cell.parameters}))
     return filled
+
+
+def collector_class(name: str) -> type[Collector[Any]]:
+    """The class of a collector. Raises UnknownName, PlugInError."""
+    from steelyard.collectors.base import Collector
+
+    return find("collectors", name, Collector)  # type: ignore[type-abstract]
+
+
+def bind_collector(name: str, options: Mapping[str, Any]) -> Collector[Any]:
+    """A collector with these options. Raises SpecError when they do not fit; a checked file's do."""
+    kind = collector_class(name)
+    return kind(_validate_options(kind.Options, dict(options), name))
 
 
 def _validate_options(model: type[ModelT], options: dict[str, Any], what: str) -> ModelT:

@@ -59,7 +59,7 @@ class RunFolder:
 
     @property
     def environment(self) -> Path:
-        """The machine, as the collectors found it."""
+        """The machine, as it was before the run."""
         return self.path / "environment.json"
 
     @property

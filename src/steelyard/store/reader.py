@@ -98,7 +98,7 @@ class RunRecord:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """What the collectors found; empty when the run ended before they were done."""
+        """What is known of the machine; empty when the run ended before it was gathered."""
         return _read_document(self.folder.environment) if self.folder.environment.exists() else {}
 
     @cached_property

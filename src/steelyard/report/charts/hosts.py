@@ -16,7 +16,7 @@ FRAMES = (Frame(170, 460), Frame(150, 330))
 
 
 class Panel(NamedTuple):
-    """One chart of telemetry: columns of `model.telemetry.COLUMNS` and what their lines are called."""
+    """One chart of telemetry: columns of a table and what their lines are called."""
 
     key: str
     title: str

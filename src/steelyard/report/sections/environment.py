@@ -1,4 +1,4 @@
-"""Where it was measured: the environment as the collectors found it, whatever they may have found."""
+"""Where it was measured: the environment as it was recorded, whatever that may hold."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from steelyard.collectors._cgroup import folders
-from steelyard.collectors.base import Collector
+from steelyard.evidence.base import Evidence
+from steelyard.evidence.cgroup import folders
 from steelyard.model.metric import Mark
 from steelyard.printable import make_one_line
 
@@ -109,7 +109,7 @@ class HostCounters:
     processes: Mapping[int, ProcessUsage] | None = None
 
 
-class Disturbance(Collector):
+class Disturbance(Evidence):
     """Foreign CPU load, steal, swapping, throttling."""
 
     files = THOROUGH

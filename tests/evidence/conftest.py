@@ -1,4 +1,4 @@
-"""Raw text for the collectors: recorded (see tests/data/proc/about.json), or read from this machine."""
+"""Raw text for evidence: recorded (see tests/data/proc/about.json), or read from this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from host_files import read_files
 
 DATA = Path(__file__).parents[1] / "data" / "proc"
 
@@ -21,15 +23,4 @@ def recorded() -> Callable[[str], Any]:
 @pytest.fixture(scope="session")
 def read() -> Callable[[Iterable[str]], dict[str, str]]:
     """Read files of this machine by pattern, as a host does."""
-    return _read
-
-
-def _read(patterns: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for pattern in patterns:
-        for path in Path("/").glob(pattern.removeprefix("/")) if "*" in pattern else [Path(pattern)]:
-            try:
-                found[str(path)] = path.read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-    return found
+    return read_files

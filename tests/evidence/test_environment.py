@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors._mounts import find_file_system
-from steelyard.collectors.disturbance import THOROUGH
-from steelyard.collectors.environment import Environment, commands, variables
-from steelyard.collectors.telemetry import TelemetryCollector
+from steelyard.collectors.telemetry import FILES
 from steelyard.controller.advice import assess_environment
+from steelyard.evidence.disturbance import THOROUGH
+from steelyard.evidence.environment import Environment, commands, variables
+from steelyard.evidence.mounts import find_file_system
 from steelyard.model.tool import Tool
 
 CPU = "/sys/devices/system/cpu"
@@ -28,7 +28,7 @@ PATHS = sorted({path.replace("*", "x") for path in Environment.files} | {"git co
 GATHER = """
 import json, os, subprocess, sys
 from pathlib import Path
-from steelyard.collectors.environment import Environment, commands, variables
+from steelyard.evidence.environment import Environment, commands, variables
 from steelyard.model.tool import Tool
 raw = {}
 for pattern in Environment.files:
@@ -101,7 +101,7 @@ def test_no_secret_of_the_environment_is_recorded(tmp_path: Path) -> None:
     assert found["tools"] == {"sh": "sh 1.0"}
 
 
-@pytest.mark.parametrize("path", [*Environment.files, *TelemetryCollector.files, *THOROUGH])
+@pytest.mark.parametrize("path", [*Environment.files, *FILES, *THOROUGH])
 def test_no_collector_asks_for_an_environment_or_a_command_line(path: str) -> None:
     assert "environ" not in path
     assert path == "/proc/cmdline" or "cmdline" not in path

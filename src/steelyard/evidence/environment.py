@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from steelyard.collectors._cgroup import LIMIT_FILES, limits
-from steelyard.collectors._machine import MACHINE_FILES, cpu, frequency, memory, power
-from steelyard.collectors._mounts import BLOCK_FILES, FileSystem, block_devices, find_file_system, mounts
-from steelyard.collectors._raw import Raw, drop_empty, match_files, parse_pairs, read_word
-from steelyard.collectors._secrets import redact
-from steelyard.collectors.base import Collector
+from steelyard.evidence.base import Evidence
+from steelyard.evidence.cgroup import LIMIT_FILES, limits
+from steelyard.evidence.machine import MACHINE_FILES, cpu, frequency, memory, power
+from steelyard.evidence.mounts import BLOCK_FILES, FileSystem, block_devices, find_file_system, mounts
+from steelyard.evidence.raw import Raw, drop_empty, match_files, parse_pairs, read_word
+from steelyard.evidence.secrets import redact
 from steelyard.model.tool import Tool
 
 __all__ = ["Environment", "FileSystem", "commands", "find_file_system", "variables"]
@@ -37,7 +37,7 @@ _TELLING = re.compile(
 )
 
 
-class Environment(Collector):
+class Environment(Evidence):
     """Hardware, kernel, memory, mounts, disks, limits and load of a host."""
 
     files = (

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patience import until
-from steelyard.collectors.disturbance import (
+from steelyard.evidence.disturbance import (
     QUICK,
     THOROUGH,
     Allowance,

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from steelyard.collectors._raw import Raw, drop_empty, match_files, parse_selection, read_number, read_word
-from steelyard.collectors._secrets import redact_login, redact_options, redact_value
+from steelyard.evidence.raw import Raw, drop_empty, match_files, parse_selection, read_number, read_word
+from steelyard.evidence.secrets import redact_login, redact_options, redact_value
 
 BLOCK_FILES = tuple(
     f"/sys/block/*/{name}"

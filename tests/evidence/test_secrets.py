@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors._secrets import redact, redact_login, redact_options
+from steelyard.evidence.secrets import redact, redact_login, redact_options
 
 secrets = st.text("abcdefgh0123456789!$&()*+;<>?~^|", min_size=12, max_size=20)
 names = st.sampled_from(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors._mounts import block_devices, find_disk, is_encrypted
-from steelyard.collectors.environment import FileSystem, find_file_system
+from steelyard.evidence.environment import FileSystem, find_file_system
+from steelyard.evidence.mounts import block_devices, find_disk, is_encrypted
 
 # id, parent, device, root, mount point, options, -, type, source, options: see proc(5).
 ROOT = "20 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,errors=remount-ro\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.collectors.clocks import judge_clocks
+from steelyard.evidence.clocks import judge_clocks
 from steelyard.remote.clocks import SUSPENDS, UPTIME, Clocks, read_own_clocks
 
 BEFORE = Clocks(1_795_000_000.0, 5000.0, 0.0001, 4000.0)

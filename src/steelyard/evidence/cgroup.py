@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.collectors._raw import Raw, drop_empty, parse_number, read_number, read_word
+from steelyard.evidence.raw import Raw, drop_empty, parse_number, read_number, read_word
 
 _ROOT = "/sys/fs/cgroup"
 LIMIT_FILES = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from steelyard.collectors._raw import (
+from steelyard.evidence.raw import (
     Raw,
     drop_empty,
     match_files,
