@@ -16,7 +16,7 @@ KINDS = [
     pytest.param("workloads", Workload),
     pytest.param("services", Service, marks=TOWERS),
     pytest.param("events", Event, marks=TOWERS),
-    pytest.param("sites", Site, marks=TOWERS),
+    pytest.param("sites", Site),
 ]
 
 
