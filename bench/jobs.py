@@ -46,14 +46,14 @@ class Submitting:
     def __init__(self, setting: Setting, count: int) -> None:
         self._setting, self._count, self._calls = setting, count, 0
         self._site = Slurm(BatchOptions(options=("--hold",)))
-        self._site.caller = self._counted
+        self._site.calls.caller = self._counted
         folder = setting.folder("jobs")
         asked = self._site.make_request(
             "held", [], hosts=1, output=folder / "output", working_directory=folder
         )
         self._request = dataclasses.replace(asked, argv=("true",))
         self._script, self._loop = folder / "script", folder / "loop"
-        self._script.write_text(self._site.script(self._request))
+        self._script.write_text(self._site.submission.script(self._request))
         self._loop.write_text(self._shell())
 
     def rows(self) -> Iterator[Row]:
@@ -70,9 +70,9 @@ class Submitting:
         yield from self._status()
 
     def _status(self) -> Iterator[Row]:
-        ids = asyncio.run(self._site.submit_all([self._request] * self._count))
+        ids = asyncio.run(self._site.submission.submit_all([self._request] * self._count))
         self._calls = 0
-        argv = self._site.status_argv(ids)
+        argv = self._site.scheduler.status_argv(ids)
         sides = {"ours": lambda: self._asked(ids), "bare": lambda: run(argv).seconds}
         found = in_turns(self._setting.turns, sides)
         self._forget(ids)
@@ -90,7 +90,7 @@ class Submitting:
 
     def _at_once(self) -> float:
         began = time.perf_counter()
-        ids = asyncio.run(self._site.submit_all([self._request] * self._count))
+        ids = asyncio.run(self._site.submission.submit_all([self._request] * self._count))
         return self._forgotten(ids, time.perf_counter() - began)
 
     def _bare_loop(self) -> float:
@@ -98,7 +98,7 @@ class Submitting:
         return self._forgotten(done.output.split(), done.seconds)
 
     def _shell(self) -> str:
-        words = shlex.join(self._site.submit_argv(self._request))
+        words = shlex.join(self._site.scheduler.submit_argv(self._request))
         submit = f"{words} <{shlex.quote(str(self._script))} || exit"
         return f"n=0\nwhile [ $n -lt {self._count} ]; do\n{submit}\nn=$((n + 1))\ndone\n"
 

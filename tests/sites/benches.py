@@ -58,8 +58,9 @@ class Bench:
     def new(self, **options: Any) -> BatchSite[Any]:
         """A site with these options."""
         site = self._kind(self._kind.Options(**options))
-        site.caller = self._call
-        site.retry_timeout, site.first_pause, site.last_pause = PATIENCE, 0.05, 0.3
+        site.calls.caller = self._call
+        site.calls.retry_timeout = PATIENCE
+        site.calls.first_pause, site.calls.last_pause = 0.05, 0.3
         return site
 
     async def _call(self, argv: Sequence[str], **options: Any) -> Answer:
@@ -87,7 +88,7 @@ class Bench:
 
     async def run(self, request: JobRequest) -> Job:
         """Submit a job and see it to its end."""
-        return await self.site.wait_until(await self.site.submit(request), lambda job: job.state.is_over)
+        return await self.site.jobs.wait_until(await self.site.submit(request), lambda job: job.state.is_over)
 
     @contextmanager
     def shadowed(self, program: str, how: str) -> Iterator[None]:

@@ -67,7 +67,7 @@ async def test_a_job_runs_with_what_was_asked_for(bench: Any) -> None:
 @awaited
 async def test_the_states_of_a_job_come_in_order(bench: Any) -> None:
     identity = await bench.site.submit(bench.request("sh", "-c", "sleep 0.5"))
-    states = [job.state async for job in bench.site.follow(identity)]
+    states = [job.state async for job in bench.site.jobs.follow(identity)]
     assert states[-1] is JobState.DONE
     assert states == sorted(states, key=list(JobState).index)
     assert JobState.RUNNING in states
@@ -84,7 +84,7 @@ async def test_a_job_that_fails(bench: Any) -> None:
 async def test_the_job_that_runs_tells_its_hosts_and_its_limit(bench: Any) -> None:
     before = int(time.time())  # schedulers speak in whole seconds
     identity = await bench.site.submit(bench.request("sleep", "300", hosts=2, seconds=1800))
-    job = await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+    job = await bench.site.jobs.wait_until(identity, lambda job: job.state is JobState.RUNNING)
     assert len(job.hosts) == min(2, bench.hosts)
     assert job.limit == pytest.approx(1800, abs=60)
     assert before <= job.start_time <= time.time()
@@ -94,7 +94,7 @@ async def test_the_job_that_runs_tells_its_hosts_and_its_limit(bench: Any) -> No
 @awaited
 async def test_many_jobs_cost_one_call(bench: Any) -> None:
     request = bench.request("sleep", "300", hosts=4)
-    ids = await bench.site.submit_all([request] * 5)
+    ids = await bench.site.submission.submit_all([request] * 5)
     assert len(set(ids)) == 5
     bench.calls.clear()
     found = await bench.site.fetch_jobs(ids)
@@ -106,9 +106,9 @@ async def test_many_jobs_cost_one_call(bench: Any) -> None:
 @awaited
 async def test_a_job_that_waits_says_why(bench: Any) -> None:
     first = await bench.site.submit(bench.request("sleep", "300", hosts=4))
-    await bench.site.wait_until(first, lambda job: job.state is JobState.RUNNING)
+    await bench.site.jobs.wait_until(first, lambda job: job.state is JobState.RUNNING)
     second = await bench.site.submit(bench.request("sleep", "300", hosts=4))
-    job = await bench.site.wait_until(second, lambda job: bool(job.reason))
+    job = await bench.site.jobs.wait_until(second, lambda job: bool(job.reason))
     assert job.state is JobState.QUEUED
     assert "free" in job.sentence
 
@@ -121,7 +121,7 @@ async def test_a_job_that_can_never_start_says_so(bench: Any) -> None:
         if bench.title not in error.message:
             raise
         return
-    job = await bench.site.wait_until(identity, lambda job: bool(job.reason))
+    job = await bench.site.jobs.wait_until(identity, lambda job: bool(job.reason))
     assert job.state is JobState.QUEUED
     assert job.reason
 
@@ -129,24 +129,24 @@ async def test_a_job_that_can_never_start_says_so(bench: Any) -> None:
 @awaited
 async def test_cancel(bench: Any) -> None:
     running = await bench.site.submit(bench.request("sleep", "300", hosts=4))
-    await bench.site.wait_until(running, lambda job: job.state is JobState.RUNNING)
+    await bench.site.jobs.wait_until(running, lambda job: job.state is JobState.RUNNING)
     queued = await bench.site.submit(bench.request("sleep", "300", hosts=4))
     for identity in (queued, running):
-        await bench.site.cancel(identity)
-        ended = await bench.site.wait_until(identity, lambda job: job.state.is_over)
+        await bench.site.jobs.cancel(identity)
+        ended = await bench.site.jobs.wait_until(identity, lambda job: job.state.is_over)
         assert ended.state is JobState.CANCELLED
-        await bench.site.cancel(identity)  # nothing happens
+        await bench.site.jobs.cancel(identity)  # nothing happens
 
 
 @awaited
 async def test_suspend_and_resume(bench: Any) -> None:
     identity = await bench.site.submit(bench.request("sleep", "300"))
-    await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+    await bench.site.jobs.wait_until(identity, lambda job: job.state is JobState.RUNNING)
     await bench.site.suspend(identity)
-    assert (await bench.site.fetch_job(identity)).state is JobState.SUSPENDED
+    assert (await bench.site.jobs.fetch_job(identity)).state is JobState.SUSPENDED
     await bench.site.suspend(identity)
     await bench.site.resume(identity)
-    assert (await bench.site.fetch_job(identity)).state is JobState.RUNNING
+    assert (await bench.site.jobs.fetch_job(identity)).state is JobState.RUNNING
 
 
 @awaited
@@ -154,12 +154,12 @@ async def test_a_queued_job_can_be_held(bench: Any) -> None:
     first = await bench.site.submit(bench.request("sleep", "2", hosts=4))
     second = await bench.site.submit(bench.request("true", hosts=4))
     await bench.site.suspend(second)
-    await bench.site.wait_until(first, lambda job: job.state.is_over)
-    held = await bench.site.fetch_job(second)
+    await bench.site.jobs.wait_until(first, lambda job: job.state.is_over)
+    held = await bench.site.jobs.fetch_job(second)
     assert held.state is JobState.QUEUED
     assert "held" in held.sentence
     await bench.site.resume(second)
-    assert (await bench.site.wait_until(second, lambda job: job.state.is_over)).state is JobState.DONE
+    assert (await bench.site.jobs.wait_until(second, lambda job: job.state.is_over)).state is JobState.DONE
 
 
 @awaited
@@ -170,7 +170,7 @@ async def test_a_job_that_nobody_knows_is_lost(bench: Any) -> None:
     assert found[unknown].state is JobState.LOST
     assert found[known].state is not JobState.LOST
     assert "unknown" in found[unknown].sentence
-    for act in (bench.site.cancel, bench.site.suspend, bench.site.resume):
+    for act in (bench.site.jobs.cancel, bench.site.suspend, bench.site.resume):
         with pytest.raises(HostError, match="unknown"):
             await act(unknown)
 
@@ -187,7 +187,9 @@ async def test_what_the_scheduler_refuses_is_told_in_its_words(bench: Any) -> No
 async def test_one_refusal_takes_the_others_along(bench: Any) -> None:
     good = bench.request("sleep", "300", hosts=4)
     with pytest.raises(HostError, match="rejected"):
-        await bench.site.submit_all([good, good, dataclasses.replace(good, partition="no-such-queue")])
+        await bench.site.submission.submit_all(
+            [good, good, dataclasses.replace(good, partition="no-such-queue")]
+        )
     submitted = [words for words in bench.calls if words[0] == bench.submits]
     cancelled = [words for words in bench.calls if words[0] in ("scancel", "bkill", "qdel")]
     assert (len(submitted), len(cancelled)) == (3, 2)
@@ -205,13 +207,13 @@ async def test_an_operators_word_in_the_options_reaches_the_scheduler(bench: Any
 @awaited
 async def test_a_scheduler_that_is_down(bench: Any) -> None:
     identity = await bench.site.submit(bench.request("sleep", "300"))
-    bench.site.retry_timeout = 0.5
+    bench.site.calls.retry_timeout = 0.5
     with bench.down():
         for trying in (bench.site.fetch_jobs([identity]), bench.site.submit(bench.request("true"))):
             with pytest.raises(HostError, match=f"{bench.title} cannot be reached") as caught:
                 await trying
             assert "not affected" in caught.value.hint
-    assert not (await bench.site.fetch_job(identity)).state.is_over
+    assert not (await bench.site.jobs.fetch_job(identity)).state.is_over
 
 
 @awaited
@@ -236,7 +238,7 @@ async def test_nonsense_is_not_taken_for_an_answer(bench: Any, how: str) -> None
 
 @awaited
 async def test_a_slow_scheduler_is_given_up(bench: Any) -> None:
-    bench.answer_within, bench.site.retry_timeout = 0.3, 0.5
+    bench.answer_within, bench.site.calls.retry_timeout = 0.3, 0.5
     with bench.shadowed(bench.tells, "slow"), pytest.raises(HostError, match="did not answer in time"):
         await bench.site.fetch_jobs(["1"])
     with bench.shadowed(bench.submits, "slow"), pytest.raises(HostError, match="did not confirm") as caught:
@@ -257,7 +259,7 @@ async def test_a_missing_scheduler(bench: Any, monkeypatch: pytest.MonkeyPatch, 
 def test_outside_of_a_job(bench: Any) -> None:
     assert bench.site.current_job() is None
     with pytest.raises(HostError, match=f"not in a {bench.title} job"):
-        bench.site.list_hosts()
+        bench.site.allocation.list_hosts()
 
 
 @awaited
@@ -267,14 +269,14 @@ async def test_inside_a_job_its_hosts_are_known(bench: Any) -> None:
         f"from {type(bench.site).__module__} import {name} as Site\n"
         "import asyncio\n"
         "site = Site(Site.Options())\n"
-        "print('inside', site.current_job(), *site.list_hosts(), site.size())\n"
+        "print('inside', site.current_job(), *site.allocation.list_hosts(), site.size())\n"
         "print('left', asyncio.run(site.fetch_seconds_left()), 'end')\n"
     )
     (bench.place / "inside.py").write_text(code)
     request = bench.request(sys.executable, str(bench.place / "inside.py"), hosts=2, seconds=1200)
     identity = await bench.site.submit(request)
     lines = (await bench.said("end")).splitlines()
-    job = await bench.site.wait_until(identity, lambda job: job.state.is_over)
+    job = await bench.site.jobs.wait_until(identity, lambda job: job.state.is_over)
     assert lines[0].split() == ["inside", identity, *job.hosts, str(min(2, bench.hosts))]
     assert float(lines[1].split()[1]) == pytest.approx(1200, abs=61)
 
@@ -283,9 +285,9 @@ async def test_inside_a_job_its_hosts_are_known(bench: Any) -> None:
 def test_a_script_refuses_what_could_begin_a_line(bench: Any, text: str) -> None:
     for request in (bench.request("echo", text), bench.request("true", environment={"A": text})):
         with pytest.raises(UsageError, match="control character"):
-            bench.site.script(request)
+            bench.site.submission.script(request)
     with pytest.raises(UsageError, match="environment variable"):
-        bench.site.script(bench.request("true", environment={"A;rm -rf x": "1"}))
+        bench.site.submission.script(bench.request("true", environment={"A;rm -rf x": "1"}))
 
 
 def test_shorthand(bench: Any) -> None:

@@ -43,7 +43,7 @@ def said(**facts: str) -> str:
 
 
 def job(**facts: str) -> Any:
-    return SITE.parse_status(said(**facts), NOW)["17"]
+    return SITE.scheduler.parse_status(said(**facts), NOW)["17"]
 
 
 def test_submit_line() -> None:
@@ -52,7 +52,7 @@ def test_submit_line() -> None:
         "name", ("prog",), 4, 7201, Path("/o/out"), Path("/w"), "fast", "acc", "gold", "alice#0",
         extra_options=("-app", "io"),
     )  # fmt: skip
-    assert SITE.submit_argv(request) == (
+    assert SITE.scheduler.submit_argv(request) == (
         "bsub", "-J", "name", "-n", "4", "-R", "span[ptile=1]", "-W", "121", "-o", "/o/out", "-cwd", "/w",
         "-wa", "USR1", "-wt", "1", "-x", "-q", "fast", "-P", "acc", "-sla", "gold", "-U", "alice#0",
         "-app", "io",
@@ -69,13 +69,13 @@ def test_submit_line() -> None:
     ],
 )
 def test_submitted(text: str) -> None:
-    assert SITE.parse_job_id(text) == "17"
+    assert SITE.scheduler.parse_job_id(text) == "17"
 
 
 @pytest.mark.parametrize("text", ["", "Job not submitted\n", "short: No such queue. Job not submitted.\n"])
 def test_not_submitted(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.parse_job_id(text)
+        SITE.scheduler.parse_job_id(text)
 
 
 @pytest.mark.parametrize(
@@ -185,21 +185,21 @@ def test_states(facts: dict[str, str], state: JobState, reason: str) -> None:
 
 def test_what_stands_before_the_answer_is_no_part_of_it() -> None:
     text = "Cannot connect to LSF. Please wait ...\n" * 2 + said()
-    assert SITE.parse_status(text, NOW)["17"].state is JobState.RUNNING
+    assert SITE.scheduler.parse_status(text, NOW)["17"].state is JobState.RUNNING
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n", "No job found\n", "No unfinished job found\n", "Job <17> is not found\n"]
 )
 def test_none_found(text: str) -> None:
-    assert SITE.parse_status(text, NOW) == {}
-    assert not text.strip() or SITE.unknown_job_pattern.search(text)
+    assert SITE.scheduler.parse_status(text, NOW) == {}
+    assert not text.strip() or SITE.scheduler.unknown_job_pattern.search(text)
 
 
 def test_unknown_among_others() -> None:
     answer = json.loads(said())
     answer["RECORDS"].append({"JOBID": "18", "ERROR": "Job <18> is not found"})
-    assert list(SITE.parse_status(json.dumps(answer), NOW)) == ["17"]
+    assert list(SITE.scheduler.parse_status(json.dumps(answer), NOW)) == ["17"]
 
 
 @pytest.mark.parametrize(
@@ -208,15 +208,15 @@ def test_unknown_among_others() -> None:
 )
 def test_nonsense(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.parse_status(text, NOW)
+        SITE.scheduler.parse_status(text, NOW)
 
 
 def test_hosts_of_our_job() -> None:
     variables = {"LSB_JOBID": "17", "LSB_MCPU_HOSTS": "n1 1 n2 1", "LSB_DJOB_HOSTFILE": "/x"}
-    assert SITE.own_job(variables) == "17"
-    assert SITE.host_file(variables) == Path("/x")
-    assert SITE.parse_hosts(variables, "n1\nn1\nn3\n") == ("n1", "n3")
-    assert SITE.parse_hosts(variables, "") == ("n1", "n2")
+    assert SITE.scheduler.own_job(variables) == "17"
+    assert SITE.scheduler.host_file(variables) == Path("/x")
+    assert SITE.scheduler.parse_hosts(variables, "n1\nn1\nn3\n") == ("n1", "n3")
+    assert SITE.scheduler.parse_hosts(variables, "") == ("n1", "n2")
 
 
 def test_settings_that_would_change_the_commands_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_settings_that_would_change_the_commands_are_dropped(monkeypatch: pytest
         "LSF_ENVDIR",
     ):
         monkeypatch.setenv(name, "x")
-    kept = SITE._environment()
+    kept = SITE.calls.make_environment()
     assert {name for name in kept if re.match("BSUB|LSB|LSF", name)} == {"LSB_DEFAULTQUEUE", "LSF_ENVDIR"}
 
 
@@ -242,11 +242,11 @@ def test_settings_of_a_cluster(bench: Any, monkeypatch: pytest.MonkeyPatch, sett
 
     async def drive() -> None:
         identity = await bench.site.submit(bench.request("sleep", "30", hosts=2, seconds=1800))
-        running = await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+        running = await bench.site.jobs.wait_until(identity, lambda job: job.state is JobState.RUNNING)
         assert running.hosts == ("h1", "h2")
         assert running.limit == pytest.approx(1800, abs=60)
-        await bench.site.cancel(identity)
-        ended = await bench.site.wait_until(identity, lambda job: job.state.is_over)
+        await bench.site.jobs.cancel(identity)
+        ended = await bench.site.jobs.wait_until(identity, lambda job: job.state.is_over)
         assert ended.state is JobState.CANCELLED
         found = await bench.site.fetch_jobs([identity, "999999"])
         assert [job.state for job in found.values()] == [JobState.CANCELLED, JobState.LOST]
@@ -267,7 +267,7 @@ def test_a_step_gets_its_words_and_its_input_as_they_are(bench: Any, monkeypatch
     monkeypatch.setenv("LSB_MCPU_HOSTS", "h1 1 h2 1")
 
     async def drive() -> tuple[bytes, int]:
-        way = bench.site.transport("h2", "h2")
+        way = bench.site.scheduler.transport("17", "h2", "h2")
         channel = await way.run("read -r line; printf '%s|%s' \"$line\" 'a  b $HOME `x`'; exit 7")
         await channel.send(b"one  two\n")
         output = await channel.stdout.read()

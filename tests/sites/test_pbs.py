@@ -35,7 +35,7 @@ def said(*lines: str, identity: str = "17.pbs01") -> str:
 
 
 def job(*lines: str) -> Any:
-    return SITE.parse_status(said(*lines), 0.0)["17.pbs01"]
+    return SITE.scheduler.parse_status(said(*lines), 0.0)["17.pbs01"]
 
 
 def test_submit_line() -> None:
@@ -52,7 +52,7 @@ def test_submit_line() -> None:
         "",
         extra_options=("-p", "5"),
     )
-    assert SITE.submit_argv(request) == (
+    assert SITE.scheduler.submit_argv(request) == (
         "qsub", "-C", "", "-N", "name", "-S", "/bin/sh", "-l", "select=4:ncpus=1",
         "-l", "place=scatter:exclhost", "-l", "walltime=2:00:01", "-j", "oe", "-o", "/o/out", "-r", "n",
         "-l", "qos=gold", "-q", "fast", "-A", "acc", "-p", "5",
@@ -69,13 +69,13 @@ def test_submit_line() -> None:
     ],
 )
 def test_submitted(text: str, identity: str) -> None:
-    assert SITE.parse_job_id(text) == identity
+    assert SITE.scheduler.parse_job_id(text) == identity
 
 
 @pytest.mark.parametrize("text", ["", "17\n", "qsub: Unknown queue\n", "17.pbs01 is queued\n"])
 def test_not_submitted(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.parse_job_id(text)
+        SITE.scheduler.parse_job_id(text)
 
 
 # The form of a job of 2022, with its long lines broken as prt_attr breaks them: at a comma, else in a word.
@@ -119,7 +119,7 @@ job_state = Q
 
 
 def test_long_lines_are_whole_again() -> None:
-    found = SITE.parse_status(RUNNING, 0.0)["42635.pbs01"]
+    found = SITE.scheduler.parse_status(RUNNING, 0.0)["42635.pbs01"]
     assert found.state is JobState.RUNNING
     assert found.hosts == tuple(f"a-node-with-a-long-name-0{number}" for number in (1, 2, 3))
     assert found.limit == 360_000
@@ -128,7 +128,7 @@ def test_long_lines_are_whole_again() -> None:
 
 def test_several_jobs() -> None:
     text = said("job_state = Q") + RUNNING + said("job_state = B", identity="18[].pbs01")
-    found = SITE.parse_status(text, 0.0)
+    found = SITE.scheduler.parse_status(text, 0.0)
     assert list(found) == ["17.pbs01", "42635.pbs01", "18[].pbs01"]
     assert [each.state for each in found.values()] == [JobState.QUEUED, JobState.RUNNING, JobState.RUNNING]
 
@@ -216,11 +216,11 @@ def test_ends(lines: tuple[str, ...], state: JobState, reason: str) -> None:
 )
 def test_nonsense(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.parse_status(text, 0.0)
+        SITE.scheduler.parse_status(text, 0.0)
 
 
 def test_none_found() -> None:
-    assert SITE.parse_status("\n", 0.0) == {}
+    assert SITE.scheduler.parse_status("\n", 0.0) == {}
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_none_found() -> None:
     ],
 )
 def test_unknown(text: str) -> None:
-    assert SITE.unknown_job_pattern.search(text)
+    assert SITE.scheduler.unknown_job_pattern.search(text)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_unknown(text: str) -> None:
     ],
 )
 def test_unreachable(text: str) -> None:
-    assert SITE.unreachable_pattern.search(text)
+    assert SITE.scheduler.unreachable_pattern.search(text)
 
 
 def test_finished_and_unknown_jobs_together(bench: Any) -> None:
@@ -255,7 +255,7 @@ def test_finished_and_unknown_jobs_together(bench: Any) -> None:
             await bench.site.submit(bench.request("sh", "-c", word)) for word in ("exit 0", "exit 3")
         ]
         for identity in (done, failed):
-            await bench.site.wait_until(identity, lambda job: job.state.is_over)
+            await bench.site.jobs.wait_until(identity, lambda job: job.state.is_over)
         running = await bench.site.submit(bench.request("sleep", "30"))
         found = await bench.site.fetch_jobs([done, running, "999.pbs01", failed])
         states = [job.state for job in found.values()]
@@ -272,12 +272,14 @@ def test_a_server_without_history(bench: Any, monkeypatch: pytest.MonkeyPatch) -
 
     async def drive() -> None:
         running = await bench.site.submit(bench.request("sleep", "30"))
-        job = await bench.site.wait_until(running, lambda job: job.state is not JobState.QUEUED)
+        job = await bench.site.jobs.wait_until(running, lambda job: job.state is not JobState.QUEUED)
         assert job.state is JobState.RUNNING
         over = await bench.run(bench.request("true"))
         assert over.state is JobState.LOST
-        await bench.site.cancel(running)
-        assert (await bench.site.wait_until(running, lambda job: job.state.is_over)).state is JobState.LOST
+        await bench.site.jobs.cancel(running)
+        assert (
+            await bench.site.jobs.wait_until(running, lambda job: job.state.is_over)
+        ).state is JobState.LOST
 
     asyncio.run(asyncio.wait_for(drive(), 60))
 
@@ -287,7 +289,7 @@ def test_only_operators_suspend(bench: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
     async def drive() -> None:
         identity = await bench.site.submit(bench.request("sleep", "30"))
-        await bench.site.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+        await bench.site.jobs.wait_until(identity, lambda job: job.state is JobState.RUNNING)
         with pytest.raises(HostError, match="Unauthorized Request") as caught:
             await bench.site.suspend(identity)
         assert "operators" in caught.value.hint

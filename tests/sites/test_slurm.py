@@ -34,7 +34,7 @@ def test_submit_line() -> None:
         "name", ("prog",), 4, 7201, Path("/o/100%.txt"), Path("/w"), "fast", "acc", "high", "resv",
         extra_options=("--constraint=ib",),
     )  # fmt: skip
-    assert SITE.submit_argv(request) == (
+    assert SITE.scheduler.submit_argv(request) == (
         "sbatch", "--parsable", "--job-name=name", "--nodes=4", "--ntasks-per-node=1", "--time=121",
         "--output=/o/100%%.txt", "--open-mode=append", "--chdir=/w", "--signal=B:USR1@60", "--no-requeue",
         "--exclusive", "--partition=fast", "--account=acc", "--qos=high", "--reservation=resv",
@@ -44,17 +44,17 @@ def test_submit_line() -> None:
 
 @pytest.mark.parametrize(("said", "identity"), [("17\n", "17"), ("17;cluster\n", "17")])
 def test_submitted(said: str, identity: str) -> None:
-    assert SITE.parse_job_id(said) == identity
+    assert SITE.scheduler.parse_job_id(said) == identity
 
 
 @pytest.mark.parametrize("said", ["", "Submitted batch job 17\n", "17 18", "seventeen"])
 def test_what_is_no_job_id(said: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.parse_job_id(said)
+        SITE.scheduler.parse_job_id(said)
 
 
 def test_recorded_squeue() -> None:
-    jobs = SITE.parse_status((DATA / "squeue-22.05.txt").read_text(), 0.0)
+    jobs = SITE.scheduler.parse_status((DATA / "squeue-22.05.txt").read_text(), 0.0)
     assert {identity: job.state.value for identity, job in jobs.items()} == {
         "20": "running", "21": "queued", "22": "queued", "23": "queued", "24": "suspended", "25": "cancelled",
         "26": "failed", "27": "done", "28": "queued",
@@ -82,13 +82,13 @@ def test_recorded_squeue() -> None:
     ],
 )
 def test_reasons(reason: str, sentence: str) -> None:
-    job = SITE.parse_status(f"1|PENDING||N/A|10:00|{reason}\n", 0.0)["1"]
+    job = SITE.scheduler.parse_status(f"1|PENDING||N/A|10:00|{reason}\n", 0.0)["1"]
     assert job.reason == sentence.replace("…", reason)
 
 
 @pytest.mark.parametrize("word", ["NODE_FAIL", "TIMEOUT", "OUT_OF_MEMORY", "PREEMPTED"])
 def test_ends_that_are_not_the_jobs_own(word: str) -> None:
-    job = SITE.parse_status(f"1|{word}|n1|2026-11-20T20:00:00|10:00|None\n", 0.0)["1"]
+    job = SITE.scheduler.parse_status(f"1|{word}|n1|2026-11-20T20:00:00|10:00|None\n", 0.0)["1"]
     assert job.state.is_over
     assert job.state is not JobState.DONE
     assert {"NODE_FAIL": "a node failed", "TIMEOUT": "limit of 10:00"}.get(word, "") in job.sentence
@@ -107,7 +107,7 @@ def test_a_job_that_ends_because_of_a_node_names_it(monkeypatch: pytest.MonkeyPa
         asked.append(tuple(argv))
         return Answer(tuple(argv), 0 if argv[0] in said else 1, said.get(argv[0], ""), "")
 
-    site.caller = answer  # type: ignore[assignment]
+    site.calls.caller = answer  # type: ignore[assignment]
     assert asyncio.run(site.describe_failure()) == "", "not in a Slurm job"
     assert not asked
     monkeypatch.setenv("SLURM_JOB_ID", "7")
@@ -115,9 +115,9 @@ def test_a_job_that_ends_because_of_a_node_names_it(monkeypatch: pytest.MonkeyPa
     assert asyncio.run(site.describe_failure()) == "Slurm ends job 7: a node failed (n3)"
     assert "--nodes=n1,n2,n3,n4" in asked[-1], "n3 is none of the job's any more"
     said["squeue"] = "7|NODE_FAIL|n[1-4]|2026-11-20T20:00:00|10:00|NodeDown\n"
-    assert asyncio.run(site.fetch_job("7")).sentence == "job 7 has failed: a node failed (n3)"
+    assert asyncio.run(site.jobs.fetch_job("7")).sentence == "job 7 has failed: a node failed (n3)"
     del said["sinfo"]
-    assert asyncio.run(site.fetch_job("7")).sentence == "job 7 has failed: a node failed"
+    assert asyncio.run(site.jobs.fetch_job("7")).sentence == "job 7 has failed: a node failed"
     said["squeue"] = "7|COMPLETING|n[1-4]|2026-11-20T20:00:00|10:00|None\n"
     assert asyncio.run(site.describe_failure()) == "", "somebody cancelled it"
 
@@ -128,24 +128,24 @@ def test_a_job_that_ends_because_of_a_node_names_it(monkeypatch: pytest.MonkeyPa
 ])  # fmt: skip
 def test_nonsense(text: str) -> None:
     with pytest.raises(ParseFailure):
-        SITE.parse_status(text, 0.0)
+        SITE.scheduler.parse_status(text, 0.0)
 
 
 def test_history() -> None:
     text = "7|CANCELLED by 1000|n[1-2]|2026-11-20T20:00:00|10:00|0:0\n8|FAILED|n1|Unknown|UNLIMITED|3:0\n"
-    jobs = SITE.parse_history(text)
+    jobs = SITE.scheduler.parse_history(text)
     assert jobs["7"].state is JobState.CANCELLED
     assert jobs["8"].sentence == "job 8 has failed: exit code 3"
 
 
 def test_allocation() -> None:
-    assert SITE.parse_hosts({"SLURM_JOB_NODELIST": "n[1-2,4],m7"}, "") == ("n1", "n2", "n4", "m7")
+    assert SITE.scheduler.parse_hosts({"SLURM_JOB_NODELIST": "n[1-2,4],m7"}, "") == ("n1", "n2", "n4", "m7")
 
 
 def test_variables_of_another_job_do_not_leak(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SLURM_JOB_ID", "SQUEUE_USERS", "SLURM_CONF", "SBATCH_ACCOUNT", "STEELYARD_TOKEN"):
         monkeypatch.setenv(name, "x")
-    found = SITE._environment()
+    found = SITE.calls.make_environment()
     assert {"SLURM_CONF", "SBATCH_ACCOUNT"} <= set(found)
     assert not {"SLURM_JOB_ID", "SQUEUE_USERS", "STEELYARD_TOKEN"} & set(found)
 
@@ -191,7 +191,9 @@ def test_the_hosts_of_a_real_job_in_its_order(bench: Any) -> None:
     async def inside() -> str:
         identity = await bench.site.submit(bench.request(*argv, hosts=4))
         said = await bench.said("end\n")
-        assert (await bench.site.wait_until(identity, lambda job: job.state.is_over)).state is JobState.DONE
+        assert (
+            await bench.site.jobs.wait_until(identity, lambda job: job.state.is_over)
+        ).state is JobState.DONE
         return str(said)
 
     lines = asyncio.run(asyncio.wait_for(inside(), 60)).splitlines()
@@ -209,7 +211,7 @@ def test_the_signal_before_the_limit_reaches_what_the_script_became(bench: Any) 
     request = bench.request(
         "sh", "-c", "trap 'echo warned; exit 0' USR1; while :; do sleep 0.1; done", seconds=60
     )
-    argv = bench.site.submit_argv(request)
+    argv = bench.site.scheduler.submit_argv(request)
     assert "--signal=B:USR1@30" in argv
 
     async def warned() -> None:

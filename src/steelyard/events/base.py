@@ -119,26 +119,36 @@ class NodeEventOptions(ServiceEventOptions):
     node: int = Field(ge=0, description="The index of the host in the service, counted from 0")
 
 
-class ServiceEvent(Event[OptionsT]):
-    """An event that acts on a service with its `capability`."""
+NodeOptionsT = TypeVar("NodeOptionsT", bound=NodeEventOptions)
+
+
+class OnService:
+    """What an event has whose options name a service."""
+
+    options: Any
+    event_context: EventContext
 
     @property
     def service(self) -> Any:
-        """The service; it has the capability, the file was checked for it."""
-        return self.event_context.services[self.options.service]  # type: ignore[attr-defined]
+        """The service; it has the event's capability, the file was checked for it."""
+        return self.event_context.services[self.options.service]
 
 
-class NodeEvent(ServiceEvent[OptionsT]):
-    """An event that acts on one node of a service."""
+class ServiceEvent(Event[OptionsT], OnService):
+    """An event that acts on a service with its `capability`."""
+
+
+class NodeEvent(Event[NodeOptionsT], OnService):
+    """An event that acts on one node of a service with its `capability`."""
 
     @property
     def host(self) -> Host:
         """The node's host. Raises UsageError when the service has none of this number."""
-        hosts = self.service.context.hosts + self.service.context.spare
-        number: int = self.options.node  # type: ignore[attr-defined]
+        hosts: tuple[Host, ...] = self.service.context.hosts + self.service.context.spare
+        number = self.options.node
         if number >= len(hosts):
             raise UsageError(f"node {number}: the service has {len(hosts)} hosts, counted from 0")
-        return hosts[number]  # type: ignore[no-any-return]
+        return hosts[number]
 
     def check(self) -> None:
         """Whether there is such a node."""

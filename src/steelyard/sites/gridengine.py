@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import re
 import shlex
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from steelyard.plugin.transport import PipedChannel, PipedTransport, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.site import BatchSite
 
 _DAYS = 8  # of accounting that are looked through for a job that has ended
@@ -36,20 +36,9 @@ class GridengineOptions(BatchOptions):
     )
 
 
-class Gridengine(BatchSite[GridengineOptions]):
-    """Hosts of a Grid Engine job; tested with Son of Grid Engine 8.1.9.
+class GridengineScheduler(Scheduler[GridengineOptions]):
+    """Grid Engine's commands, and what they print."""
 
-    `--site gridengine:4` submits one job with four slots in `parallel_environment`, which the operator must
-    set up with one slot per host (allocation_rule 1) and control_slaves TRUE. Steelyard must be installed
-    where all hosts can access it, and the store must be on a file system that they share. Other qsub options
-    go in `options`, such as the request for exclusive hosts, which differs between sites (`-l exclusive`).
-    Remote hosts are reached by `qrsh -inherit`. SIGUSR1 arrives at the soft limit, a minute before the hard
-    one. Grid Engine keeps no record of jobs that are deleted before they start; such jobs are later reported
-    as lost.
-    """
-
-    Options = GridengineOptions
-    needs = ("qsub", "qstat", "qacct", "qdel", "qmod", "qhold", "qrls", "qrsh")
     title = "Grid Engine"
     env_filter_prefixes = (
         "JOB_",
@@ -66,32 +55,6 @@ class Gridengine(BatchSite[GridengineOptions]):
     unreachable_pattern = re.compile(
         r"unable to (contact|send message to) qmaster|got no response|commlib error", re.I
     )
-
-    def __init__(self, options: GridengineOptions) -> None:
-        super().__init__(options)
-        self._cancelled: set[str] = set()
-        self._ended: dict[str, float] = {}
-
-    async def cancel(self, identity: str) -> None:
-        """As everywhere, and remembered, since Grid Engine forgets jobs that had not begun."""
-        await super().cancel(identity)
-        self._cancelled.add(identity)
-
-    async def fetch_jobs(self, ids: Iterable[str]) -> dict[str, Job]:
-        """As everywhere, but for jobs that the accounting does not tell of."""
-        return {
-            identity: self._correct_state(job) for identity, job in (await super().fetch_jobs(ids)).items()
-        }
-
-    def _correct_state(self, job: Job) -> Job:
-        if job.state is not JobState.LOST and job.reason != _ENDED:
-            return job
-        if job.id in self._cancelled:
-            return replace(job, state=JobState.CANCELLED, reason="")
-        since = self._ended.setdefault(job.id, time.monotonic())
-        if time.monotonic() - since > _WRITTEN_WITHIN:
-            return replace(job, state=JobState.LOST, reason="it ended, and the accounting has no exit status")
-        return job
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Qsub reads the script from standard input; `-C ""` keeps it from looking for directives there."""
@@ -155,6 +118,14 @@ class Gridengine(BatchSite[GridengineOptions]):
         )
         return {record["jobnumber"]: _parse_record(record) for record in records if "jobnumber" in record}
 
+    def explain_unrecorded_job(self, job: Job, seconds: float, *, was_cancelled: bool) -> Job:
+        """Grid Engine forgets jobs that are cancelled before they begin, and is slow to record the others."""
+        if was_cancelled:
+            return replace(job, state=JobState.CANCELLED, reason="")
+        if seconds > _WRITTEN_WITHIN:
+            return replace(job, state=JobState.LOST, reason="it ended, and the accounting has no exit status")
+        return job
+
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """SIGKILL, since queues rarely ask for a notice."""
         return ("qdel", identity)
@@ -181,9 +152,26 @@ class Gridengine(BatchSite[GridengineOptions]):
         hosts = [line.split()[0] for line in content.splitlines() if line.strip()]
         return check_hosts(hosts or [environment.get("HOSTNAME", "")], content)
 
-    def transport(self, name: str, address: str) -> Transport:
+    def transport(self, job: str, name: str, address: str) -> Transport:
         """Qrsh joins the words and has a shell part them again."""
         return _QrshTransport(name, address, ("qrsh", "-inherit", name))
+
+
+class Gridengine(BatchSite[GridengineOptions]):
+    """Hosts of a Grid Engine job; tested with Son of Grid Engine 8.1.9.
+
+    `--site gridengine:4` submits one job with four slots in `parallel_environment`, which the operator must
+    set up with one slot per host (allocation_rule 1) and control_slaves TRUE. Steelyard must be installed
+    where all hosts can access it, and the store must be on a file system that they share. Other qsub options
+    go in `options`, such as the request for exclusive hosts, which differs between sites (`-l exclusive`).
+    Remote hosts are reached by `qrsh -inherit`. SIGUSR1 arrives at the soft limit, a minute before the hard
+    one. Grid Engine keeps no record of jobs that are deleted before they start; such jobs are later reported
+    as lost.
+    """
+
+    Options = GridengineOptions
+    needs = ("qsub", "qstat", "qacct", "qdel", "qmod", "qhold", "qrls", "qrsh")
+    scheduler_class = GridengineScheduler
 
 
 class _QrshTransport(PipedTransport):

@@ -14,6 +14,7 @@ from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.nodes import parse_seconds as clock_seconds
 from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.site import BatchSite
 
 _FIELDS = "jobid stat exit_code exit_reason pend_reason exec_host run_time time_left"
@@ -85,20 +86,9 @@ _ENDS = {  # "Termination reasons" in LSF's administration guide
 }
 
 
-class Lsf(BatchSite[BatchOptions]):
-    """Hosts of an IBM Spectrum LSF job, version 10.1 or newer (`bjobs -json`).
+class LsfScheduler(Scheduler[BatchOptions]):
+    """LSF's commands, and what they print."""
 
-    `--site lsf:4` submits one job with a slot on each of four hosts. Steelyard must be installed where all
-    hosts can access it, and the store must be on a file system that they share. Other bsub options go in
-    `options`. Remote hosts are reached by `blaunch`. LSF sends SIGUSR1 a minute before the run limit.
-    `exclusive` needs a queue that accepts exclusive jobs. To `suspend` a job with several hosts, lsf.conf
-    needs LSB_SIGSTOP=SIGSTOP: otherwise LSF sends SIGTSTP, which the system ignores in a batch job. Commands
-    and parsers follow the command reference of version 10.1 and recorded output; they have not been tested
-    with a real server.
-    """
-
-    needs = ("bsub", "bjobs", "bkill", "bstop", "bresume", "blaunch")
-    covers = ("C4S.18", "C4S.26")
     title = "LSF"
     env_filter_prefixes = ("LSB_", "LS_JOBPID", "BSUB_", "BJOBS_")
     env_filter_exceptions = ("LSB_SHAREDIR", "LSB_CONFDIR", "LSB_DEFAULTQUEUE", "LSB_DEFAULTPROJECT")
@@ -174,9 +164,26 @@ class Lsf(BatchSite[BatchOptions]):
         words = environment.get("LSB_MCPU_HOSTS", "").split()
         return check_hosts(content.split() or words[::2], content or " ".join(words))
 
-    def transport(self, name: str, address: str) -> Transport:
+    def transport(self, job: str, name: str, address: str) -> Transport:
         """LSF's own remote shell; what runs there counts as the job's, and its words pass as they are."""
         return PipedTransport(name, address, ("blaunch", "-no-shell", name))
+
+
+class Lsf(BatchSite[BatchOptions]):
+    """Hosts of an IBM Spectrum LSF job, version 10.1 or newer (`bjobs -json`).
+
+    `--site lsf:4` submits one job with a slot on each of four hosts. Steelyard must be installed where all
+    hosts can access it, and the store must be on a file system that they share. Other bsub options go in
+    `options`. Remote hosts are reached by `blaunch`. LSF sends SIGUSR1 a minute before the run limit.
+    `exclusive` needs a queue that accepts exclusive jobs. To `suspend` a job with several hosts, lsf.conf
+    needs LSB_SIGSTOP=SIGSTOP: otherwise LSF sends SIGTSTP, which the system ignores in a batch job. Commands
+    and parsers follow the command reference of version 10.1 and recorded output; they have not been tested
+    with a real server.
+    """
+
+    needs = ("bsub", "bjobs", "bkill", "bstop", "bresume", "blaunch")
+    covers = ("C4S.18", "C4S.26")
+    scheduler_class = LsfScheduler
 
 
 def _job(record: Mapping[str, Any], now: float) -> Job:

@@ -14,6 +14,7 @@ from steelyard.plugin.transport import Login, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts, format_clock
 from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.pbs.jobs import parse_jobs
 
@@ -26,22 +27,9 @@ class PbsOptions(BatchOptions):
     )
 
 
-class Pbs(BatchSite[PbsOptions]):
-    """Hosts of a PBS Professional or OpenPBS job, version 14 or newer.
+class PbsScheduler(Scheduler[PbsOptions]):
+    """The commands of PBS, and what they print."""
 
-    `--site pbs:4` submits one job with a chunk on each of four hosts. Steelyard must be installed where all
-    hosts can access it, and the store must be on a file system that they share. Other qsub options go in
-    `options`. Remote hosts are reached by SSH, because PBS's own pbsdsh and pbs_tmrsh do not pass standard
-    input. PBS gives no warning before the time limit, so the job script sends SIGUSR1 itself.
-
-    Steelyard reads qstat's text output, because its JSON is invalid in some versions, depending on the values
-    of variables (openpbs issues 830, 1255, 2541), and from 23.06 on may contain only the first of several
-    jobs (2672). Commands and parsers follow OpenPBS's source and recorded output; they have not been tested
-    with a real server.
-    """
-
-    Options = PbsOptions
-    needs = ("qsub", "qstat", "qdel", "qsig", "qhold", "qrls")
     title = "PBS"
     env_filter_prefixes = ("PBS_",)
     env_filter_exceptions = ("PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME")
@@ -129,6 +117,25 @@ class Pbs(BatchSite[PbsOptions]):
         """Each host once."""
         return check_hosts(content.split(), content)
 
-    def transport(self, name: str, address: str) -> Transport:
+    def transport(self, job: str, name: str, address: str) -> Transport:
         """By SSH, which PBS sites allow to the nodes of one's own job."""
         return SshTransport(name, Login(name), address=address)
+
+
+class Pbs(BatchSite[PbsOptions]):
+    """Hosts of a PBS Professional or OpenPBS job, version 14 or newer.
+
+    `--site pbs:4` submits one job with a chunk on each of four hosts. Steelyard must be installed where all
+    hosts can access it, and the store must be on a file system that they share. Other qsub options go in
+    `options`. Remote hosts are reached by SSH, because PBS's own pbsdsh and pbs_tmrsh do not pass standard
+    input. PBS gives no warning before the time limit, so the job script sends SIGUSR1 itself.
+
+    Steelyard reads qstat's text output, because its JSON is invalid in some versions, depending on the values
+    of variables (openpbs issues 830, 1255, 2541), and from 23.06 on may contain only the first of several
+    jobs (2672). Commands and parsers follow OpenPBS's source and recorded output; they have not been tested
+    with a real server.
+    """
+
+    Options = PbsOptions
+    needs = ("qsub", "qstat", "qdel", "qsig", "qhold", "qrls")
+    scheduler_class = PbsScheduler

@@ -10,25 +10,17 @@ from steelyard.plugin.transport import PipedTransport, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import expand
 from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.slurm.jobs import SACCT_FORMAT, SQUEUE_FORMAT, parse_sacct, parse_squeue
 
 _NODE_ADDRESS = re.compile(r"NodeName=(\S+).*? NodeAddr=(\S+)")
 
 
-class Slurm(BatchSite[BatchOptions]):
-    """Hosts of a Slurm job, version 20.11 or newer (`srun --overlap`).
+class SlurmScheduler(Scheduler[BatchOptions]):
+    """Slurm's commands, and what they print."""
 
-    `--site slurm:4` submits one job with four nodes. Steelyard must be installed where all nodes can access
-    it, and the store must be on a file system that they share. Other sbatch options go in `options`. Steps
-    are started by `srun`. Slurm sends the job SIGUSR1 before its time limit, and ends it when one of its
-    nodes is down (after SlurmdTimeout, 5 minutes by default). `--no-kill` is not used: a job that loses its
-    first node would hold the other nodes unused until its time limit.
-    """
-
-    needs = ("sbatch", "squeue", "scancel", "scontrol", "srun")
     title = "Slurm"
-    covers = ("C4S.18", "C4S.26")
     env_filter_prefixes = ("SLURM_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_")
     env_filter_exceptions = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT")
     unknown_job_pattern = re.compile(r"Invalid job id|Job/step already completing or completed")
@@ -140,14 +132,28 @@ class Slurm(BatchSite[BatchOptions]):
         """`NodeName=n1 … NodeAddr=10.0.0.1 …`, a line each."""
         return dict(_NODE_ADDRESS.findall(stdout))
 
-    def transport(self, name: str, address: str) -> Transport:
+    def transport(self, job: str, name: str, address: str) -> Transport:
         """A step beside all others on this node; unbuffered, since it carries a protocol."""
-        job = self.current_job() or ""
         step = (
             *("srun", f"--jobid={job}", f"--nodelist={name}", "--nodes=1", "--ntasks=1", "--overlap"),
             *("--unbuffered", "--input=0", "--mpi=none", "--chdir=/"),
         )
         return PipedTransport(name, address, step)
+
+
+class Slurm(BatchSite[BatchOptions]):
+    """Hosts of a Slurm job, version 20.11 or newer (`srun --overlap`).
+
+    `--site slurm:4` submits one job with four nodes. Steelyard must be installed where all nodes can access
+    it, and the store must be on a file system that they share. Other sbatch options go in `options`. Steps
+    are started by `srun`. Slurm sends the job SIGUSR1 before its time limit, and ends it when one of its
+    nodes is down (after SlurmdTimeout, 5 minutes by default). `--no-kill` is not used: a job that loses its
+    first node would hold the other nodes unused until its time limit.
+    """
+
+    needs = ("sbatch", "squeue", "scancel", "scontrol", "srun")
+    covers = ("C4S.18", "C4S.26")
+    scheduler_class = SlurmScheduler
 
 
 def _escape_percent(path: object) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from steelyard.errors import HostError, ParseFailure
 from steelyard.remote.base import Host
@@ -16,47 +17,41 @@ from steelyard.remote.lease import Lease
 from steelyard.remote.local import LocalHost
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.token import Token
-from steelyard.sites.base import Capability
 from steelyard.sites.kit.batch.job import NODE_FAILED
 from steelyard.sites.kit.batch.job_control import JobControl
-from steelyard.sites.kit.batch.options import BatchOptionsT
+from steelyard.sites.kit.batch.scheduler import Scheduler
+from steelyard.sites.kit.batch.scheduler_calls import SchedulerCalls
 from steelyard.sites.kit.batch.script import ENDS
 
 FAILURE_WITHIN = 1.0
 """Seconds that a job which is being ended may spend on asking why."""
 
 
-class Allocation(JobControl[BatchOptionsT]):
-    """What a controller inside a job knows of its hosts, and how it drives them."""
+class Allocation:
+    """What a controller inside a job knows of its hosts, and how it drives them.
+
+    `site` is the site's name on the command line.
+    """
+
+    def __init__(self, site: str, scheduler: Scheduler[Any], calls: SchedulerCalls, jobs: JobControl) -> None:
+        self._site, self._scheduler, self._calls, self._jobs = site, scheduler, calls, jobs
 
     def current_job(self) -> str | None:
         """The id of the job of this scheduler that this process belongs to; None outside of any."""
-        return self.own_job(os.environ)
+        return self._scheduler.own_job(os.environ)
 
     def list_hosts(self) -> tuple[str, ...]:
         """The names of the job's hosts, in the scheduler's order. Raises HostError."""
         if self.current_job() is None:
-            hint = f"`steelyard run --site {type(self).__name__.lower()}` submits a job"
-            raise HostError(f"this process is not in a {self.title} job", hint=hint)
+            hint = f"`steelyard run --site {self._site}` submits a job"
+            raise HostError(f"this process is not in a {self._scheduler.title} job", hint=hint)
         try:
-            file = self.host_file(os.environ)
-            return self.parse_hosts(os.environ, file.read_text() if file else "")
+            file = self._scheduler.host_file(os.environ)
+            return self._scheduler.parse_hosts(os.environ, file.read_text() if file else "")
         except (OSError, ParseFailure) as error:
             raise HostError(
-                f"the hosts of {self.title} job {self.current_job()} are unknown: {error}"
+                f"the hosts of {self._scheduler.title} job {self.current_job()} are unknown: {error}"
             ) from error
-
-    def size(self) -> int | None:
-        """The hosts of the allocation; outside of one as many as the options name, or as are asked for."""
-        return len(self.list_hosts()) if self.current_job() else self.options.nodes
-
-    def launcher(self) -> str:
-        """As its options say, else Open MPI's, which finds the scheduler by itself."""
-        return self.options.launcher or "mpirun"
-
-    def capabilities(self) -> frozenset[Capability]:
-        """The store lies on a file system that all hosts share."""
-        return frozenset({"shared-files"})
 
     async def fetch_seconds_left(self) -> float | None:
         """How long this job may still run; None when that is unlimited, or nobody knows.
@@ -66,7 +61,7 @@ class Allocation(JobControl[BatchOptionsT]):
         """
         own = self.current_job()
         try:
-            job = await self.fetch_job(own) if own else None
+            job = await self._jobs.fetch_job(own) if own else None
         except HostError:
             job = None
         if job and job.start_time and job.limit:
@@ -77,13 +72,13 @@ class Allocation(JobControl[BatchOptionsT]):
     async def describe_failure(self) -> str:
         """`Slurm ends job 17: a node failed (n3)`; nothing when the job ends for another reason."""
         own = self.current_job()
+        if own is None:
+            return ""
         with suppress(HostError, TimeoutError):
             async with asyncio.timeout(FAILURE_WITHIN):
-                job = (
-                    await self._add_down_hosts(await self.fetch_job(own), self.list_hosts()) if own else None
-                )
-                if job and job.reason.startswith(NODE_FAILED):
-                    return f"{self.title} ends job {job.id}: {job.reason}"
+                job = await self._jobs.add_down_hosts(await self._jobs.fetch_job(own), self.list_hosts())
+                if job.reason.startswith(NODE_FAILED):
+                    return f"{self._scheduler.title} ends job {job.id}: {job.reason}"
         return ""
 
     @asynccontextmanager
@@ -91,13 +86,14 @@ class Allocation(JobControl[BatchOptionsT]):
         """The first hosts of the allocation; the one that we are on is driven directly."""
         names = self.list_hosts()
         if hosts is not None and hosts > len(names):
-            name = type(self).__name__.lower()
-            hint = f"request more: nodes: {hosts} in sites.yaml, or --site {name}:{hosts}"
-            have = f"{self.title} job {self.current_job()} has {len(names)}: {', '.join(names[:8])}"
+            hint = f"request more: nodes: {hosts} in sites.yaml, or --site {self._site}:{hosts}"
+            have = (
+                f"{self._scheduler.title} job {self.current_job()} has {len(names)}: {', '.join(names[:8])}"
+            )
             raise HostError(f"{hosts} hosts were requested, but {have}", hint=hint)
         options = names[:hosts]
         addresses = await self._resolve_addresses(options)
-        here = self.own_host(os.environ, options)
+        here = self._scheduler.own_host(os.environ, options)
         remote = {
             name: self._make_remote_host(name, addresses[name], token, log)
             for name in options
@@ -112,16 +108,18 @@ class Allocation(JobControl[BatchOptionsT]):
             yield tuple(opened[name] for name in options)
 
     def _make_remote_host(self, name: str, address: str, token: Token, log: Path) -> ShellHost:
-        return ShellHost(self.transport(name, address), token, log, shares_files=True)
+        transport = self._scheduler.transport(self.current_job() or "", name, address)
+        return ShellHost(transport, token, log, shares_files=True)
 
     async def _resolve_addresses(self, hosts: Sequence[str]) -> dict[str, str]:
         """Names, since what a host's own name stands for there may be a loopback address."""
         addresses = {host: host for host in hosts}
-        argv = self.addresses_argv(hosts)
+        argv = self._scheduler.addresses_argv(hosts)
         if argv and not all(await asyncio.gather(*map(_is_resolvable, hosts))):
-            answer = await self._ask(argv)
+            answer = await self._calls.ask(argv)
             if not answer.has_failed:
-                addresses |= self._parse_answer(argv, lambda: self.parse_addresses(answer.stdout))
+                parse = self._scheduler.parse_addresses
+                addresses |= self._calls.parse_answer(argv, lambda: parse(answer.stdout))
         return addresses
 
 

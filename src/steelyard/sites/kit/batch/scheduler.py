@@ -1,26 +1,28 @@
 """What Steelyard must know of one scheduler: its commands, how it answers, and the hosts of its jobs.
 
-This is all that the file of a scheduler fills in. It calls nothing: builders (`…_argv`) make the words of a
-command, parsers read what it printed; `scheduler_calls` runs it.
+This is all that the file of a scheduler fills in. It calls nothing and remembers nothing: builders (`…_argv`)
+make the words of a command, parsers read what it printed; `scheduler_calls` runs it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Generic
 
 from steelyard.remote.transport import Transport
-from steelyard.sites.base import Site
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.options import BatchOptionsT
 
 
-class Scheduler(Site[BatchOptionsT]):
-    """The contract of a scheduler's file. What is abstract it must write, the rest where it differs."""
+class Scheduler(ABC, Generic[BatchOptionsT]):
+    """The contract of a scheduler's file. What is abstract it must write, the rest where it differs.
+
+    `options` are those of its site.
+    """
 
     title: ClassVar[str]  # how people call it: Slurm
     env_filter_prefixes: ClassVar[
@@ -31,6 +33,9 @@ class Scheduler(Site[BatchOptionsT]):
     """How it says that it does not know a job."""
     unreachable_pattern: ClassVar[re.Pattern[str]]
     """How it says that it did not get to its server, so that nothing has happened."""
+
+    def __init__(self, options: BatchOptionsT) -> None:
+        self.options = options
 
     # Submitting ---------------------------------------------------------------------------------------------
 
@@ -67,6 +72,10 @@ class Scheduler(Site[BatchOptionsT]):
     def parse_history(self, stdout: str) -> dict[str, Job]:
         """As `parse_status`, for `history_argv`."""
         return {}
+
+    def explain_unrecorded_job(self, job: Job, seconds: float, *, was_cancelled: bool) -> Job:
+        """What to make of a job that is still missing then, for so many seconds; did we cancel it?"""
+        return job
 
     def down_argv(self, hosts: Sequence[str]) -> tuple[str, ...]:
         """A command that prints the names of those of these hosts that are down; empty when there is none."""
@@ -121,5 +130,5 @@ class Scheduler(Site[BatchOptionsT]):
         return {}
 
     @abstractmethod
-    def transport(self, name: str, address: str) -> Transport:
-        """The way to a host of the job that we are in: a step of the scheduler, or SSH where it has none."""
+    def transport(self, job: str, name: str, address: str) -> Transport:
+        """The way to a host of this job, in which we are: a step of the scheduler, or SSH without such."""

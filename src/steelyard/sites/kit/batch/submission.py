@@ -1,56 +1,32 @@
-"""Submission: from the words of a Steelyard command to a job that is queued."""
+"""Submission: from what is asked of a scheduler to a job that is queued."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable
+from typing import Any
 
 from steelyard.errors import HostError
 from steelyard.sites.kit.batch.job import JobRequest
 from steelyard.sites.kit.batch.job_control import JobControl
-from steelyard.sites.kit.batch.options import BatchOptionsT
-from steelyard.sites.kit.batch.script import job_name, job_script
+from steelyard.sites.kit.batch.scheduler import Scheduler
+from steelyard.sites.kit.batch.scheduler_calls import SchedulerCalls
+from steelyard.sites.kit.batch.script import job_script
 
 AT_ONCE = 4
 
 
-class Submission(JobControl[BatchOptionsT]):
-    """Three steps: a `make_request` says what is asked for, its `script` what runs, `submit` queues it."""
+class Submission:
+    """Two steps: the `script` of a request says what runs, `submit` queues it."""
 
-    def make_request(
-        self,
-        name: str,
-        arguments: Sequence[str],
-        *,
-        hosts: int,
-        output: Path,
-        working_directory: Path,
-        environment: Mapping[str, str] | None = None,
-    ) -> JobRequest:
-        """A job that runs `steelyard ARGUMENTS…` with all that the site's options say."""
-        options = self.options
-        return JobRequest(
-            name=job_name(name),
-            argv=(options.python or sys.executable, "-m", "steelyard", *arguments),
-            hosts=options.nodes or hosts,
-            seconds=float(options.time),
-            output=output.absolute(),
-            working_directory=working_directory.absolute(),
-            partition=options.queue,
-            account=options.account,
-            qos=options.qos,
-            reservation=options.reservation,
-            exclusive=options.exclusive,
-            environment=dict(environment or {}),
-            extra_options=options.options,
-        )
+    def __init__(self, scheduler: Scheduler[Any], calls: SchedulerCalls, jobs: JobControl) -> None:
+        self._scheduler, self._calls, self._jobs = scheduler, calls, jobs
 
     def script(self, request: JobRequest) -> str:
         """The job's script. Raises UsageError."""
-        shell = self.options.shell or ("/bin/bash -l" if self.options.setup else "/bin/sh")
-        return job_script(request, shell, self.options.setup, self.script_prelude(request))
+        options = self._scheduler.options
+        shell = options.shell or ("/bin/bash -l" if options.setup else "/bin/sh")
+        return job_script(request, shell, options.setup, self._scheduler.script_prelude(request))
 
     async def submit(self, request: JobRequest) -> str:
         """Queue a job; its id. Raises HostError with the scheduler's own words.
@@ -58,15 +34,15 @@ class Submission(JobControl[BatchOptionsT]):
         It is tried again only while the scheduler cannot be reached: a job whose submission was not confirmed
         may be queued all the same.
         """
-        argv = self.submit_argv(request)
-        answer = await self._ask(argv, stdin=self.script(request), again_after_silence=False)
+        argv = self._scheduler.submit_argv(request)
+        answer = await self._calls.ask(argv, stdin=self.script(request), again_after_silence=False)
         if answer.code is None:
             hint = f"the job may have been queued anyway: look for '{request.name}' before trying again"
-            raise HostError(f"{self.title} did not confirm the job in time ({argv[0]})", hint=hint)
+            raise HostError(f"{self._scheduler.title} did not confirm the job in time ({argv[0]})", hint=hint)
         if answer.has_failed:
             hint = "nothing was submitted; check the site's `options`, `queue`, `time` and `nodes`"
-            raise HostError(f"{self.title} rejected the job: {answer.complaint}", hint=hint)
-        return self._parse_answer(argv, lambda: self.parse_job_id(answer.stdout))
+            raise HostError(f"{self._scheduler.title} rejected the job: {answer.complaint}", hint=hint)
+        return self._calls.parse_answer(argv, lambda: self._scheduler.parse_job_id(answer.stdout))
 
     async def submit_all(self, requests: Iterable[JobRequest]) -> tuple[str, ...]:
         """Queue several jobs, or none: when one is refused, those that are queued already are cancelled.
@@ -83,6 +59,6 @@ class Submission(JobControl[BatchOptionsT]):
         queued = tuple(identity for identity in outcomes if isinstance(identity, str))
         wrong = [error for error in outcomes if isinstance(error, BaseException)]
         if wrong:
-            await asyncio.gather(*map(self.cancel, queued), return_exceptions=True)
+            await asyncio.gather(*map(self._jobs.cancel, queued), return_exceptions=True)
             raise wrong[0]
         return queued
