@@ -71,3 +71,18 @@ def test_a_module_with_two_plug_ins_is_refused(entry):
     entry("from steelyard.workloads.base import Workload\nclass A(Workload): pass\nclass B(Workload): pass")
     with pytest.raises(PlugInError, match="exactly one public subclass of Workload, found 2"):
         plugins.find("workloads", "theirs", Workload)
+
+
+def test_what_plug_ins_declare_is_read_without_those_that_are_broken(entry):
+    entry("class Theirs:\n    talks_to = frozenset({'kv'})\n    needs = 3")
+    declared = plugins.read_declarations("workloads", "talks_to", frozenset)
+    assert declared["theirs"] == {"kv"}
+    assert "redis" in declared["redis_benchmark"]
+    assert plugins.read_declarations("workloads", "needs", int) == {"theirs": 3}, (
+        "of the form asked for alone"
+    )
+
+
+def test_a_broken_one_declares_nothing(entry):
+    entry("import no_such_module_anywhere")
+    assert "theirs" not in plugins.read_declarations("workloads", "talks_to", frozenset)

@@ -12,15 +12,17 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from steelyard.errors import PlugInError, UnknownName
 
 Base = TypeVar("Base")
+Declared = TypeVar("Declared")
 
 
 def find(kind: str, name: str, base: type[Base]) -> type[Base]:
@@ -39,6 +41,16 @@ def find(kind: str, name: str, base: type[Base]) -> type[Base]:
 def names(kind: str) -> set[str]:
     """All names of a kind, found without importing any of them."""
     return builtin_names(kind) | _external_plugins(kind, tuple(sys.path)).keys()
+
+
+def read_declarations(kind: str, attribute: str, form: type[Declared]) -> dict[str, Declared]:
+    """What plug-ins of a kind declare in a class attribute, by the plug-in's name.
+
+    So one kind learns what another says of itself without importing it. All of the kind are imported, and
+    those that cannot be are left out: a broken one fails only when it is named.
+    """
+    values = _read_attribute(kind, attribute, tuple(sys.path))
+    return {name: value for name, value in values.items() if isinstance(value, form)}
 
 
 def builtin_names(kind: str) -> set[str]:
@@ -66,6 +78,24 @@ def _is_builtin(kind: str, name: str) -> bool:
     return name.isidentifier() and _may_be_entry(name) and any(path.is_file() for path in module)
 
 
+@cache
+def _read_attribute(kind: str, attribute: str, path: tuple[str, ...]) -> Mapping[str, object]:  # noqa: ARG001 - a key
+    """Of the first public class of each plug-in that has it. Remembered: every cell of a plan asks."""
+    values: dict[str, object] = {}
+    for name in sorted(names(kind)):
+        with suppress(PlugInError):
+            declared = (getattr(one, attribute, None) for one in _list_classes(kind, name))
+            values[name] = next((value for value in declared if value is not None), None)
+    return values
+
+
+def _list_classes(kind: str, name: str) -> tuple[type, ...]:
+    if _is_builtin(kind, name):
+        return _classes(_import(f"steelyard.{kind}.{name}"))
+    plugin = _load_entry(_external_plugins(kind, tuple(sys.path))[name])
+    return _classes(plugin) if isinstance(plugin, ModuleType) else (plugin,)
+
+
 def _may_be_entry(name: str) -> bool:
     """Not the kind's contract, nor what its entries share, nor anything private."""
     return name not in ("base", "kit") and not name.startswith("_")
@@ -78,12 +108,16 @@ def _import(module: str) -> ModuleType:
         raise PlugInError(f"plug-in {module} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _load_plugin(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
+def _load_entry(entry: metadata.EntryPoint) -> Any:
     try:
-        plugin = entry.load()
+        return entry.load()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise PlugInError(f"plug-in {entry.value} cannot be imported: {reason}") from error
+
+
+def _load_plugin(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
+    plugin = _load_entry(entry)
     if isinstance(plugin, ModuleType):
         return _only_class(plugin, base)
     if not (inspect.isclass(plugin) and issubclass(plugin, base)):

@@ -34,7 +34,7 @@ def place_of_server(workload: Workload[Any]) -> Endpoint | None:
 
 def kind(workload: Workload[Any]) -> str:
     """The service that an example is meant for; empty when for none."""
-    names = workload.talks_to - {ANY_SERVICE}
+    names = workload.find_services() - {ANY_SERVICE}
     return getattr(workload.options, "protocol", min(names)) if len(names) > 1 else next(iter(names), "")
 
 

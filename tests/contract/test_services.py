@@ -156,6 +156,7 @@ def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(name, options):
             servers = endpoint.facts["servers"].split(",")
             assert servers[0] == f"{endpoint.address}:{endpoint.port}"
             assert {where.split(":")[0] for where in servers[:2]} == {"127.0.0.1", "127.0.0.2"}
+            assert service.speaks is None or endpoint.facts["protocol"] == service.speaks.name
             assert len(servers) == len(service.servers) == len(set(servers))
             assert all(await asyncio.gather(*(service.is_answering(server) for server in service.servers)))
             asks = endpoint.password is not None

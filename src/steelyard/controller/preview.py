@@ -22,7 +22,7 @@ from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.model.wrap import Conditions
-from steelyard.spec.bind import bind_all, list_tools
+from steelyard.spec.bind import bind_all, list_tools, service_class
 from steelyard.spec.omission import omissions
 from steelyard.spec.placement import WorkloadPlacement, count_used_hosts, resolve_placement
 from steelyard.spec.references import References
@@ -194,7 +194,8 @@ def _placeholder_endpoint(experiment: Experiment, use: WorkloadUse, cell: Cell) 
     if use.to is None:
         return None
     kind = resolve_service(experiment.services[use.to], cell.parameters).use
-    return Endpoint(use.to.upper(), 0, {"protocol": kind, "path": "/"})
+    spoken = service_class(kind).speaks
+    return Endpoint(use.to.upper(), 0, {"protocol": spoken.name if spoken else kind, "path": "/"})
 
 
 def _label(use: WorkloadUse, phase: str, where: WorkloadPlacement) -> str:

@@ -13,6 +13,7 @@ from steelyard.model.command import Command, Endpoint, Exit, Output, Phase, Plac
 from steelyard.model.metric import QUANTILES, Mark, Metric, Reading, SeriesSample, latency_metrics
 from steelyard.model.password import derive_password
 from steelyard.model.paths import Absolute, ScratchOrAbsolute
+from steelyard.model.protocol import ClientBinding, WireProtocol
 from steelyard.model.tool import NETBENCH, RCLONE, Tool
 from steelyard.units import Duration, Frequency, Rate, Share, Size
 
@@ -21,6 +22,7 @@ __all__ = [
     "QUANTILES",
     "RCLONE",
     "Absolute",
+    "ClientBinding",
     "Command",
     "Duration",
     "Endpoint",
@@ -42,6 +44,7 @@ __all__ = [
     "SpecError",
     "Tool",
     "UsageError",
+    "WireProtocol",
     "derive_password",
     "latency_metrics",
     "suggest_name",

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint
 from steelyard.model.metric import Mark
+from steelyard.model.protocol import WireProtocol
 from steelyard.model.reference import FOLDER
 from steelyard.model.tool import Tool
 from steelyard.model.wrap import ConditionCheck
@@ -78,7 +79,8 @@ class Service(ABC, Generic[OptionsT]):
 
     It sets `Options`, its `ServiceOptions` class; `needs`, the tools that its hosts must have;
     `default_ready_timeout`, the seconds that it may take until it is ready; `is_external` when it runs
-    nothing on its hosts, and so takes no part of them; `access`, all that it listens on and what that asks
+    nothing on its hosts, and so takes no part of them; `speaks`, the protocol that is its endpoint's fact
+    `protocol`, where benchmarks have a client for it; `access`, all that it listens on and what that asks
     for; `covers`, ids of published requirements (`C4S.1`); `examples`, option mappings for the catalogue and
     the contract tests; `verbatim` and `words` as of a workload; `open_hint`, what else to do where it is
     refused for being open. It starts servers with `launch` and says in `is_answering` whether one does its
@@ -89,6 +91,7 @@ class Service(ABC, Generic[OptionsT]):
     needs: ClassVar[tuple[Tool, ...]] = ()
     default_ready_timeout: ClassVar[float] = 30.0
     is_external: ClassVar[bool] = False
+    speaks: ClassVar[WireProtocol | None] = None
     access: ClassVar[tuple[Listener, ...]] = ()
     open_hint: ClassVar[str] = ""
     covers: ClassVar[tuple[str, ...]] = ()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import Field, field_validator
 
-from steelyard.plugin import Endpoint, Size, Tool
+from steelyard.plugin import ClientBinding, Endpoint, Size, Tool, WireProtocol
 from steelyard.plugin.host import Host
 from steelyard.plugin.service import ServiceOptions
 from steelyard.services.kit.access import Listener
@@ -35,6 +35,10 @@ _METERS = {
     "get_misses": "misses",
     "evictions": "evictions",
 }
+
+_PROTOCOL = WireProtocol(
+    "memcached", 11211, (ClientBinding("ycsb", "steelyard.ycsb.Memcached", can_scan=False),)
+)
 
 
 class MemcachedOptions(ServiceOptions):
@@ -77,6 +81,7 @@ class Memcached(Disturbable[MemcachedOptions]):
     """
 
     Options = MemcachedOptions
+    speaks = _PROTOCOL
     needs = (
         Tool("memcached", apt="memcached", dnf="memcached", at_least="1.5"),
         Tool("bash", "bash", "bash"),
@@ -119,7 +124,7 @@ class Memcached(Disturbable[MemcachedOptions]):
 
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`."""
-        facts = {"protocol": "memcached", "servers": self.list_servers()}
+        facts = {"protocol": _PROTOCOL.name, "servers": self.list_servers()}
         return Endpoint(self.address[self.context.hosts[0].name], self.port, facts)
 
     async def _start(self, host: Host) -> None:

@@ -68,7 +68,8 @@ def _describe_metrics(workload: Any) -> Iterable[Entry]:
 
 
 def _describe_columns(collector: Any) -> Iterable[Entry]:
-    for name, column in collector.columns.items():
+    sample = collector(collector.Options.model_validate(collector.examples[0]))
+    for name, column in sample.columns().items():
         yield {"name": name, "unit": column.unit, "better": "none", "about": column.about}
 
 

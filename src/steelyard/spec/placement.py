@@ -185,7 +185,7 @@ class PlacementChecker:
         yield Fault((*path, "to"), f"to: {describe_missing_service(use.to, self.experiment)}")
 
     def _service_kind_faults(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
-        known = workload_class(use.use).talks_to
+        known = workload_class(use.use).find_services()
         if not known & {service, ANY_SERVICE} and service in names("services"):
             hint = f"it works with {', '.join(sorted(known))}" if known else "it works with no service"
             yield Fault(path, f"to: workload {use.use} cannot work with service {service}; {hint}")

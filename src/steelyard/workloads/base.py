@@ -66,6 +66,11 @@ class Workload(ABC, Generic[OptionsT]):
         self.options = options
         self.levels = dict(levels or {})
 
+    @classmethod
+    def find_services(cls) -> frozenset[str]:
+        """As `talks_to`, where that depends on the services that there are."""
+        return cls.talks_to
+
     @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:
         """Everything that `parse` may return, over all phases; it may depend on the options."""

@@ -9,6 +9,8 @@ from pydantic import ValidationError
 
 from steelyard.analysis.importance import select_primary
 from steelyard.model.command import Command, Endpoint, Place
+from steelyard.model.protocol import ClientBinding, WireProtocol
+from steelyard.services.base import Service, ServiceOptions
 from steelyard.workloads.ycsb import Ycsb
 
 REDIS = Endpoint("10.0.0.1", 6379, {"protocol": "redis", "arrangement": "independent"}, "sesame")
@@ -67,11 +69,29 @@ def properties(command: Command) -> dict[str, str]:
         ({"interval": "0s"}, "whole number of seconds"),
         ({"consistency": "MOST"}, "consistency"),
         ({"database": "a;b"}, "database"),
+        ({"protocol": "rediss"}, "'rediss' is not one of cql, .*redis; did you mean 'redis'"),
     ],
 )
 def test_what_cannot_be_is_refused(options, says):
     with pytest.raises(ValidationError, match=says):
         made(**options)
+
+
+def test_a_service_that_declares_a_binding_is_all_it_takes(monkeypatch):
+    """The protocols of the options, of the schema and of `to:` are what services say that they speak."""
+
+    class Theirs(Service[ServiceOptions]):
+        speaks = WireProtocol("kv", 4711, (ClientBinding("ycsb", "org.example.Kv", can_scan=False),))
+
+    theirs = {"kvstore": Theirs.speaks, "silent": WireProtocol("mute", 1)}
+    monkeypatch.setattr("steelyard.workloads.kit.protocols.read_declarations", lambda *_: theirs)
+    assert Ycsb.find_services() == {"kvstore"}
+    assert Ycsb.Options.model_json_schema()["properties"]["protocol"]["anyOf"][0]["enum"] == ["kv"]
+    own = commands(made(protocol="kv", server="a.example"), place(None))["run"]
+    assert "org.example.Kv" in own.argv
+    assert properties(own)["servers"] == "a.example:4711"
+    with pytest.raises(ValidationError, match="kv does not support scans"):
+        made(protocol="kv", mix="e")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from steelyard.services.cassandra.mirror_nodes import MirroredNodes
 from steelyard.services.cassandra.options import CassandraOptions
 from steelyard.services.cassandra.snapshots import RingData, recover_snapshot, take_snapshot
 from steelyard.services.kit.access import Listener
+from steelyard.services.kit.cql import CQL
 from steelyard.services.kit.cql_ring import more_tokens, separate_tokens
 from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
@@ -51,6 +52,7 @@ class Cassandra(MirroredNodes):
     """
 
     Options = CassandraOptions
+    speaks = CQL
     needs = (JAVA, CASSANDRA)
     default_ready_timeout = 180.0
     access = (
@@ -136,7 +138,7 @@ class Cassandra(MirroredNodes):
         addresses = [host.address for host in self.ring]
         port = str(self.ports.native)
         facts = {
-            "protocol": "cql",
+            "protocol": CQL.name,
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.options.datacenter,
             "replication": str(self.replication),

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from steelyard.plugin import Endpoint, Size
+from steelyard.plugin import ClientBinding, Endpoint, Size, WireProtocol
 from steelyard.plugin.host import Host
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
@@ -55,6 +55,8 @@ mv new/db data/db; rmdir new
 """
 _PASSWORD = f"PGPASSWORD=$(cat {files.PASSWORD})"
 _TLS = f'PGSSLMODE=verify-full PGSSLROOTCERT="$PWD/{AUTHORITY}" PGSSLCERT="$PWD/none"'
+
+_PROTOCOL = WireProtocol("postgresql", 5432, (ClientBinding("ycsb", "steelyard.ycsb.Postgresql"),))
 
 
 class PostgresqlOptions(TlsOption):
@@ -114,6 +116,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     """
 
     Options = PostgresqlOptions
+    speaks = _PROTOCOL
     default_ready_timeout = 60.0
     needs = (POSTGRES, INITDB, BASE_BACKUP, PSQL)
     access = (
@@ -160,7 +163,7 @@ class Postgresql(Disturbable[PostgresqlOptions]):
     def endpoint(self) -> Endpoint:
         """The primary; the replicas come after it in the fact `servers`."""
         who = {"user": USER, "database": files.DATABASE}
-        facts = {"protocol": "postgresql", "servers": self.list_servers(), **who}
+        facts = {"protocol": _PROTOCOL.name, "servers": self.list_servers(), **who}
         facts["tls"] = "true" if self.encrypted else "false"
         believed = self.authority.certificate if self.authority else None
         first = self.address[self.context.hosts[0].name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from steelyard.plugin import Endpoint, HostError, Tool
+from steelyard.plugin import ClientBinding, Endpoint, HostError, Tool, WireProtocol
 from steelyard.plugin.host import Host
 from steelyard.plugin.service import Snapshot, Vaults
 from steelyard.services.kit.access import Listener
@@ -35,6 +35,8 @@ _METERS = {
     "evicted_keys": "evictions",
 }
 
+_PROTOCOL = WireProtocol("redis", 6379, (ClientBinding("ycsb", "steelyard.ycsb.Redis"),))
+
 
 class Redis(Disturbable[RedisOptions]):
     """Redis servers, one per host: independent, a primary with replicas, or a Redis Cluster.
@@ -55,6 +57,7 @@ class Redis(Disturbable[RedisOptions]):
     """
 
     Options = RedisOptions
+    speaks = _PROTOCOL
     needs = (
         Tool("redis-server", apt="redis-server", dnf="redis", at_least="7.0"),
         Tool("redis-cli", apt="redis-tools", dnf="redis", at_least="7.0"),
@@ -159,7 +162,11 @@ class Redis(Disturbable[RedisOptions]):
 
     def endpoint(self) -> Endpoint:
         """The first server, which is the primary where there are replicas; `arrangement` tells."""
-        facts = {"protocol": "redis", "servers": self.list_servers(), "arrangement": self._arrangement()}
+        facts = {
+            "protocol": _PROTOCOL.name,
+            "servers": self.list_servers(),
+            "arrangement": self._arrangement(),
+        }
         facts |= {"benchmark_role": BENCHMARK, "tls": "true" if self.has_tls else "false"}
         believed = self.authority.certificate if self.authority and self.has_tls else None
         first = self.address[self.context.hosts[0].name]

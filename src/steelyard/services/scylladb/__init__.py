@@ -9,6 +9,7 @@ from steelyard.plugin import Endpoint, HostError, Tool
 from steelyard.plugin.host import Host
 from steelyard.plugin.service import NodeState
 from steelyard.services.kit.access import Listener
+from steelyard.services.kit.cql import CQL
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, rackdc_properties
 from steelyard.services.kit.data import make_data
 from steelyard.services.kit.ring import RingService
@@ -54,6 +55,7 @@ class Scylladb(RingService[ScyllaOptions]):
     """
 
     Options = ScyllaOptions
+    speaks = CQL
     program, glance = "scylla", 0.1
     needs = (
         SCYLLA,
@@ -148,7 +150,7 @@ class Scylladb(RingService[ScyllaOptions]):
         """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
         addresses, port = [host.address for host in self.ring], str(self.ports.native)
         facts = {
-            "protocol": "cql",
+            "protocol": CQL.name,
             "user": USER,
             "servers": ",".join(f"{address}:{port}" for address in addresses),
             "datacenter": self.options.datacenter,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from steelyard.plugin import Metric, Output, Phase, Place, Reading, SeriesSample
 from steelyard.plugin.workload import Workload
+from steelyard.workloads.kit.protocols import list_services
 from steelyard.workloads.ycsb.command import JAVA, YCSB, command
-from steelyard.workloads.ycsb.options import YcsbOptions
+from steelyard.workloads.ycsb.options import NAME, YcsbOptions
 from steelyard.workloads.ycsb.output import parse_output
 from steelyard.workloads.ycsb.reading import YcsbFigures
 
@@ -23,7 +24,7 @@ class Ycsb(Workload[YcsbOptions]):
     is listed first: a store that stalls delays later operations, which the plain latency does not show.
 
     **Source**: YCSB 0.17, https://github.com/brianfrankcooper/YCSB, its core workloads a to f. The bindings
-    for CQL (Cassandra, ScyllaDB), Redis, PostgreSQL and memcached are Steelyard's own.
+    are Steelyard's own; each is part of the service for which it is a client.
 
     **How to read it.** Records, operations and rate are totals over all copies; each copy loads and runs its
     part and adds its own records. Histograms of copies are added up before percentiles are computed; their
@@ -35,7 +36,6 @@ class Ycsb(Workload[YcsbOptions]):
     Options = YcsbOptions
     needs = (YCSB, JAVA)
     covers = ("SCT1", "SCT2", "SCT5", "SCT10", "S6.BDUC.013", "R6.BD.046", "R6.BD.047", "R6.BD.048")
-    talks_to = frozenset({"cassandra", "scylladb", "redis", "postgresql", "memcached"})
     examples = (
         {"do": "both", "protocol": "redis", "mix": "a", "records": 500, "operations": 2000, "threads": 2},
         {"do": "load", "protocol": "redis", "records": 2000, "threads": 2},
@@ -59,6 +59,11 @@ class Ycsb(Workload[YcsbOptions]):
         },
         {"do": "both", "protocol": "memcached", "mix": "d", "records": 500, "operations": 2000},
     )
+
+    @classmethod
+    def find_services(cls) -> frozenset[str]:
+        """Those that declare a binding."""
+        return frozenset(list_services(NAME))
 
     def metrics(self) -> tuple[Metric, ...]:
         """Those of the phase that is measured."""

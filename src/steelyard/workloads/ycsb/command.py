@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 from steelyard.plugin import Command, Place, Tool
 from steelyard.workloads.kit.client import fail_with, fail_without_server
-from steelyard.workloads.ycsb.options import YcsbOptions
+from steelyard.workloads.kit.protocols import list_protocols
+from steelyard.workloads.ycsb.options import NAME, YcsbOptions
 
-YCSB = Tool("ycsb", maven=True, program="steelyard-ycsb")
+YCSB = Tool(NAME, maven=True, program="steelyard-ycsb")
 JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
-_BINDING = {"cql": "Cql", "redis": "Redis", "postgresql": "Postgresql", "memcached": "Memcached"}
-_PORT = {"cql": 9042, "redis": 6379, "postgresql": 5432, "memcached": 11211}
-_SPOKEN = {"cassandra": "cql", "scylladb": "cql"}  # services that are named for what they are
 _AUTHORITY = "YCSB_AUTHORITY"
 _PASSWORD = "YCSB_PASSWORD"  # noqa: S105 - the name of a variable
 _ENDLESS = 2**31 - 1
@@ -36,14 +34,13 @@ class YcsbTarget:
     def of(cls, place: Place, options: YcsbOptions) -> YcsbTarget | None:
         """The service that `to:` names, or what the options name; None without either."""
         if place.to is not None:
-            spoken = place.to.facts.get("protocol", "")
             listed = place.to.facts.get("servers", f"{place.to.address}:{place.to.port}")
-            protocol = options.protocol or _SPOKEN.get(spoken, spoken)
+            protocol = options.protocol or place.to.facts.get("protocol", "")
             secrets = {_PASSWORD: place.to.password} if place.to.password else {}
             return cls(protocol, tuple(listed.split(",")), place.to.facts, secrets, place.to.authority)
         if options.server is None or options.protocol is None:
             return None
-        usual = _PORT[options.protocol]
+        usual = list_protocols(NAME)[options.protocol][0].port
         servers = (name if ":" in name else f"{name}:{usual}" for name in options.server.split(","))
         return cls(options.protocol, tuple(servers), {})
 
@@ -70,15 +67,17 @@ def command(stage: str, place: Place, options: YcsbOptions) -> Command:
     target = YcsbTarget.of(place, options)
     if target is None:
         return fail_without_server("ycsb")
-    if target.protocol not in _BINDING:
-        return fail_with(f"ycsb has no binding for '{target.protocol}', only for {', '.join(_BINDING)}")
-    if target.protocol == "memcached" and options.shares.scan:
-        return fail_with("memcached does not support scans: use a mix without them, not e")
+    protocols = list_protocols(NAME)
+    if target.protocol not in protocols:
+        return fail_with(f"ycsb has no binding for '{target.protocol}', only for {', '.join(protocols)}")
+    _, binding = protocols[target.protocol]
+    if options.shares.scan and not binding.can_scan:
+        return fail_with(f"{target.protocol} does not support scans: use a mix without them, not e")
     if min(options.records, options.operations or place.copies) < place.copies:
         return fail_with(f"ycsb cannot divide its records and operations among {place.copies} copies")
     if stage == "create" and place.copy:
         return Command(("true",))  # one makes the table for all
-    words = [stage, "-db", f"steelyard.ycsb.{_BINDING[target.protocol]}"]
+    words = [stage, "-db", binding.name]
     words += ["-s"] if stage != "create" else []
     for name, value in _properties(stage, place, options, target):
         words += ["-p", f"{name}={value}"]

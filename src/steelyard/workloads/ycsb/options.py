@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from steelyard.plugin import Duration, Frequency, Size
+from steelyard.plugin import Duration, Frequency, Size, suggest_name
 from steelyard.plugin.workload import WorkloadOptions
+from steelyard.workloads.kit.protocols import list_protocols
 
 _SERVERS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?(,[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?)*")
 _WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _SECONDS = ("duration", "omit", "interval")
 
-Protocol = Literal["cql", "redis", "postgresql", "memcached"]
+NAME = "ycsb"
+"""Of the tool for which services declare bindings."""
+
 Consistency = Literal[
     "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"
 ]
@@ -53,6 +56,25 @@ def _lower_case(letter: Any) -> Any:
 
 
 Letter = Annotated[Literal["a", "b", "c", "d", "e", "f"], BeforeValidator(_lower_case)]
+
+
+def _check_protocol(value: str) -> str:
+    known = list_protocols(NAME)
+    if value not in known:
+        raise ValueError(f"'{value}' is not one of {', '.join(known)}{suggest_name(value, known)}")
+    return value
+
+
+def _add_protocols(entry: dict[str, Any]) -> None:
+    """Those that there are to the JSON Schema and the catalogue."""
+    known = list(list_protocols(NAME))
+    entry["anyOf"][0]["enum"] = known
+    entry["description"] = (
+        f"{', '.join(known[:-1])} or {known[-1]}. {entry['description'].partition('. ')[2]}"
+    )
+
+
+Protocol = Annotated[str, AfterValidator(_check_protocol)]
 
 
 class YcsbOptions(WorkloadOptions):
@@ -108,7 +130,8 @@ class YcsbOptions(WorkloadOptions):
     heap: Size = Field(Size(512 * 2**20), description="Memory of each copy's Java virtual machine, in bytes.")
     protocol: Protocol | None = Field(
         None,
-        description="cql, redis, postgresql or memcached. Default: the protocol of the service in `to:`.",
+        description="Protocol of the servers. Default: the protocol of the service in `to:`.",
+        json_schema_extra=_add_protocols,
     )
     server: str | None = Field(
         None,
@@ -140,8 +163,8 @@ class YcsbOptions(WorkloadOptions):
                 raise ValueError(f"{name}: {value} is not a whole number of seconds")
         if self.server is not None and self.protocol is None:
             raise ValueError("protocol: give the protocol of the servers")
-        if self.protocol == "memcached" and self.shares.scan:
-            raise ValueError("mix: memcached does not support scans; use a mix other than e")
+        if self.protocol and self.shares.scan and not list_protocols(NAME)[self.protocol][1].can_scan:
+            raise ValueError(f"mix: {self.protocol} does not support scans; use a mix other than e")
         if self.rate is not None and self.rate < 1:
             raise ValueError("rate: give at least one operation per second")
         return self._check_limits()
