@@ -59,12 +59,16 @@ def _print_entries(entries: Iterable[Entry], heading: str) -> None:
 
 
 def _format_entry(entry: Entry) -> Iterator[str]:
+    from steelyard.spec.catalog import format_default
+
     yield from (f"{entry['name']} ({entry['kind']})", "", entry["about"], "", "options:")
     for key, option in entry["options"].items():
-        yield f"  {key:18} {option['about']}  [{option['default']}]"
+        default = format_default(option["default"])
+        yield f"  {key:18} {option['about']}" + (f"  [{default}]" if default else "")
     if entry["metrics"]:
         yield from ("", "columns:" if entry["kind"] == "collector" else "metrics:")
     for metric in entry["metrics"]:
-        yield f"  {metric['name']:26} {metric['unit']:4} {metric['better']:7} {metric['about']}"
+        better = "" if entry["kind"] == "collector" else f"{metric['better']:7} "
+        yield f"  {metric['name']:26} {metric['unit']:4} {better}{metric['about']}"
     needs = ", ".join(entry["needs"]) or "nothing"
     yield from ("", f"needs {needs}; covers {', '.join(entry['covers']) or 'no published requirement'}")

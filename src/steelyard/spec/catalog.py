@@ -42,6 +42,13 @@ def describe_entry(kind: Kind, name: str) -> Entry:
     }
 
 
+def format_default(value: object) -> str:
+    """What holds without an option, as a file would say it; nothing where that is nothing."""
+    if value in (None, "", [], {}):
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _describe_option(key: str, option: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     required = key in schema.get("required", ())
     return {

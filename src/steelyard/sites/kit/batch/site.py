@@ -42,7 +42,7 @@ class BatchSite(Site[BatchOptionsT]):
     Options = BatchOptions
     is_batch = True
     count_option = "nodes"
-    covers = ("C4S.26",)
+    covers: ClassVar[tuple[str, ...]] = ("C4S.26",)
     examples = ({"nodes": 4, "time": "2h"},)
     scheduler_class: ClassVar[type[Scheduler[Any]]]
 
