@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,13 @@ def namespace(pid: int | str) -> int:
         return 0
 
 
+def held_namespace(pid: int, spaces: ExitStack) -> int:
+    """Its number, which the kernel gives to the next namespace of anybody as soon as nobody holds this one."""
+    space = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    spaces.callback(os.close, space)
+    return os.fstat(space).st_ino
+
+
 def inhabited(inodes: set[int]) -> bool:
     """Whether a process lives in one of these network namespaces."""
     return any(namespace(pid) in inodes for pid in list_pids())
@@ -69,19 +77,20 @@ def inhabited(inodes: set[int]) -> bool:
 def within(run: Run, nodes: int, story: Callable[[Namespaces, Lease], Awaitable[Any]], **more: Any) -> Any:
     """Tell a story with namespaces; then nothing of them may be left."""
 
-    async def tell() -> tuple[Any, str, set[int]]:
+    async def tell(spaces: ExitStack) -> tuple[Any, set[int]]:
         async with Lease.open(run.token, log=run.folder / "minder.log") as lease:
             async with Namespaces.open(lease) as made:
                 await made.add(nodes, **more)
-                inodes = {namespace(node.pid) for node in made.nodes}
+                inodes = {held_namespace(node.pid, spaces) for node in made.nodes}
                 assert len(inodes) == nodes
                 told = await story(made, lease)
             assert namespaces._uplink_name(made.network) not in links()
-            return told, namespaces._uplink_name(made.network), inodes
+            return told, inodes
 
-    told, _, inodes = asyncio.run(tell())
-    assert not run.bearers()
-    assert not inhabited(inodes)
+    with ExitStack() as spaces:
+        told, inodes = asyncio.run(tell(spaces))
+        assert not run.bearers()
+        assert not inhabited(inodes)
     assert not [
         line for line in Path("/proc/self/mounts").read_text().splitlines() if "/run/steelyard" in line
     ]
