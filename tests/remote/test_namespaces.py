@@ -63,7 +63,7 @@ def namespace(pid: int | str) -> int:
 
 
 def held_namespace(pid: int, spaces: ExitStack) -> int:
-    """Its number, which the kernel gives to the next namespace of anybody as soon as nobody holds this one."""
+    """Its number, which the kernel gives to the next namespace of anybody once nobody holds this one."""
     space = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     spaces.callback(os.close, space)
     return os.fstat(space).st_ino
