@@ -11,6 +11,7 @@ from typing import ClassVar, TypeVar
 
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
+from steelyard.services.base import Service
 from steelyard.services.kit.certificates import Authority, is_encrypted
 from steelyard.services.kit.cql_ring import Tokens
 from steelyard.services.kit.data import DataDirectory, make_data
@@ -23,7 +24,7 @@ from steelyard.services.kit.server import Server
 RingOptionsT = TypeVar("RingOptionsT", bound=RingOptions)
 
 
-class RingService(Disturbable[RingOptionsT]):
+class RingService(Disturbable, Service[RingOptionsT]):
     """Nodes that clients use, in `ring`, each with its `tokens` by its host's name.
 
     The subclass sets `program`, the label of its servers, and `poll_interval`, seconds between two looks at
