@@ -28,7 +28,7 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.remote.base import Host, Process, Streams
 from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.token import Token
-from steelyard.services.base import Listener, ServiceOptions
+from steelyard.services.base import Listener, Service, ServiceOptions
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.server import Server
 from steelyard.sites.base import Site, SiteOptions
@@ -218,7 +218,7 @@ class SleepWorkload(Workload[SleepOptions]):
         return self.options.seconds
 
 
-class NullService(Disturbable[ServiceOptions]):
+class NullService(Disturbable, Service[ServiceOptions]):
     """Nothing, on each host: a process that sleeps and is ready at once. What is left is Steelyard's part.
 
     It is no plug-in by itself; name it in the entry points of a package, in the group `steelyard.services`:

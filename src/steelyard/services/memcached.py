@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from steelyard.plugin import ClientBinding, Endpoint, Size, Tool, WireProtocol
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import ServiceOptions
+from steelyard.plugin.service import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.data import choose_accounts
@@ -68,7 +68,7 @@ class MemcachedOptions(ServiceOptions):
         return value
 
 
-class Memcached(Disturbable[MemcachedOptions]):
+class Memcached(Disturbable, Service[MemcachedOptions]):
     """Independent memcached servers, one per host; clients choose the server for a key.
 
     **Who may use it**: anyone who can reach it, so it needs `open: true` if others use its host. It is bound

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from steelyard.plugin import Endpoint, Tool, derive_password
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import ServiceOptions
+from steelyard.plugin.service import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory, list_allowed_addresses, make_data
 from steelyard.services.kit.disturbable import Disturbable
@@ -37,7 +37,7 @@ class XrootdOptions(ServiceOptions):
     )
 
 
-class Xrootd(Disturbable[XrootdOptions]):
+class Xrootd(Disturbable, Service[XrootdOptions]):
     """XRootD data servers, one per host, with an empty directory in the scratch as their root.
 
     **Who may use it**: anyone who has the run's key and connects from an address of the experiment's hosts

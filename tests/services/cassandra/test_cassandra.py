@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -51,7 +52,7 @@ def with_ring(nodes: int, test: Test, *, spare: int = 0, **options: Any) -> None
 def client(service: Cassandra, node: int = 0, user: str = "steelyard", password: str | None = None) -> Any:
     address = service.servers[node].address
     authority = service.authority.certificate if service.encrypted else None
-    return cql.Cql(address, service.ports.native, user, password or service.context.password, authority)
+    return cql.Cql(address, service.plan.ports.native, user, password or service.context.password, authority)
 
 
 def listeners(pids: set[int]) -> set[str]:
@@ -118,7 +119,7 @@ def refuse_management(service: Cassandra) -> None:
     shutil.copytree(place, forged)
     secrets = (place / "secrets").read_text()
     (forged / "secrets").write_text(secrets.replace(service.secrets.jmx, "0" * 48))
-    home = service.homes[service.context.hosts[0].name]
+    home = service.plan.homes[service.context.hosts[0].name]
     words = ("steelyard.cassandra.Operate", str(forged), "decommission", "127.0.0.2")
     done = subprocess.run(
         (home.java, "-cp", home.classes, *words), check=False, capture_output=True, text=True
@@ -179,12 +180,12 @@ def test_one_that_joins_knows_the_tables_before_it_asks_for_rows(monkeypatch: py
 @pytest.mark.full
 def test_one_that_reaches_nobody_says_so_and_may_come_again() -> None:
     async def test(made: Any, service: Cassandra) -> None:
-        await service.pause(service.ring[0].name)
+        await service.pause(service.members.ring[0].name)
         with pytest.raises(
             HostError, match=r"(?s)its log says: .*Unable to gossip with any peers.*its log ends"
         ):
             await service.grow(2)
-        await service.resume(service.ring[0].name)
+        await service.resume(service.members.ring[0].name)
         while not await grown(service):
             pass
 
@@ -219,10 +220,10 @@ def test_it_grows_and_shrinks_while_it_is_used_and_loses_nothing():
         assert len(service.servers) == 3
         assert complete(service, 2)
         assert len(made_nodes(made)) == 3, "the process of one that left is gone"
-        await service.kill(service.ring[1].name)
+        await service.kill(service.members.ring[1].name)
         assert not await service.is_settled()
         assert await eventually_complete(service), "two of three copies are left"
-        await service.restart(service.ring[1].name)
+        await service.restart(service.members.ring[1].name)
         assert await service.is_settled()
         assert complete(service, 1)
         await service.grow(4)  # on the host that it had left
@@ -268,11 +269,12 @@ def made_nodes(made: Any) -> list[int]:
 def test_one_that_cannot_join_is_ended_and_the_ring_stays_whole():
     async def test(made: Any, service: Cassandra) -> None:
         broken = service.options.model_copy(update={"settings": {"no_such_setting": 1}})
-        good, service.options = service.options, broken
+        good = service.nodes
+        service.nodes = replace(good, plan=replace(good.plan, options=broken))
         with pytest.raises(HostError, match=r"(?s)ended before it joined; .*no_such_setting"):
             await service.grow(2)
-        service.options = good
-        assert len(service.servers) == len(service.ring) == 1
+        service.nodes = good
+        assert len(service.servers) == len(service.members.ring) == 1
         async with asyncio.timeout(PATIENCE):
             while not await service.is_settled():  # noqa: ASYNC110 - the ring tells nobody
                 await asyncio.sleep(0.1)
@@ -310,7 +312,7 @@ def test_hosts_that_lack_it_get_what_they_lack(only_installed, monkeypatch, inst
             service = made.service("cassandra", SMALL, ready_timeout=PATIENCE)
             async with service.deploy():
                 scratch = PurePosixPath(service.scratch(made.hosts[0]))
-                home = service.homes["local"]
+                home = service.plan.homes["local"]
                 assert home.lib in {scratch / "lib", PurePosixPath(only_installed / "lib")}
                 assert home.classes == str(
                     scratch / ("classes" if installed else "lib/steelyard-cassandra-1.jar")

@@ -31,6 +31,7 @@ from steelyard.services.cassandra.options import CassandraOptions
 from steelyard.services.cassandra.watch import RingPasswords, RingStatus
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, rackdc_properties, range_widths
 from steelyard.services.kit.ring import RingService
+from steelyard.services.kit.ring_members import RingMembers
 from steelyard.tools import maven
 from steelyard.units import Size
 
@@ -376,7 +377,7 @@ def test_more_copies_than_nodes_are_refused_before_anything_is_made(tmp_path):
 
 def test_more_nodes_than_hosts_and_fewer_than_copies_are_refused(tmp_path):
     service = ring(tmp_path, {}, 2)
-    service.ring, service.replication = list(service.context.hosts), 2
+    service.members, service.replication = RingMembers(list(service.context.hosts)), 2
     with pytest.raises(HostError, match="service ring cannot have 3 nodes, at most 2"):
         asyncio.run(service.grow(3))
     with pytest.raises(HostError, match="cannot have 1 nodes: its replication is 2"):

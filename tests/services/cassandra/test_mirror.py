@@ -147,8 +147,8 @@ def test_a_write_that_the_mirror_lost_is_found(enterable: Path) -> None:
         assert "keyspace good" not in caught.value.message
         assert mirror.address in caught.value.message
         assert service.mirror is not None
-        mending = service.mirror.options.model_copy(update={"repair": True})
-        service.mirror = replace(service.mirror, options=mending)
+        mending = service.mirror.layout.options.model_copy(update={"repair": True})
+        service.mirror.layout = replace(service.mirror.layout, options=mending)
         assert (await service.prove_mirror())["repaired"] == ["bad"]
         assert rows_in(service, 2, "bad") == ROWS
 

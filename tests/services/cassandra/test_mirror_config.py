@@ -28,6 +28,7 @@ from steelyard.services.cassandra.schema import (
     parse_replications,
 )
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, separate_tokens
+from steelyard.services.kit.ring_members import RingMembers
 
 SHARED = {"directory": "/shared/mirror"}
 
@@ -101,8 +102,9 @@ def test_copies_are_counted_where_clients_are() -> None:
 
 def test_it_shrinks_to_its_copies_and_its_mirror_and_grows_beside_it() -> None:
     service = ring(4, {"mirror": SHARED, "replication": 2})
-    service.ring, service.mirror = split_hosts(service.context.hosts, service.options.mirror, "ring")
-    service.replication = 2
+    used, found = split_hosts(service.context.hosts, service.options.mirror, "ring")
+    assert found is not None
+    service.members, service.replication = RingMembers(used, found.hosts), 2
     with pytest.raises(HostError, match=r"cannot have 2 nodes: its replication is 2, and 1 are its mirror"):
         asyncio.run(service.shrink(2))
     with pytest.raises(HostError, match=r"cannot have 5 nodes, at most 4"):

@@ -24,7 +24,8 @@ cassandra = loaded(HERE / "test_cassandra.py")
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_stranger_learns_nothing_from_any_port(mallory: Any, encrypted: bool) -> None:
     async def test(made: Any, service: Cassandra) -> None:
-        ports = (str(port) for port in (service.ports.storage, service.ports.jmx, service.ports.native))
+        its = service.plan.ports
+        ports = map(str, (its.storage, its.jmx, its.native))
         words = (*mallory.python, "-c", STRANGER, "127.0.0.1", *ports)
         done = await asyncio.to_thread(mallory.run, *words)
         heard = json.loads(done.stdout or pytest.fail(done.stderr))
@@ -49,7 +50,7 @@ def test_no_node_of_a_stranger_joins(mallory: Any, way: str) -> None:
         node(service, place, way)
         for path in (place, *place.rglob("*")):
             os.chown(path, mallory.uid, mallory.gid)
-        words = (service.homes["local"].java, f"@{place}/conf/java.arguments")
+        words = (service.plan.homes["local"].java, f"@{place}/conf/java.arguments")
         done = await asyncio.to_thread(mallory.run, *words, cwd=place)
         assert "Unable to gossip with any peers" in done.stdout + done.stderr
         assert done.returncode not in (0, None)
@@ -63,7 +64,7 @@ def test_no_node_of_a_stranger_joins(mallory: Any, way: str) -> None:
 
 def node(service: Cassandra, place: Path, way: str) -> None:
     """A copy of the ring's first one, with all that is no secret of the ring."""
-    home, its = service.homes["local"], Path(service.scratch(service.ring[0]))
+    home, its = service.plan.homes["local"], Path(service.scratch(service.members.ring[0]))
     shutil.copytree(home.lib, place / "lib")
     shutil.copytree(its / "conf", place / "conf", ignore=shutil.ignore_patterns("*.pem", "jmx.password"))
     (place / "data").mkdir()

@@ -75,7 +75,7 @@ def test_it_grows_and_shrinks_and_a_host_that_left_may_come_back() -> None:
         await service.grow(3)
         assert service.endpoint().facts["CONTACT_NAMES"] == "127.0.0.1,127.0.0.2,127.0.0.3"
         assert (await service.read_meters())["live_nodes"] == 3
-        assert len({token for tokens in service.tokens.values() for token in tokens}) == 3 * 2
+        assert len({token for tokens in service.members.tokens.values() for token in tokens}) == 3 * 2
         await service.shrink(2)
         assert [server.address for server in service.servers] == ["127.0.0.1", "127.0.0.2"]
         assert await service.is_settled()

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from steelyard.plugin import Endpoint, HostError
+from steelyard.plugin import Endpoint
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import Snapshot, Vaults
-from steelyard.services.cassandra.home import CASSANDRA, JAVA, verify_jars
+from steelyard.plugin.service import NodeState, Snapshot, Vaults
+from steelyard.services.cassandra.config import CassandraPorts
+from steelyard.services.cassandra.home import CASSANDRA, JAVA, CassandraHome, find_homes, verify_homes
 from steelyard.services.cassandra.manifest import examine
-from steelyard.services.cassandra.mirror_nodes import MirroredNodes
+from steelyard.services.cassandra.mirror import Mirror, split_hosts
+from steelyard.services.cassandra.mirror_control import MirrorControl
+from steelyard.services.cassandra.nodes import CassandraNodes, choose_first_tokens, describe_node
 from steelyard.services.cassandra.options import CassandraOptions
-from steelyard.services.cassandra.snapshots import RingData, recover_snapshot, take_snapshot
+from steelyard.services.cassandra.plan import RingPlan
+from steelyard.services.cassandra.snapshots import RingSnapshots
+from steelyard.services.cassandra.watch import RingPasswords, RingWatch
 from steelyard.services.kit.access import Listener
-from steelyard.services.kit.cql import CQL
-from steelyard.services.kit.cql_ring import more_tokens, separate_tokens
+from steelyard.services.kit.data import make_data
+from steelyard.services.kit.ring import RingService
+from steelyard.services.kit.ring_members import RingMembers
 from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
 
 _USER = "steelyard"
 
 
-class Cassandra(MirroredNodes):
+class Cassandra(RingService[CassandraOptions]):
     """A ring of Apache Cassandra 5.0 with one node per host. All start at once, each with its own tokens.
 
     **Who may use it**: the role `steelyard` with the run's password, over the native protocol; or, with
@@ -52,7 +60,7 @@ class Cassandra(MirroredNodes):
     """
 
     Options = CassandraOptions
-    speaks = CQL
+    program = "cassandra"
     needs = (JAVA, CASSANDRA)
     default_ready_timeout = 180.0
     access = (
@@ -65,6 +73,9 @@ class Cassandra(MirroredNodes):
     covers = ("C4S.1", "C4S.2", "C4S.3", "C4S.4", "C4S.5", "C4S.15", "C4S.21", "C4S.24", "C4S.25", "C4S.27")
     examples = ({}, {"authentication": "none"})
 
+    mirror: MirrorControl | None = None
+    """What acts on its second data centre, where it has one."""
+
     @classmethod
     def min_hosts(cls, options: CassandraOptions) -> int:
         """One more than its mirror has."""
@@ -73,98 +84,148 @@ class Cassandra(MirroredNodes):
     def listeners(self) -> tuple[Listener, ...]:
         """With `authentication: none` clients show nothing."""
         clients, *others = self.access
-        return (clients if self.has_authentication else replace(clients, authentication=""), *others)
+        asked = self.options.has_authentication
+        return (clients if asked else replace(clients, authentication=""), *others)
+
+    async def configure(self) -> None:
+        """Find ports, Java and Cassandra; choose tokens; write what the nodes read."""
+        await super().configure()
+        hosts, everywhere = self.context.hosts, (*self.context.hosts, *self.context.spare)
+        ring, mirror = split_hosts(hosts, self.options.mirror, self.context.name)
+        self.replication = self._choose_replication(len(ring))
+        ports, homes, self.data = await asyncio.gather(
+            self._choose_ports(everywhere, 2), find_homes(everywhere, self.scratch), make_data(self, hosts)
+        )
+        self.members = RingMembers(ring, mirror.hosts if mirror else ())
+        self._compose(self._make_plan(CassandraPorts(*ports), homes, mirror))
+        self.members.tokens = choose_first_tokens(self.plan, self.context.snapshot)
+        schema, addresses = self.nodes.schema(), self.members.addresses
+        await asyncio.gather(
+            self.watch.configure(self.secrets, self.authority, schema, addresses),
+            *(self._write_conf(host, self.nodes.files(host)) for host in hosts),
+        )
+        if self.mirror:
+            await self.mirror.prepare()
+
+    async def start(self) -> None:
+        """All nodes at once."""
+        await asyncio.gather(*(self._start(host) for host in self.context.hosts))
 
     async def ready(self) -> None:
         """Every node sees every node, and lets clients in; the jars are compared meanwhile."""
         await self.watch.start()
-        await asyncio.gather(
-            super().ready(), *(verify_jars(host, self.homes[host.name]) for host in self._machines())
-        )
+        await asyncio.gather(super().ready(), verify_homes(self.members.hosts, self.plan.homes))
         await self.watch.slow_down()
 
-    async def stop(self) -> None:
-        """End all nodes, at once: their data goes with the scratch, so they need not save it.
+    async def is_answering(self, server: Server) -> bool:
+        """It sees all nodes that are to be there, by its own word, and lets clients in."""
+        return await self.watch.is_node_ready(server.address, self._live_addresses())
 
-        Those of a mirror do save it: what they have stays.
-        """
-        await self._save_mirror()
-        await asyncio.gather(
-            self.watch.stop(), *(server.kill() for server in self.servers), return_exceptions=True
-        )
+    async def is_whole(self) -> bool:
+        """Each by its own word, as the watch heard it."""
+        live = self._live_addresses()
+        return all([await self.watch.is_node_ready(address, live) for address in live])
+
+    async def stop(self) -> None:
+        """End all nodes; those of a mirror save their data, since what they have stays."""
+        if self.mirror:
+            await self.mirror.save([server.host for server in self._live_servers()])
+        await asyncio.gather(self.watch.stop(), return_exceptions=True)
         await super().stop()
-        await self._leave_mirror()
+        if self.mirror:
+            await self.mirror.leave()
 
     async def restart(self, host: str) -> None:
         """After a crash, with the data that it has; the others see it again, too."""
-        await self.watch.expect(self._addresses())
+        await self.watch.expect(self.members.addresses)
         await super().restart(host)
-        await self._wait_until_whole(self.servers_on(host)[0])
         await self.watch.slow_down()
 
-    async def shrink(self, to: int) -> None:
-        """Give hosts back, one after the other; see `Shrinkable`."""
-        kept = len(self._mirror_hosts())
-        if to < self.replication + kept:
-            message = (
-                f"service {self.context.name} cannot have {to} nodes: its replication is {self.replication}"
-            )
-            raise HostError(message + (f", and {kept} are its mirror, which stays" if kept else ""))
-        while len(self._node_hosts()) > to:
-            await self._leave(self.ring[-1])
+    async def list_nodes(self) -> tuple[NodeState, ...]:
+        """As the first that answers sees them: those that clients use, then those of the mirror."""
+        seen = (await self.watch.read_status()).nodes
+        return tuple(
+            describe_node(host, self.members.token_words(host), self.servers, seen.get(host.address))
+            for host in self.members.hosts
+        )
+
+    async def prove_mirror(self) -> Mapping[str, Any]:
+        """Once nothing moves between the nodes, or one is gone and will not come; see `HasMirror`."""
+        if self.mirror is None:
+            return {}
+        until = time.monotonic() + self.mirror.layout.options.within
+        while not await self.is_settled():
+            if len(self._live_servers()) < len(self.servers) or time.monotonic() > until:
+                break
+            await asyncio.sleep(0.1)
+        return await self.mirror.prove(until - time.monotonic())
 
     async def snapshot(self, vaults: Vaults, name: str) -> Snapshot:
         """All nodes at one moment; see `Snapshottable`. Those of a mirror have nothing that others lack."""
-        await self._extend_mirror()
-        return await take_snapshot(self._whole_ring(), vaults, name)
+        if self.mirror:
+            await self.mirror.extend(self.options.snapshot_within)
+        return await self.snapshots.take(vaults, name)
 
     async def recover(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
         """Also of a ring of another size, and of an older version; see `Snapshottable`."""
-        examine(snapshot, self.context.name, self._version())
-        took = await recover_snapshot(self._whole_ring(), vaults, snapshot)
-        return {**took, **await self._fill_mirror()}
+        examine(snapshot, self.context.name, self.plan.version)
+        took = await self.snapshots.recover(vaults, snapshot)
+        return {**took, **(await self.mirror.fill(self.options.snapshot_within) if self.mirror else {})}
 
     async def read_meters(self) -> Mapping[str, float]:
-        """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
-        nodes = (await self.watch.read_status()).nodes
-        totals = {"live_nodes": float(sum(node["mode"] == "NORMAL" for node in nodes.values()))}
-        for node in nodes.values():
-            for name, value in node["meters"].items():
-                totals[name] = totals.get(name, 0.0) + value
-        return totals
+        """Sums over the nodes that answer; see `RingStatus`."""
+        return (await self.watch.read_status()).sum_meters()
 
     def endpoint(self) -> Endpoint:
-        """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
-        addresses = [host.address for host in self.ring]
-        port = str(self.ports.native)
-        facts = {
-            "protocol": CQL.name,
-            "servers": ",".join(f"{address}:{port}" for address in addresses),
-            "datacenter": self.options.datacenter,
-            "replication": str(self.replication),
-            "tls": "true" if self.encrypted else "false",
-            "version": self._version(),
-            "CONTACT_NAMES": ",".join(addresses),
-            "NODE_PORT": port,
-            **(self.mirror.facts() if self.mirror else {}),
-        }
-        password = self.context.password if self.has_authentication else None
-        login = {"user": _USER} if password else {}
-        return Endpoint(addresses[0], self.ports.native, facts | login, password, self.shown_authority)
+        """The first node."""
+        plan, password = self.plan, self.context.password if self.options.has_authentication else None
+        facts = {**(plan.mirror.facts() if plan.mirror else {}), **({"user": _USER} if password else {})}
+        return self._endpoint(plan.ports.native, plan.version, facts, password)
+
+    def _make_plan(
+        self, ports: CassandraPorts, homes: Mapping[str, CassandraHome], mirror: Mirror | None
+    ) -> RingPlan:
+        return RingPlan(
+            self.context.name,
+            self.options,
+            self.cluster,
+            self.encrypted,
+            self.replication,
+            ports,
+            homes,
+            self.data,
+            self.members,
+            mirror,
+        )
+
+    def _compose(self, plan: RingPlan) -> None:
+        """The parts that it has, each with what it needs."""
+        first = self.context.hosts[0]
+        home, directory = plan.homes[first.name], self.scratch(first) / "ring"
+        self.plan, self.secrets = plan, RingPasswords.from_client_password(self.context.password)
+        self.watch = RingWatch(first, directory, self.context.logs, home, plan.ports)
+        self.nodes = CassandraNodes(plan, self._conf, self.share, self.secrets.jmx)
+        self.snapshots = RingSnapshots(plan, self.watch, self.scratch, self.make_runner)
+        if plan.mirror:
+            self.mirror = MirrorControl(plan.mirror, plan, self.watch, self.run_script, self.list_nodes)
+
+    async def _start(self, host: Host) -> Server:
+        if self.mirror and host in self.members.beside:
+            await self.mirror.begin(host)
+        command, port = self.nodes.command(host), self.plan.ports.native
+        return await self.launch(host, self.program, command, address=host.address, port=port)
 
     async def _join(self, host: Host) -> None:
-        owned = [self.tokens[other.name] for other in self.ring]
-        beside = [token for other in self._mirror_hosts() for token in self.tokens[other.name]]
-        self.tokens[host.name] = separate_tokens(more_tokens(owned, self.options.num_tokens), beside)
+        self.members.tokens[host.name] = self.members.choose_tokens(self.options.num_tokens)
         await self._reset_data(host)
-        await self._prepare(host, bootstrap=True)
-        self.ring.append(host)
-        await self.watch.expect(self._addresses())
+        await self._write_conf(host, self.nodes.files(host, bootstrap=True))
+        self.members.ring.append(host)
+        await self.watch.expect(self.members.addresses)
         server = await self._start(host)
         try:
             await self._wait_until_whole(server)
         except BaseException:
-            self.ring.remove(host)
+            self.members.ring.remove(host)
             await asyncio.shield(self._end(server))
             raise
         finally:
@@ -172,39 +233,16 @@ class Cassandra(MirroredNodes):
 
     async def _leave(self, host: Host) -> None:
         (server,) = self.servers_on(host.name)
-        await self._operate("decommission", host)
-        self.ring.remove(host)
+        await self.watch.operate("decommission", host.address, self.options.join_within)
+        self.members.ring.remove(host)
         await self._end(server)
         await self._wait_until_whole(next(one for one in self.servers if one.exit is None))
         await self.watch.slow_down()
 
     async def _end(self, server: Server) -> None:
-        """Of a node that is no part of the ring: Cassandra leaves its process running."""
-        await server.kill()
-        await server.stop()
-        self.servers.remove(server)
-        await self.watch.expect(self._addresses())
+        await super()._end(server)
+        await self.watch.expect(self.members.addresses)
 
     async def _clean_up(self, hosts: Sequence[Host]) -> None:
-        await asyncio.gather(*(self._operate("cleanup", host) for host in hosts))
-
-    async def _operate(self, operation: str, host: Host) -> None:
-        await self.watch.operate(operation, host.address, self.options.join_within)
-
-    def _version(self) -> str:
-        return self.homes[self.ring[0].name].version
-
-    def _whole_ring(self) -> RingData:
-        tokens = {host.name: self.tokens[host.name] for host in self.ring}
-        return RingData(
-            tuple(self.ring),
-            tokens,
-            self.options.datacenter,
-            self._version(),
-            self.watch,
-            self.scratch,
-            self.make_runner,
-            self.options.snapshot_within,
-            self.data,
-            self.mirror.copies if self.mirror else {},
-        )
+        seconds = self.options.join_within
+        await asyncio.gather(*(self.watch.operate("cleanup", host.address, seconds) for host in hosts))

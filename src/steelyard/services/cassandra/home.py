@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -73,6 +75,17 @@ class CassandraHome(NamedTuple):
     classes: str
 
 
+async def find_homes(
+    hosts: Sequence[Host], scratch: Callable[[Host], PurePosixPath]
+) -> dict[str, CassandraHome]:
+    """By host. Those that share the controller's files have the same, so one of them is looked at."""
+    places = {host.name: "" if host.shares_files else host.name for host in hosts}
+    firsts = {places[host.name]: host for host in reversed(hosts)}
+    distinct_homes = await asyncio.gather(*(find_home(host, scratch(host)) for host in firsts.values()))
+    homes = dict(zip(firsts, distinct_homes, strict=True))
+    return {name: homes[place] for name, place in places.items()}
+
+
 async def find_home(host: Host, scratch: PurePosixPath) -> CassandraHome:
     """Cassandra on a host; `scratch` is for what it lacks.
 
@@ -98,6 +111,12 @@ async def find_home(host: Host, scratch: PurePosixPath) -> CassandraHome:
         jar = PurePosixPath(lines["home"])
         ours = lines.get("ours") or await _compile_classes(host, java, jar, scratch)
     return CassandraHome(java, jar.parent, jar.stem.rsplit("-", 1)[1], ours)
+
+
+async def verify_homes(hosts: Iterable[Host], homes: Mapping[str, CassandraHome]) -> None:
+    """One of each machine; copies of the jars lie in a host's scratch, so these are all looked at."""
+    distinct_hosts = {(host.machine, homes[host.name].lib): host for host in hosts}.values()
+    await asyncio.gather(*(verify_jars(host, homes[host.name]) for host in distinct_hosts))
 
 
 async def verify_jars(host: Host, home: CassandraHome) -> None:

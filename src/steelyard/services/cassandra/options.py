@@ -76,6 +76,11 @@ class CassandraOptions(RingOptions):
         Duration(3600), description="Time limit for each step of a snapshot or recovery."
     )
 
+    @property
+    def has_authentication(self) -> bool:
+        """Whether clients must log in."""
+        return self.authentication == "password"
+
     @staticmethod
     def list_refusals(settings: dict[str, Any]) -> str | None:
         """See `RingOptions`."""

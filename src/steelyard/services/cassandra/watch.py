@@ -24,6 +24,7 @@ from steelyard.plugin.host import Host, run_short_program
 from steelyard.services.cassandra.config import CassandraPorts
 from steelyard.services.cassandra.home import CassandraHome
 from steelyard.services.kit.certificates import Authority
+from steelyard.services.kit.meters import add_figures
 from steelyard.services.kit.server import Server
 
 _FRESH = 0.05  # seconds for which what was read holds
@@ -62,6 +63,11 @@ class RingStatus:
         known = set(node["live"]) & set(node["owners"])  # of one that is up, but nowhere, nobody keeps a row
         return not moves and schemas <= {node["schema"]} and set(others) <= known
 
+    def sum_meters(self) -> dict[str, float]:
+        """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
+        live_nodes = float(sum(node["mode"] == "NORMAL" for node in self.nodes.values()))
+        return {"live_nodes": live_nodes, **add_figures(node["meters"] for node in self.nodes.values())}
+
 
 @dataclass(frozen=True, slots=True)
 class RingPasswords:
@@ -81,7 +87,7 @@ class RingPasswords:
 
 
 class RingWatch:
-    """Watches a ring from one of its hosts, in a directory there that exists already."""
+    """Watches a ring from one of its hosts, in a directory of its own there."""
 
     def __init__(
         self, host: Host, directory: PurePosixPath, logs: Path, home: CassandraHome, ports: CassandraPorts
@@ -104,6 +110,7 @@ class RingWatch:
     ) -> None:
         """Write the passwords, who it is for the nodes, which keyspaces are to be there, and which nodes."""
         self._schema, self._addresses = schema, tuple(addresses)
+        await self._host.make_directory(self._directory)
         env = {"RING": self._settings(), "AUTHORITY": authority.certificate}
         kept = {"SECRETS": passwords.properties(), "IDENTITY": authority.issue_identity().pem}
         await self._run(Command(("sh", "-eu", "-c", _KEEP), env, secrets=kept), "secrets")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from steelyard.plugin import Endpoint, Tool
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import ServiceOptions
+from steelyard.plugin.service import Service, ServiceOptions
 from steelyard.services.gridftp.password import LENGTH, USER, passwd_line
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory, list_allowed_addresses, make_data
@@ -36,7 +36,7 @@ class GridftpOptions(ServiceOptions):
     )
 
 
-class Gridftp(Disturbable[GridftpOptions]):
+class Gridftp(Disturbable, Service[GridftpOptions]):
     """GridFTP servers, one per host, each serving only an empty directory in the scratch.
 
     **Who may use it**: the user `steelyard` with a password of eight random letters (the server's maximum),

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from steelyard.model.command import Endpoint
 from steelyard.remote.base import Host
-from steelyard.services.base import ServiceOptions
+from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory, choose_accounts
 from steelyard.services.kit.disturbable import Disturbable
@@ -32,7 +32,7 @@ class PerCopyOptions(ServiceOptions):
 PerCopyT = TypeVar("PerCopyT", bound=PerCopyOptions)
 
 
-class PerCopy(Disturbable[PerCopyT]):
+class PerCopy(Disturbable, Service[PerCopyT]):
     """Base of services that start one program several times, each on a port of the host's own address.
 
     The subclass says how it is started (`program`), what clients are told (`facts`), and `is_answering`.

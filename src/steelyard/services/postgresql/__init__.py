@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 
 from steelyard.plugin import ClientBinding, Endpoint, Size, WireProtocol
 from steelyard.plugin.host import Host
+from steelyard.plugin.service import Service
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.certificates import AUTHORITY, Authority, is_encrypted
@@ -99,7 +100,7 @@ class PostgresqlOptions(TlsOption):
         return value
 
 
-class Postgresql(Disturbable[PostgresqlOptions]):
+class Postgresql(Disturbable, Service[PostgresqlOptions]):
     """PostgreSQL: a primary on the first host, and a replica on each other host that streams from it.
 
     **Who may use it**: anyone who knows the password of its only role, the superuser `steelyard`, and

@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 
 from steelyard.plugin import Endpoint, HostError, Tool
 from steelyard.plugin.host import Host, explain_missing_file
-from steelyard.plugin.service import FOLDER, SELF, credentials, find_mentions, join_host_port, variables
+from steelyard.plugin.service import (
+    FOLDER,
+    SELF,
+    Service,
+    credentials,
+    find_mentions,
+    join_host_port,
+    variables,
+)
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.ports import choose_ports, is_bound_everywhere, list_listening_ports
@@ -38,7 +46,7 @@ Server((os.environ["STEELYARD_SELF_ADDRESS"], int(os.environ["STEELYARD_SELF_POR
 """
 
 
-class ProgramService(Disturbable[ProgramOptions]):
+class ProgramService(Disturbable, Service[ProgramOptions]):
     """Any server of your own, one per host: `run: [python3, server.py, "${port}"]`.
 
     A file in `run` next to the experiment file is found there; other paths are relative to the service's

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from steelyard.plugin import ClientBinding, Endpoint, HostError, Tool, WireProtocol
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import Snapshot, Vaults
+from steelyard.plugin.service import Service, Snapshot, Vaults
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.certificates import AUTHORITY, Authority, is_encrypted
@@ -38,7 +38,7 @@ _METERS = {
 _PROTOCOL = WireProtocol("redis", 6379, (ClientBinding("ycsb", "steelyard.ycsb.Redis"),))
 
 
-class Redis(Disturbable[RedisOptions]):
+class Redis(Disturbable, Service[RedisOptions]):
     """Redis servers, one per host: independent, a primary with replicas, or a Redis Cluster.
 
     **Who may use it**: anyone who knows the password, which is random for each run. It is stored in files of

@@ -9,10 +9,11 @@ from steelyard.plugin import Endpoint, HostError, Tool
 from steelyard.plugin.host import Host
 from steelyard.plugin.service import NodeState
 from steelyard.services.kit.access import Listener
-from steelyard.services.kit.cql import CQL
-from steelyard.services.kit.cql_ring import even_tokens, more_tokens, rackdc_properties
+from steelyard.services.kit.cql_ring import even_tokens, rackdc_properties
 from steelyard.services.kit.data import make_data
+from steelyard.services.kit.meters import add_figures
 from steelyard.services.kit.ring import RingService
+from steelyard.services.kit.ring_members import RingMembers
 from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
 from steelyard.services.scylladb import api
@@ -55,8 +56,7 @@ class Scylladb(RingService[ScyllaOptions]):
     """
 
     Options = ScyllaOptions
-    speaks = CQL
-    program, glance = "scylla", 0.1
+    program, poll_interval = "scylla", 0.1
     needs = (
         SCYLLA,
         Tool("curl", "curl", "curl"),
@@ -80,11 +80,11 @@ class Scylladb(RingService[ScyllaOptions]):
         everywhere = (*hosts, *self.context.spare)
         client, *others = await self._choose_ports(everywhere, 3)
         self.ports = ScyllaPorts(client, *others)
-        self.replication = self._replication(len(hosts))
-        self.ring = list(hosts)
+        self.replication = self._choose_replication(len(hosts))
         self.version, self.salted_password = "unknown", salt_password(self.context.password)
         tokens = even_tokens(len(hosts), self.options.num_tokens)
-        self.tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
+        own_tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
+        self.members = RingMembers(list(hosts), tokens=own_tokens)
         programs = await asyncio.gather(*map(find_program, everywhere))
         self.data = await make_data(self, hosts)
         self.programs = {host.name: program for host, program in zip(everywhere, programs, strict=True)}
@@ -99,38 +99,18 @@ class Scylladb(RingService[ScyllaOptions]):
     async def ready(self) -> None:
         """Every node sees every node, and lets the run in, and nobody by the well-known password."""
         await super().ready()
-        self.version = await api.fetch_version(self.ring[0], self._api_endpoint(self.ring[0]))
-        if await self._can_log_in(self.ring[0], "cassandra", "cassandra"):
+        first = self.members.ring[0]
+        self.version = await api.fetch_version(first, self._api_endpoint(first))
+        if await self._can_log_in(first, "cassandra", "cassandra"):
             hint = "use a newer ScyllaDB, which takes its superuser from scylla.yaml"
             message = f"service {self.context.name}: ScyllaDB {self.version} accepts the default password"
             raise HostError(message, hint=hint)
 
-    async def stop(self) -> None:
-        """End all nodes, at once: their data goes with the scratch, so they need not save it."""
-        await asyncio.gather(*(server.kill() for server in self.servers), return_exceptions=True)
-        await super().stop()
-
     async def is_answering(self, server: Server) -> bool:
         """It sees all nodes that are to be there, by its own word, and lets the run in."""
         host = server.host
-        if not (await api.fetch_state(host, self._api_endpoint(host))).is_ready(
-            one.address for one in self._live_servers()
-        ):
-            return False
-        return await self._can_log_in(host)
-
-    async def restart(self, host: str) -> None:
-        """After a crash, with the data that it has; the others see it again, too."""
-        await super().restart(host)
-        await self._wait_until_whole(self.servers_on(host)[0])
-
-    async def shrink(self, to: int) -> None:
-        """Give hosts back, one after the other; see `Shrinkable`."""
-        if to < self.replication:
-            name, copies = self.context.name, self.replication
-            raise HostError(f"service {name} cannot have {to} nodes: its replication is {copies}")
-        while len(self.ring) > to:
-            await self._leave(self.ring[-1])
+        state = await api.fetch_state(host, self._api_endpoint(host))
+        return state.is_ready(self._live_addresses()) and await self._can_log_in(host)
 
     async def list_nodes(self) -> tuple[NodeState, ...]:
         """Each by its own word; see `HasNodes`."""
@@ -138,33 +118,18 @@ class Scylladb(RingService[ScyllaOptions]):
 
     async def read_meters(self) -> Mapping[str, float]:
         """Sums over the nodes that answer; `live_nodes` counts those that are part of the ring."""
-        places = [(host, self._api_endpoint(host)) for host in self.ring]
+        places = [(host, self._api_endpoint(host)) for host in self.members.ring]
         states = await asyncio.gather(*(api.fetch_state(*place) for place in places))
-        totals = {"live_nodes": float(sum(state.is_normal for state in states))}
-        for figures in await asyncio.gather(*(api.fetch_meters(*place) for place in places)):
-            for name, value in figures.items():
-                totals[name] = totals.get(name, 0.0) + value
-        return totals
+        figures = await asyncio.gather(*(api.fetch_meters(*place) for place in places))
+        return {"live_nodes": float(sum(state.is_normal for state in states)), **add_figures(figures)}
 
     def endpoint(self) -> Endpoint:
-        """The first node; `CONTACT_NAMES` and `NODE_PORT` are for applications that know Hecuba's names."""
-        addresses, port = [host.address for host in self.ring], str(self.ports.native)
-        facts = {
-            "protocol": CQL.name,
-            "user": USER,
-            "servers": ",".join(f"{address}:{port}" for address in addresses),
-            "datacenter": self.options.datacenter,
-            "replication": str(self.replication),
-            "tls": "true" if self.encrypted else "false",
-            "version": self.version,
-            "CONTACT_NAMES": ",".join(addresses),
-            "NODE_PORT": port,
-        }
-        return Endpoint(addresses[0], self.ports.native, facts, self.context.password, self.shown_authority)
+        """The first node."""
+        return self._endpoint(self.ports.native, self.version, {"user": USER}, self.context.password)
 
     async def _read_node_state(self, server: Server) -> NodeState:
         host, place = server.host, self._api_endpoint(server.host)
-        tokens = tuple(map(str, self.tokens[host.name]))
+        tokens = self.members.token_words(host)
         mode = (await api.fetch_state(host, place)).answers.get("mode")
         if mode is None:
             state = "paused" if server.frozen else "down"
@@ -185,7 +150,7 @@ class Scylladb(RingService[ScyllaOptions]):
     async def _prepare(self, host: Host, seed: Host) -> None:
         node = ScyllaNodeConfig(
             address=host.address,
-            tokens=self.tokens[host.name],
+            tokens=self.members.tokens[host.name],
             seed=seed.address,
             ports=self.ports,
             conf=self._conf(host),
@@ -200,7 +165,7 @@ class Scylladb(RingService[ScyllaOptions]):
             "scylla.yaml": scylla_yaml(node),
             "cassandra-rackdc.properties": rackdc_properties(self.options.datacenter),
         }
-        await self._write_conf(host, {**files, **self.authority.issue_files(host.address)})
+        await self._write_conf(host, files)
         await self.run_script(host, "password", _KEEP, PASSWORD=self.context.password)
 
     async def _start(self, host: Host) -> Server:
@@ -216,30 +181,23 @@ class Scylladb(RingService[ScyllaOptions]):
         return await self.launch(host, self.program, command, address=host.address, port=self.ports.native)
 
     async def _join(self, host: Host) -> None:
-        owned = [self.tokens[other.name] for other in self.ring]
-        self.tokens[host.name] = more_tokens(owned, self.options.num_tokens)
+        self.members.tokens[host.name] = self.members.choose_tokens(self.options.num_tokens)
         await self._reset_data(host)
-        await self._prepare(host, self.ring[0])
+        await self._prepare(host, self.members.ring[0])
         server = await self._start(host)
         try:
             await self._wait_until_whole(server)
         except BaseException:
             await asyncio.shield(self._end(server))
             raise
-        self.ring.append(host)
+        self.members.ring.append(host)
 
     async def _leave(self, host: Host) -> None:
         (server,) = self.servers_on(host.name)
         await self._tell(host, "/storage_service/decommission")
-        self.ring.remove(host)
+        self.members.ring.remove(host)
         await self._end(server)
         await self._wait_until_whole(self._live_servers()[0])
-
-    async def _end(self, server: Server) -> None:
-        """Of a node that is no part of the ring: ScyllaDB leaves its process running."""
-        await server.kill()
-        await server.stop()
-        self.servers.remove(server)
 
     async def _tell(self, host: Host, path: str) -> None:
         try:
