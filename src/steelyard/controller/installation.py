@@ -19,7 +19,7 @@ from steelyard.remote.base import Host, Streams, finish
 from steelyard.remote.short_programs import tail
 from steelyard.remote.token import Token
 from steelyard.spec.sites import NamedSite
-from steelyard.tools.find import COMPLETE, MANAGERS, digest, host_commands, install_command, source
+from steelyard.tools.find import COMPLETE, MANAGERS, digest, host_commands, install_command, sources
 from steelyard.tools.maven import BUILDERS
 
 _CACHE = ("sh", "-c", 'printf %s "${XDG_CACHE_HOME:-$HOME/.cache}"')
@@ -98,9 +98,10 @@ class _HostInstaller:
         await self._run(argv if is_root else ("sudo", "-n", *argv), workdir)
 
     async def _build(self, tool: Tool, place: PurePosixPath, workdir: PurePosixPath) -> None:
-        there = workdir / tool.name
-        await self._host.put(source(tool), there)
-        for argv in host_commands(tool, place, there):
+        paths = {workdir / f"{tool.name}-{at}": path for at, path in enumerate(sources(tool))}
+        for there, path in paths.items():
+            await self._host.put(path, there)
+        for argv in host_commands(tool, place, tuple(paths)):
             await self._run(argv, workdir)
 
     async def _run(self, argv: tuple[str, ...], workdir: PurePosixPath) -> None:

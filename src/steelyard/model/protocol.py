@@ -10,11 +10,13 @@ class ClientBinding:
     """How the client of a benchmark speaks a protocol.
 
     `tool` is the name of that client's `Tool`, `name` what the client calls the binding: for YCSB, the Java
-    class. `can_scan`: whether it reads records in order of their keys.
+    class. `folder` is the absolute path of its sources, which are built into the tool where that is installed
+    (`steelyard.tools.maven`). `can_scan`: whether it reads ranges of records.
     """
 
     tool: str
     name: str
+    folder: str
     can_scan: bool = True
 
 

@@ -20,7 +20,8 @@ class Tool:
     plug-in's own by its absolute path. `steelyard install` puts it into a virtual environment of its own,
     `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
-    built into such a directory, as is one with `maven`, a project of ours in Java (`steelyard.tools.maven`).
+    built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
+    services may add (`steelyard.tools.maven`).
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
     `places` are directories, as patterns of the shell, in which packages hide it from PATH.
     """
@@ -33,7 +34,7 @@ class Tool:
     pip: str = ""
     cargo: str = ""
     sha256: str = ""
-    maven: bool = False
+    maven: str = ""
     program: str = ""
     places: tuple[str, ...] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.stats.histogram import Histogram
+from steelyard.tools.bindings import list_protocols, list_services
 from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
 
-__all__ = ["ANY_SERVICE", "Histogram", "Workload", "WorkloadOptions"]
+__all__ = ["ANY_SERVICE", "Histogram", "Workload", "WorkloadOptions", "list_protocols", "list_services"]

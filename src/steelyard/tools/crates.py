@@ -6,6 +6,7 @@ then compared, and built from what was compared, whose `Cargo.lock` holds the ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from steelyard.model.tool import Tool
@@ -16,12 +17,14 @@ def digest(tool: Tool) -> str:
     return tool.sha256
 
 
-def source(_: Tool) -> Path:
+def sources(_: Tool) -> tuple[Path]:
     """The script that builds it."""
-    return Path(__file__).with_name("build-crate")
+    return (Path(__file__).with_name("build-crate"),)
 
 
-def build_commands(tool: Tool, place: PurePath, source: PurePath, _: str = "") -> tuple[tuple[str, ...], ...]:
-    """What would build a crate into a place of its own; `source` is where the script lies there."""
+def build_commands(
+    tool: Tool, place: PurePath, sources: Sequence[PurePath], _: str = ""
+) -> tuple[tuple[str, ...], ...]:
+    """What would build a crate into a place of its own; `sources` is where the script lies there."""
     name, _, version = tool.cargo.partition("@")
-    return (("sh", str(source), str(place), name, version, tool.sha256),)
+    return (("sh", str(sources[0]), str(place), name, version, tool.sha256),)

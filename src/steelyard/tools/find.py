@@ -6,7 +6,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path, PurePath
 from types import ModuleType
 
@@ -49,25 +49,25 @@ def local_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
 
     Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """
-    return host_commands(tool, install_directory(tool), source(tool), sys.executable)
+    return host_commands(tool, install_directory(tool), sources(tool), sys.executable)
 
 
 def host_commands(
-    tool: Tool, place: PurePath, source: PurePath, python: str = "python3"
+    tool: Tool, place: PurePath, sources: Sequence[PurePath], python: str = "python3"
 ) -> tuple[tuple[str, ...], ...]:
-    """The same for any host: into `place` there, from what it is built from, which lies at `source` there."""
+    """The same for any host: into `place` there, from what it is built from, which lies at `sources`."""
     kind = _choose_installer(tool)
     return (
         ("rm", "-rf", str(place)),
-        *kind.build_commands(tool, place, source, python),
+        *kind.build_commands(tool, place, sources, python),
         ("sh", "-c", _MARK, str(place / COMPLETE), digest(tool)),
     )
 
 
-def source(tool: Tool) -> Path:
-    """What a tool from PyPI, crates.io or Maven is built from: a file or a folder of ours."""
-    path: Path = _choose_installer(tool).source(tool)
-    return path
+def sources(tool: Tool) -> tuple[Path, ...]:
+    """What a tool from PyPI, crates.io or Maven is built from: files and folders."""
+    paths: tuple[Path, ...] = _choose_installer(tool).sources(tool)
+    return paths
 
 
 def digest(tool: Tool) -> str:
@@ -76,7 +76,7 @@ def digest(tool: Tool) -> str:
 
 
 def _choose_installer(tool: Tool) -> ModuleType:
-    """Each has `source`, `build_commands`, into a place that is not there yet, and `digest`."""
+    """Each has `sources`, `build_commands`, into a place that is not there yet, and `digest`."""
     return maven if tool.maven else crates if tool.cargo else pypi
 
 

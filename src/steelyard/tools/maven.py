@@ -1,53 +1,78 @@
-"""Tools that Maven builds: a project each in `java/`, beside this file, where any installed Steelyard has it.
+"""Tools that Maven builds, each from a project in the folder that its `Tool` names.
 
 A project has `pom.xml`, which takes the property `out`, puts all jars into `${out}/lib` and writes nowhere
-else; `bin/`, its programs; and `jars.sha256`, a line for each jar that is fetched, in the order of names.
-Ours begin with `steelyard-`. Where Maven fetches from is its own affair: its default, or the user's settings.
+else; `bin/`, its programs; and `jars.sha256`, a line for each jar that is fetched. Ours begin with
+`steelyard-`. Where Maven fetches from is its own affair: its default, or the user's settings.
+
+Services add bindings to a tool: folders of `*.java`, with `dependencies.txt`, a line `group:artifact:version`
+for each library, and the `jars.sha256` of what these bring. They are laid beside the project's own sources,
+and the libraries stand in the pom where it says `<!-- bindings -->`; all is built by one run of Maven, which
+chooses among versions of one library.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from steelyard.model.tool import Tool
+from steelyard.tools.bindings import list_folders
 
 BUILDERS = (
     Tool("mvn", apt="maven", dnf="maven"),
     Tool("javac", apt="openjdk-17-jdk-headless", dnf="java-17-openjdk-devel"),
 )
+_GATHER = """set -eu; export LC_ALL=C; to=$0; mkdir -p "$to"
+cp -R --no-preserve=mode "$1/." "$to"; shift; cd "$to"; : > dependencies.txt
+for binding; do
+    own=src/main/java/$(ls src/main/java | wc -l); mkdir "$own"; cp "$binding"/*.java "$own"
+    for list in dependencies.txt jars.sha256; do
+        [ ! -e "$binding/$list" ] || cat "$binding/$list" >> $list
+    done
+done
+sort -u jars.sha256 | sort -k 2 -o jars.sha256
+while IFS=: read -r group artifact version; do
+    echo "<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId>"
+    echo "<version>$version</version></dependency>"
+done < dependencies.txt > dependencies.xml
+sed -i '/<!-- bindings -->/r dependencies.xml' pom.xml
+"""
 _COMPARE = """export LC_ALL=C; cd "$1/lib"
 ls | grep -v '^steelyard-' | xargs sha256sum | diff "$0" - >&2
 """
 
 
-def project(name: str) -> Path:
-    """Where the sources of a tool lie."""
-    return Path(__file__).parent / "java" / name
+def project(tool: Tool) -> Path:
+    """Where the project of a tool lies."""
+    return Path(tool.maven)
 
 
-def source(tool: Tool) -> Path:
-    """The same, of the tool itself."""
-    return project(tool.name)
+def sources(tool: Tool) -> tuple[Path, ...]:
+    """The project, and the bindings of services."""
+    return (project(tool), *list_folders(tool.name))
 
 
 def digest(tool: Tool) -> str:
     """Of all sources: a tool that was built from others is to be built again."""
-    sources, hasher = source(tool), hashlib.sha256()
-    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        hasher.update(f"{path.relative_to(sources)}\0{len(content)}\0".encode() + content)
+    hasher = hashlib.sha256()
+    for folder in sources(tool):
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            content = path.read_bytes()
+            hasher.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode() + content)
     return hasher.hexdigest()
 
 
 def build_commands(
-    tool: Tool, place: PurePath, sources: PurePath, _: str = ""
+    tool: Tool, place: PurePath, sources: Sequence[PurePath], _: str = ""
 ) -> tuple[tuple[str, ...], ...]:
-    """What would build a tool into a place of its own: fetch, compile, compare the jars."""
-    programs = sorted(str(sources / "bin" / path.name) for path in (source(tool) / "bin").iterdir())
-    pom = ("--file", str(sources / "pom.xml"), f"-Dout={place}", "package")
+    """What would build a tool into a place of its own: gather, fetch, compile, compare the jars."""
+    there = place / "sources"
+    programs = sorted(str(there / "bin" / path.name) for path in (project(tool) / "bin").iterdir())
+    pom = ("--file", str(there / "pom.xml"), f"-Dout={place}", "package")
     return (
+        ("sh", "-c", _GATHER, str(there), *map(str, sources)),
         ("mvn", "--batch-mode", "--quiet", "--strict-checksums", *pom),
-        ("sh", "-c", _COMPARE, str(sources / "jars.sha256"), str(place)),
+        ("sh", "-c", _COMPARE, str(there / "jars.sha256"), str(place)),
         ("install", "-D", "-m", "755", "-t", str(place / "bin"), *programs),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from steelyard.errors import PlugInError
@@ -18,6 +19,11 @@ LOCKS = Path(__file__).parent / "locks"
 def source(tool: Tool) -> Path:
     """The file of requirements with their hashes; that of a plug-in's tool may lie anywhere."""
     return LOCKS / tool.pip
+
+
+def sources(tool: Tool) -> tuple[Path]:
+    """The same, as what it is made from."""
+    return (source(tool),)
 
 
 def digest(tool: Tool) -> str:
@@ -34,9 +40,9 @@ def digest(tool: Tool) -> str:
 
 
 def build_commands(
-    _: Tool, place: PurePath, source: PurePath, python: str = sys.executable
+    _: Tool, place: PurePath, sources: Sequence[PurePath], python: str = sys.executable
 ) -> tuple[tuple[str, ...], ...]:
-    """What would put a tool into a virtual environment of its own; `source` is where its lock lies there."""
+    """What would put a tool into a virtual environment of its own; `sources` is where its lock lies there."""
     pip = (str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    pinned = ("--require-hashes", "--only-binary", ":all:", "--requirement", str(source))
+    pinned = ("--require-hashes", "--only-binary", ":all:", "--requirement", str(sources[0]))
     return ((python, "-m", "venv", str(place)), (*pip, *pinned))

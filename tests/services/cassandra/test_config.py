@@ -26,7 +26,7 @@ from steelyard.services.cassandra.config import (
     CassandraPorts,
     cassandra_yaml,
 )
-from steelyard.services.cassandra.home import CassandraHome, find_home, verify_jars
+from steelyard.services.cassandra.home import CASSANDRA, CassandraHome, find_home, verify_jars
 from steelyard.services.cassandra.options import CassandraOptions
 from steelyard.services.cassandra.watch import RingPasswords, RingStatus
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, rackdc_properties, range_widths
@@ -357,9 +357,9 @@ def test_a_jar_that_changed_is_named(tmp_path, monkeypatch):
 
 
 def test_the_version_to_fetch_is_one_and_its_sums_are_known():
-    sums = (maven.project("cassandra") / "jars.sha256").read_text()
+    sums = (maven.project(CASSANDRA) / "jars.sha256").read_text()
     (version,) = re.findall(r"  cassandra-all-(5\.\d+\.\d+)\.jar$", sums, re.MULTILINE)
-    assert f"<version>{version}</version>" in (maven.project("cassandra") / "pom.xml").read_text()
+    assert f"<version>{version}</version>" in (maven.project(CASSANDRA) / "pom.xml").read_text()
     assert "  jamm-0.4.0.jar\n" in sums, "what a node is started with"
     assert "  ecj-" in sums, "what compiles our classes where only Cassandra is"
 

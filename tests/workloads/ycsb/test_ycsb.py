@@ -81,10 +81,12 @@ def test_a_service_that_declares_a_binding_is_all_it_takes(monkeypatch):
     """The protocols of the options, of the schema and of `to:` are what services say that they speak."""
 
     class Theirs(Service[ServiceOptions]):
-        speaks = WireProtocol("kv", 4711, (ClientBinding("ycsb", "org.example.Kv", can_scan=False),))
+        speaks = WireProtocol(
+            "kv", 4711, (ClientBinding("ycsb", "org.example.Kv", "/kv/ycsb", can_scan=False),)
+        )
 
     theirs = {"kvstore": Theirs.speaks, "silent": WireProtocol("mute", 1)}
-    monkeypatch.setattr("steelyard.workloads.kit.protocols.read_declarations", lambda *_: theirs)
+    monkeypatch.setattr("steelyard.tools.bindings.read_declarations", lambda *_: theirs)
     assert Ycsb.find_services() == {"kvstore"}
     assert Ycsb.Options.model_json_schema()["properties"]["protocol"]["anyOf"][0]["enum"] == ["kv"]
     own = commands(made(protocol="kv", server="a.example"), place(None))["run"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from steelyard.plugin import HostError, Tool
@@ -13,7 +13,9 @@ from steelyard.plugin.host import Host
 from steelyard.plugin.service import find_missing, install_directory, maven
 
 JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
-CASSANDRA = Tool("cassandra", maven=True, program="cassandra", version=("-v",))
+CASSANDRA = Tool(
+    "cassandra", maven=str(Path(__file__).with_name("java")), program="cassandra", version=("-v",)
+)
 # A `release` file tells Java's version without starting it. An installed Cassandra comes before ours.
 # Every launch waits for this, so what the shell can read itself is read by no other program.
 _FIND = r"""
@@ -123,7 +125,7 @@ async def verify_jars(host: Host, home: CassandraHome) -> None:
     """That jars which `steelyard install` fetched are those that it fetched then. Raises HostError."""
     if not home.classes.startswith(f"{home.lib}/"):
         return  # an installed one, which others answer for
-    sums = (maven.project(CASSANDRA.name) / "jars.sha256").read_text()
+    sums = (maven.project(CASSANDRA) / "jars.sha256").read_text()
     line = f"SUMS={shlex.quote(sums)}; {_VERIFY}"
     said = await host.capture(("sh", "-c", line, "sh", str(home.lib)), seconds=60.0) or "it cannot be read"
     if not said.endswith("code 0\n"):
@@ -136,7 +138,7 @@ async def verify_jars(host: Host, home: CassandraHome) -> None:
 
 async def _compile_classes(host: Host, java: str, jar: PurePosixPath, scratch: PurePosixPath) -> str:
     """Our few classes, by the compiler that Cassandra brings, where only Cassandra is installed."""
-    await host.put(maven.project(CASSANDRA.name) / "src" / "main" / "java", scratch / "sources")
+    await host.put(maven.project(CASSANDRA) / "src" / "main" / "java", scratch / "sources")
     words = ("sh", "-c", _COMPILE, "sh", java, str(jar), str(scratch))
     if await host.capture(words, seconds=600.0) is None:  # a busy machine may take long
         raise HostError(f"{host.name}: Steelyard's classes do not compile against {jar}")

@@ -6,6 +6,7 @@ import asyncio
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -57,7 +58,11 @@ mv new/db data/db; rmdir new
 _PASSWORD = f"PGPASSWORD=$(cat {files.PASSWORD})"
 _TLS = f'PGSSLMODE=verify-full PGSSLROOTCERT="$PWD/{AUTHORITY}" PGSSLCERT="$PWD/none"'
 
-_PROTOCOL = WireProtocol("postgresql", 5432, (ClientBinding("ycsb", "steelyard.ycsb.Postgresql"),))
+_PROTOCOL = WireProtocol(
+    "postgresql",
+    5432,
+    (ClientBinding("ycsb", "steelyard.ycsb.Postgresql", str(Path(__file__).with_name("ycsb"))),),
+)
 
 
 class PostgresqlOptions(TlsOption):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 from steelyard.plugin import ClientBinding, Endpoint, HostError, Tool, WireProtocol
 from steelyard.plugin.host import Host
@@ -35,7 +36,9 @@ _METERS = {
     "evicted_keys": "evictions",
 }
 
-_PROTOCOL = WireProtocol("redis", 6379, (ClientBinding("ycsb", "steelyard.ycsb.Redis"),))
+_PROTOCOL = WireProtocol(
+    "redis", 6379, (ClientBinding("ycsb", "steelyard.ycsb.Redis", str(Path(__file__).with_name("ycsb"))),)
+)
 
 
 class Redis(Disturbable, Service[RedisOptions]):

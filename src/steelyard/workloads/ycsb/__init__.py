@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from steelyard.plugin import Metric, Output, Phase, Place, Reading, SeriesSample
-from steelyard.plugin.workload import Workload
-from steelyard.workloads.kit.protocols import list_services
+from steelyard.plugin.workload import Workload, list_services
 from steelyard.workloads.ycsb.command import JAVA, YCSB, command
 from steelyard.workloads.ycsb.options import NAME, YcsbOptions
 from steelyard.workloads.ycsb.output import parse_output
@@ -63,7 +62,7 @@ class Ycsb(Workload[YcsbOptions]):
     @classmethod
     def find_services(cls) -> frozenset[str]:
         """Those that declare a binding."""
-        return frozenset(list_services(NAME))
+        return list_services(NAME)
 
     def metrics(self) -> tuple[Metric, ...]:
         """Those of the phase that is measured."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from steelyard.plugin import Command, Place, Tool
+from steelyard.plugin.workload import list_protocols
 from steelyard.workloads.kit.client import fail_with, fail_without_server
-from steelyard.workloads.kit.protocols import list_protocols
 from steelyard.workloads.ycsb.options import NAME, YcsbOptions
 
-YCSB = Tool(NAME, maven=True, program="steelyard-ycsb")
+YCSB = Tool(NAME, maven=str(Path(__file__).with_name("java")), program="steelyard-ycsb")
 JAVA = Tool("java", apt="openjdk-17-jre-headless", dnf="java-17-openjdk-headless", version=("-version",))
 _AUTHORITY = "YCSB_AUTHORITY"
 _PASSWORD = "YCSB_PASSWORD"  # noqa: S105 - the name of a variable

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from steelyard.plugin import Duration, Frequency, Size, suggest_name
-from steelyard.plugin.workload import WorkloadOptions
-from steelyard.workloads.kit.protocols import list_protocols
+from steelyard.plugin.workload import WorkloadOptions, list_protocols
 
 _SERVERS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?(,[A-Za-z0-9_][A-Za-z0-9_.-]*(:\d{1,5})?)*")
 _WORD = r"^[A-Za-z_][A-Za-z0-9_]*$"

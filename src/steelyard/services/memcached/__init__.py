@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic import Field, field_validator
 
@@ -37,7 +38,13 @@ _METERS = {
 }
 
 _PROTOCOL = WireProtocol(
-    "memcached", 11211, (ClientBinding("ycsb", "steelyard.ycsb.Memcached", can_scan=False),)
+    "memcached",
+    11211,
+    (
+        ClientBinding(
+            "ycsb", "steelyard.ycsb.Memcached", str(Path(__file__).with_name("ycsb")), can_scan=False
+        ),
+    ),
 )
 
 
