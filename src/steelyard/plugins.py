@@ -3,39 +3,57 @@
 `use: fio` is the module `steelyard.workloads.fio`, a file or a folder, else the entry point `fio` of the
 group `steelyard.workloads`. A module is imported when its name is used; listing imports nothing. The plug-in
 class is the one public class that the module defines as a subclass of the kind's base.
+
+`use: ./mine.py` is a file of the user's, or a folder with `__init__.py`. It is imported when a file is merely
+checked, so nobody but the user and root may be able to replace it (`remote.trust`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from steelyard.errors import PlugInError, UnknownName
+from steelyard.errors import PlugInError, UnknownName, UsageError, suggest_name
+from steelyard.model.plugin_use import is_file
+from steelyard.remote.trust import check_ownership
 
 Base = TypeVar("Base")
 Declared = TypeVar("Declared")
+State = tuple[tuple[int, int, int], ...]
 
 
 def find(kind: str, name: str, base: type[Base]) -> type[Base]:
-    """The plug-in class `name` of a kind such as `workloads`.
+    """The plug-in class `name` of a kind such as `workloads`; a name may be the path of a file.
 
     Raises UnknownName with what exists, PlugInError when the plug-in cannot be imported.
     """
+    if is_file(name):
+        files = source_files(name)
+        return _only_class(_import_file(files[0], tuple(map(_read_state, files))), base)
     if _is_builtin(kind, name):
         return _only_class(_import(f"steelyard.{kind}.{name}"), base)
     if entry := _external_plugins(kind, tuple(sys.path)).get(name):
         return _load_plugin(entry, base)
     hint = "`steelyard catalog` lists all of them"
     raise UnknownName(kind.removesuffix("s"), name, sorted(names(kind)), hint=hint)
+
+
+def exists(kind: str, name: str) -> bool:
+    """Whether there is a plug-in of that name, or a file at that path."""
+    return Path(name).exists() if is_file(name) else name in names(kind)
 
 
 def names(kind: str) -> set[str]:
@@ -59,6 +77,31 @@ def builtin_names(kind: str) -> set[str]:
     files = {path.stem for path in folder.glob("*.py")}
     folders = {path.parent.name for path in folder.glob("*/__init__.py")}
     return {name for name in files | folders if _may_be_entry(name)}
+
+
+def source_files(name: str) -> tuple[Path, ...]:
+    """The Python files of a plug-in beside an experiment: the one to import, and the others of its folder.
+
+    Raises PlugInError when there is none.
+    """
+    path = Path(os.path.normpath(Path(name).absolute()))
+    if not path.exists():
+        near = suggest_name(path.name, [each.name for each in path.parent.glob("*.py")])
+        raise PlugInError(f"there is no file {path.name} in {path.parent}{near}")
+    if not path.is_dir():
+        return (path,)
+    first = path / "__init__.py"
+    if not first.is_file():
+        raise PlugInError(f"{path} has no __init__.py; define the plug-in class there")
+    return first, *sorted(each for each in path.rglob("*.py") if each != first)
+
+
+def find_line(error: BaseException, file: str) -> int | None:
+    """The line of a file from which an error came."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
 
 
 @cache
@@ -125,12 +168,71 @@ def _load_plugin(entry: metadata.EntryPoint, base: type[Base]) -> type[Base]:
     return plugin
 
 
+class _SourceLoader(SourceFileLoader):
+    """Runs the text that was looked at, never what lies compiled beside it, and leaves nothing there."""
+
+    def path_stats(self, path: str | bytes | os.PathLike[str]) -> NoReturn:
+        """No time of change: so Python has nothing to compare a compiled file with."""
+        raise OSError
+
+
+def _read_state(path: Path) -> tuple[int, int, int]:
+    """What differs once a file has been changed."""
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+@cache
+def _import_file(path: Path, state: State) -> ModuleType:
+    """The module in a file, imported again once the file has changed; each has a name that no other has."""
+    _check_trust(path)
+    name = f"steelyard_plugin_{hashlib.sha256(f'{path} {state}'.encode()).hexdigest()[:16]}"
+    folder = [str(path.parent)] if path.name == "__init__.py" else None
+    loader = _SourceLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(
+        name, path, loader=loader, submodule_search_locations=folder
+    )
+    assert spec  # noqa: S101 - with a loader there is one
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # pydantic looks there for types
+    try:
+        loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        line = find_line(error, str(path))
+        where = f"line {line}: " if line else ""
+        reason = f"{where}{type(error).__name__}: {error}"
+        raise PlugInError(f"plug-in {path} cannot be imported: {reason}") from error
+    return module
+
+
+def _check_trust(path: Path) -> None:
+    """All that an import may read. Raises PlugInError."""
+    inside = path.parent.rglob("*") if path.name == "__init__.py" else ()
+    try:
+        for each in (path, *inside):
+            check_ownership(each, "the plug-in")
+    except UsageError as error:
+        raise PlugInError(f"{error.message}; {error.hint}") from error
+
+
 def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:
     own = [member for member in _classes(module) if issubclass(member, base)]
     if len(own) != 1:
         wanted = f"exactly one public subclass of {base.__name__}"
-        raise PlugInError(f"plug-in {module.__name__} must define {wanted}, found {len(own)}")
+        where = module.__file__ if module.__name__.startswith("steelyard_plugin_") else module.__name__
+        raise PlugInError(f"plug-in {where} must define {wanted}, found {len(own)}{_other_kinds(module)}")
     return own[0]
+
+
+def _other_kinds(module: ModuleType) -> str:
+    """What a module defines, where that is a plug-in of another kind."""
+    named = {
+        f"{member.__name__} is a {parent.__name__}"
+        for member in _classes(module)
+        for parent in member.__mro__
+        if parent.__module__ == f"steelyard.{parent.__name__.lower()}s.base"
+    }
+    return f"; {', '.join(sorted(named))}" if named else ""
 
 
 @cache

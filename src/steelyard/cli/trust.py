@@ -21,9 +21,10 @@ def command(directories: tuple[Path, ...], remove: bool) -> int:
     steelyard trust                          list the directories that you trust
     steelyard trust --remove /proj/climate   refuse them again
 
-    Stores, scratch directories and `sites.yaml` are refused if another account could replace them. Anyone who
-    may write to a directory that you trust can run commands as you. The list is in
-    ~/.config/steelyard/trusted; a host that you reach by SSH reads the list in your home directory there.
+    Stores, scratch directories, `sites.yaml` and plug-ins beside an experiment are refused if another account
+    could replace them. Anyone who may write to a directory that you trust can run commands as you. The list
+    is in ~/.config/steelyard/trusted; a host that you reach by SSH reads the list in your home directory
+    there.
     """
     from steelyard.remote.minder.ownership import trusted_directories
     from steelyard.remote.trust import distrust, trust

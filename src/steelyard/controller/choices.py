@@ -85,7 +85,7 @@ def _default_site(experiment: Experiment) -> NamedSite:
 
 def _check_events(named: NamedSite, experiment: Experiment) -> None:
     for number, entry in enumerate(experiment.timeline, 1):
-        if lacks := event_class(entry.do).site_capabilities - named.site.capabilities():
+        if lacks := event_class(entry.plugin).site_capabilities - named.site.capabilities():
             raise UsageError(
                 f"timeline, entry {number} ({entry.do}): site {named.name} cannot"
                 f" {_format_capabilities(lacks)}",

@@ -212,7 +212,7 @@ class Deployment:
             logs,
             tuple(dict.fromkeys(host.address for host in self._placement.hosts)),
             secrets.token_urlsafe(24),
-            service_class(use.use).default_ready_timeout,
+            service_class(use.plugin).default_ready_timeout,
             more,
             share_machines((*hosts, *more), list_occupants(self._experiment, self._placement, cell)),
             await self.snapshots.find(wanted, first, scratch[first.name], logs) if wanted else None,
@@ -223,7 +223,7 @@ def list_occupants(experiment: Experiment, placement: Placement, cell: Cell) -> 
     """A host for each service and each workload on it: as many share its cores and memory."""
     hosts: list[Host] = []
     for use in experiment.services.values():
-        if service_class(resolve_service(use, cell.parameters).use).is_external:
+        if service_class(resolve_service(use, cell.parameters).plugin).is_external:
             continue
         for chosen in filter(None, service_hosts(use, cell.parameters)):
             hosts += [slot.host for slot in placement.select_slots(chosen)]

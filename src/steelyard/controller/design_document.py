@@ -70,9 +70,13 @@ def restore_default(experiment: Experiment, record: RunRecord) -> Experiment:
 def load_experiment(record: RunRecord) -> Experiment:
     """The experiment of a run, as it is gone on with. Raises SpecError, StoreError."""
     text = read(record.experiment_text, str(record.folder.experiment))
-    experiment = restore_default(load_source(text), record)
+    return restore_default(load_source(text, find_folder(record)), record)
+
+
+def find_folder(record: RunRecord) -> Path | None:
+    """The folder of the file that a run began with, where its plug-ins and programs lie."""
     folder = record.journal[0].get("folder") if record.journal else None
-    return experiment.with_folder(Path(folder)) if isinstance(folder, str) else experiment
+    return Path(folder) if isinstance(folder, str) else None
 
 
 def _to_dict(value: Any) -> dict[str, Any]:

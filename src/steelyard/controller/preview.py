@@ -16,6 +16,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError
 from steelyard.model.find import Search
 from steelyard.model.lifetimes import describe_restriction
+from steelyard.model.plugin_use import short_name
 from steelyard.model.reference import FOLDER
 from steelyard.model.roles import count_needed_hosts
 from steelyard.model.tool import Tool
@@ -193,9 +194,10 @@ def _placeholder_endpoint(experiment: Experiment, use: WorkloadUse, cell: Cell) 
     """For a service that does not run yet: its name for its address, and no port."""
     if use.to is None:
         return None
-    kind = resolve_service(experiment.services[use.to], cell.parameters).use
-    spoken = service_class(kind).speaks
-    return Endpoint(use.to.upper(), 0, {"protocol": spoken.name if spoken else kind, "path": "/"})
+    kind = resolve_service(experiment.services[use.to], cell.parameters)
+    spoken = service_class(kind.plugin).speaks
+    protocol = spoken.name if spoken else short_name(kind.use)
+    return Endpoint(use.to.upper(), 0, {"protocol": protocol, "path": "/"})
 
 
 def _label(use: WorkloadUse, phase: str, where: WorkloadPlacement) -> str:

@@ -76,5 +76,5 @@ class Resets:
         levels = cell.parameters
         by = [(use.use, substitute(use.settings(), levels), bind_options(use, levels)) for use in uses]
         # A script sees all parameters.
-        verbatim = any(workload_class(use.use).verbatim & use.options.keys() for use in uses)
+        verbatim = any(workload_class(use.plugin).verbatim & use.options.keys() for use in uses)
         return json.dumps([cell.key if verbatim else "", services, by], sort_keys=True, default=str)

@@ -6,13 +6,19 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from steelyard.controller.choices import JOB, RunChoices, choose_site, needs_job
 from steelyard.controller.clean import remove_run_scratch
-from steelyard.controller.design_document import describe_design, load_experiment
+from steelyard.controller.design_document import describe_design, find_folder, load_experiment
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
-from steelyard.controller.origin import describe_change, describe_file
+from steelyard.controller.origin import (
+    describe_change,
+    describe_file,
+    describe_plugin_changes,
+    describe_plugins,
+)
 from steelyard.controller.session import Session
 from steelyard.controller.timeline_functions import load_functions, read_texts, reload_functions, save_texts
 from steelyard.design import Design, Results
@@ -60,6 +66,7 @@ def start(
         session = Session(experiment, design, Results(), writer, store, site, choices, observer, place)
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         facts |= {"file": describe_file(origin)} if origin else {}
+        facts |= _plugin_facts(experiment)
         facts["folder"] = str(experiment.folder)
         complete(session.run("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
@@ -90,7 +97,9 @@ def extend(
     check_ownership(folder.path, "the run")
     with RunWriter(folder) as writer:
         record = _load_record(folder)
-        _, text = extend_experiment(record.experiment_text, str(folder.experiment), levels, repeat)
+        _, text = extend_experiment(
+            record.experiment_text, str(folder.experiment), levels, repeat, find_folder(record)
+        )
         writer.journal.write("run-extended", sync=True, before=record.experiment_text, after=text)
         writer.write_text(folder.experiment, text.rstrip("\n"), sync=True)
         site = _continue_run(writer, store, choices, observer)
@@ -120,11 +129,25 @@ def _continue_run(
     design = Design(experiment, record.seed)
     writer.write_document(folder.design, describe_design(experiment, design))
     site = choose_site(choices, experiment, record.site)
-    if observer and (said := describe_change(record.journal[0].get("file"), folder.experiment)):
-        observer.on_warning(said)
+    _warn_of_changes(record, observer or Observer())
     session = Session(experiment, design, results, writer, store, site, choices, observer, None)
-    complete(session.run("run-resumed", record.last_number + 1))
+    complete(session.run("run-resumed", record.last_number + 1, **_plugin_facts(experiment)))
     return site
+
+
+def _plugin_facts(experiment: Experiment) -> dict[str, Any]:
+    """The plug-ins beside the experiment, for the journal."""
+    plugins = describe_plugins(experiment)
+    return {"plugins": plugins} if plugins else {}
+
+
+def _warn_of_changes(record: RunRecord, observer: Observer) -> None:
+    """Say which of the files with which the run began are other ones by now."""
+    opening = record.journal[0]
+    change = describe_change(opening.get("file"), record.folder.experiment)
+    for text in (change, *describe_plugin_changes(opening.get("plugins"))):
+        if text:
+            observer.on_warning(text)
 
 
 def _follow(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from steelyard.errors import TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.timeline import SCRIPT, Entry, widen_entry
 from steelyard.model.trial import Cell, Scalar
+from steelyard.plugins import find_line
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.snapshot_checks import snapshot_faults
 from steelyard.spec.timeline import TimelineChecker
@@ -91,6 +91,8 @@ class TimelineScript:
             wrong = explain_errors(error, given, Entry) if isinstance(error, ValidationError) else ()
             said = "; ".join(fault.message for fault in wrong) or str(error)
             raise self._make_refusal(said) from error
+        if folder := self._experiment.folder:
+            entry = entry.with_folder(folder)
         return entry if entry.during else entry.model_copy(update={"during": self._entry.during})
 
     def _check_entry(self, entry: Entry) -> Entry:
@@ -105,8 +107,7 @@ class TimelineScript:
 
     def _make_error(self, error: BaseException) -> TrialFailure:
         """A mistake of the function's own, with the line in its file that led there."""
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next((frame.lineno for frame in reversed(frames) if frame.filename == self._file), None)
+        line = find_line(error, self._file)
         where = f", line {line}" if line else ""
         return TrialFailure("event-failed", f"{self._name}{where}: {type(error).__name__}: {error}")
 

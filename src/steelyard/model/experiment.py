@@ -202,9 +202,17 @@ class Experiment(Part):
 
     def with_folder(self, folder: Path) -> Self:
         """The same with the folder of its file."""
-        experiment = self.model_copy()
+        experiment = self.model_copy(update=self._list_uses(folder))
         experiment._folder = folder
         return experiment
+
+    def _list_uses(self, folder: Path) -> dict[str, Any]:
+        """All that names plug-ins, with the folder in which those are that lie beside the file."""
+        return {
+            "workload": tuple(use.with_folder(folder) for use in self.workload),
+            "services": {name: use.with_folder(folder) for name, use in self.services.items()},
+            "timeline": tuple(entry.with_folder(folder) for entry in self.timeline),
+        }
 
     @property
     def claims(self) -> dict[str, RoleClaim]:

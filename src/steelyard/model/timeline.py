@@ -13,11 +13,12 @@ import inspect
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from types import CodeType
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.plugin_use import PlugInUse, short_name
 from steelyard.units import Duration
 
 OWN_KEYS = ("during", "at", "every", "when", "for", "within", "do")
@@ -35,12 +36,16 @@ class EventFunction(Protocol):
         """Begin."""
 
 
-class Entry(BaseModel):
+class Entry(PlugInUse):
     """One entry: what is done, and when."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
+    plugin_key: ClassVar[str] = "do"
 
-    do: str = Field(description="The event's name; `steelyard catalog` lists them")
+    do: str = Field(
+        description="The event's name; `steelyard catalog` lists them. Or a Python file next to the "
+        "experiment file, such as ./my_event.py"
+    )
     during: str | None = Field(
         None,
         description="The phase during which it happens; default: the first measured one. A single entry of "
@@ -132,8 +137,10 @@ def event_prefix(entries: Sequence[Entry], index: int) -> str:
 
     Empty for what happens nobody knows how often: entries with `every`, and functions.
     """
-    do = entries[index].do
-    same = [place for place, entry in enumerate(entries) if entry.do == do and entry.every is None]
+    do = short_name(entries[index].do)
+    same = [
+        place for place, entry in enumerate(entries) if short_name(entry.do) == do and entry.every is None
+    ]
     if do == SCRIPT or index not in same:
         return ""
     return f"{do}_" if len(same) == 1 else f"{do}_{same.index(index) + 1}_"

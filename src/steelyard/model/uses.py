@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from steelyard.model.part import Part
+from steelyard.model.plugin_use import PlugInUse
 from steelyard.model.roles import DEFAULT_ROLE
 from steelyard.model.wrap import Wrap
 from steelyard.units import Duration
@@ -22,10 +23,13 @@ def widen_workload(value: object) -> object:
     return {**own, "options": rest}
 
 
-class WorkloadUse(Part):
+class WorkloadUse(PlugInUse):
     """One entry of `workload`: which workload, as which phase, with which options."""
 
-    use: str = Field(description="The workload's name; `steelyard catalog` lists them")
+    use: str = Field(
+        description="The workload's name; `steelyard catalog` lists them. Or a Python file next to the "
+        "experiment file, such as ./my_workload.py"
+    )
     phase: str | None = Field(
         None,
         pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$",
@@ -102,12 +106,13 @@ class Save(Part):
     )
 
 
-class ServiceUse(Part):
+class ServiceUse(PlugInUse):
     """One entry of `services`: what is deployed before measuring, and where."""
 
     use: str = Field(
-        description="The service's name; `steelyard catalog` lists them. With ${kind}, it is a level, and "
-        "options that only one kind has go under its name: redis: {save: true}"
+        description="The service's name; `steelyard catalog` lists them. Or a Python file next to the "
+        "experiment file, such as ./my_server.py. With ${kind}, it is a level, and options that only one "
+        "kind has go under its name: redis: {save: true}"
     )
     on: str = Field(
         DEFAULT_ROLE,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from steelyard.errors import PlugInError, SpecError, UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
+from steelyard.model.plugin_use import short_name
 from steelyard.model.reference import Known, Placeholders, fill_script
 from steelyard.model.timeline import Entry
 from steelyard.model.tool import Tool
@@ -45,12 +46,12 @@ def bind_options(
     A workload may keep options out of this (`Workload.verbatim`), as `script` is the shell's business. What
     is not `known` yet has a stand-in.
     """
-    return _fill_options(workload_class(use.use), use.options, Placeholders({**(known or {}), **levels}))
+    return _fill_options(workload_class(use.plugin), use.options, Placeholders({**(known or {}), **levels}))
 
 
 def bind_workload(use: WorkloadUse, cell: Cell, known: Known | None = None) -> Workload[Any]:
     """The workload of a cell. Raises SpecError when its options do not fit; a checked file's do."""
-    kind = workload_class(use.use)
+    kind = workload_class(use.plugin)
     options = bind_options(use, cell.parameters, known)
     return kind(_validate_options(kind.Options, options, f"{use.use} with {cell.key}"), cell.parameters)
 
@@ -85,7 +86,7 @@ def service_class(name: str) -> type[Service[Any]]:
 def has_capability(capability: type[Any], use: ServiceUse, experiment: Experiment) -> bool:
     """Whether a service has a capability, whatever its levels; also where it is none, which is said of it."""
     try:
-        return all(issubclass(service_class(one.use), capability) for one in variants(use, experiment))
+        return all(issubclass(service_class(one.plugin), capability) for one in variants(use, experiment))
     except (UnknownName, PlugInError):
         return True
 
@@ -102,7 +103,7 @@ def bind_service(
 ) -> Service[Any]:
     """The service of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     names, use = {**(known or {}), **cell.parameters}, resolve_service(use, cell.parameters)
-    return make_service(service_class(use.use), use.options, context, names)
+    return make_service(service_class(use.plugin), use.options, context, names)
 
 
 def make_service(
@@ -134,7 +135,7 @@ def event_class(name: str) -> type[Event[Any]]:
 
 def bind_event(entry: Entry, cell: Cell, event_context: EventContext) -> Event[Any]:
     """The event of an entry in a cell. Raises SpecError when its options do not fit; a checked file's do."""
-    kind = event_class(entry.do)
+    kind = event_class(entry.plugin)
     return kind(
         _validate_options(kind.Options, bind_event_options(entry, cell, event_context.known), entry.do),
         event_context,
@@ -174,18 +175,16 @@ def list_tools(experiment: Experiment, cells: Sequence[Cell]) -> tuple[Tool, ...
 
     Cells with the same services and conditions need the same, so that one of them is looked at.
     """
-    by_needs = {
-        (*_kinds(experiment, cell).values(), *_conditions(experiment, cell)): cell for cell in reversed(cells)
-    }
+    by_needs = {(*_kinds(experiment, cell), *_conditions(experiment, cell)): cell for cell in reversed(cells)}
     return tuple(dict.fromkeys(tool for cell in by_needs.values() for tool in _iter_tools(experiment, cell)))
 
 
 def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
-    kinds = _kinds(experiment, cell)
+    services = _services(experiment, cell)
     for use, workload in bind_all(experiment, cell):
-        yield from workload.tools(kinds.get(use.to or ""))
-    for kind in kinds.values():
-        yield from service_class(kind).needs
+        yield from workload.tools(short_name(services[use.to].use) if use.to in services else None)
+    for service in services.values():
+        yield from service_class(service.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
         if conditions.image:
@@ -198,8 +197,12 @@ def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:
     return [Conditions.of(use.wrap, cell.parameters) for use in uses if use.wrap]
 
 
-def _kinds(experiment: Experiment, cell: Cell) -> dict[str, str]:
-    return {name: resolve_service(use, cell.parameters).use for name, use in experiment.services.items()}
+def _services(experiment: Experiment, cell: Cell) -> dict[str, ServiceUse]:
+    return {name: resolve_service(use, cell.parameters) for name, use in experiment.services.items()}
+
+
+def _kinds(experiment: Experiment, cell: Cell) -> list[str]:
+    return [use.plugin for use in _services(experiment, cell).values()]
 
 
 def bind_all(

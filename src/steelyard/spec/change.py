@@ -29,14 +29,19 @@ def load_changed(
     `apply_changes`."""
     experiment, text = load(path)
     if changes or levels:
-        experiment, text = apply_changes(text, str(path), changes, levels)
-    return experiment.with_folder(path.absolute().parent), text
+        experiment, text = apply_changes(text, str(path), changes, levels, path.absolute().parent)
+    return experiment, text
 
 
 def apply_changes(
-    text: str, name: str, changes: Mapping[str, Any], levels: Mapping[str, Sequence[Scalar]] | None = None
+    text: str,
+    name: str,
+    changes: Mapping[str, Any],
+    levels: Mapping[str, Sequence[Scalar]] | None = None,
+    folder: Path | None = None,
 ) -> tuple[Experiment, str]:
     """A sound file's experiment and text, with some top-level keys and levels of some parameters replaced.
+    `folder` is that of the file.
 
     Raises SpecError, and UnknownName for a parameter that it does not have.
     """
@@ -47,14 +52,21 @@ def apply_changes(
         if parameter not in (tree.get("parameters") or {}):
             raise UnknownName("parameter", parameter, tree.get("parameters") or {})
         tree["parameters"][parameter] = list(new)
-    return _dump_checked(yaml, tree, name)
+    return _dump_checked(yaml, tree, name, folder)
 
 
 def extend_experiment(
-    text: str, name: str, levels: Mapping[str, Sequence[Scalar]], repeat: int | None
+    text: str,
+    name: str,
+    levels: Mapping[str, Sequence[Scalar]],
+    repeat: int | None,
+    folder: Path | None = None,
 ) -> tuple[Experiment, str]:
-    """A sound file's experiment with more levels or repetitions. Raises UsageError and SpecError."""
-    experiment = load_source(read(text, name))
+    """A sound file's experiment with more levels or repetitions; `folder` is that of the file.
+
+    Raises UsageError and SpecError.
+    """
+    experiment = load_source(read(text, name), folder)
     yaml = YAML()
     tree = yaml.load(text)
     for parameter, new in levels.items():
@@ -65,7 +77,7 @@ def extend_experiment(
                 f"the run has {experiment.repeat.at_least} repetitions already; choose a higher number"
             )
         tree["repeat"] = repeat
-    return _dump_checked(yaml, tree, name)
+    return _dump_checked(yaml, tree, name, folder)
 
 
 def dump(tree: Mapping[str, Any]) -> str:
@@ -92,7 +104,7 @@ def _add_levels(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -
     return list(dict.fromkeys([*known, *new]))
 
 
-def _dump_checked(yaml: YAML, tree: Any, name: str) -> tuple[Experiment, str]:
+def _dump_checked(yaml: YAML, tree: Any, name: str, folder: Path | None) -> tuple[Experiment, str]:
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    return load_source(read(stream.getvalue(), name)), stream.getvalue()
+    return load_source(read(stream.getvalue(), name), folder), stream.getvalue()

@@ -202,7 +202,7 @@ class Checker:
         use = self.experiment.workload[index]
         path: Path = ("workload", index) if self.several else ("workload",)
         try:
-            kind = workload_class(use.use)
+            kind = workload_class(use.plugin)
         except (UnknownName, PlugInError) as error:
             separator = " " if error.message.endswith("?") else "; "
             yield Fault((*path, "use"), separator.join(filter(None, (error.message, error.hint))))
@@ -262,7 +262,7 @@ class Checker:
         return Cell({**dict.fromkeys(names, 1), **known})
 
     def _cell_option_faults(self, use: WorkloadUse, cell: Cell, *, sound: bool) -> Iterator[Fault]:
-        model = workload_class(use.use).Options
+        model = workload_class(use.plugin).Options
         try:
             options = bind_options(use, cell.parameters)
         except ExpressionError as error:

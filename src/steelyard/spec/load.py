@@ -19,12 +19,15 @@ def load(path: Path) -> tuple[Experiment, str]:
     """The experiment in a file, and the file's text. Raises SpecError with every problem, UsageError."""
     data = read_content(path, hint="`steelyard init` writes an example")
     source = read_bytes(data, str(path))
-    return load_source(source).with_folder(path.absolute().parent), data.decode("utf-8")
+    return load_source(source, path.absolute().parent), data.decode("utf-8")
 
 
-def load_source(source: Source) -> Experiment:
-    """The experiment that a source says. Raises SpecError with every problem, in the order of the file."""
-    experiment, faults = check_tree(source.value)
+def load_source(source: Source, folder: Path | None = None) -> Experiment:
+    """The experiment that a source says. `folder` is that of its file, with the plug-ins beside it.
+
+    Raises SpecError with every problem, in the order of the file.
+    """
+    experiment, faults = check_tree(source.value, folder)
     if experiment is None or faults:
         raise SpecError(sorted({_locate(source, fault) for fault in faults}))
     return experiment
@@ -37,8 +40,8 @@ def check(experiment: Experiment) -> None:
         raise SpecError(f"{'.'.join(map(str, fault.path))}: {fault.message}" for fault in faults)
 
 
-def check_tree(tree: Any) -> tuple[Experiment | None, list[Fault]]:
-    """The experiment of a tree as far as it could be read, and all faults."""
+def check_tree(tree: Any, folder: Path | None = None) -> tuple[Experiment | None, list[Fault]]:
+    """The experiment of a tree as far as it could be read, and all faults; `folder` as in `load_source`."""
     if not isinstance(tree, Mapping):
         return None, [
             Fault((), "an experiment is a mapping of keys to values, starting with 'experiment: NAME'")
@@ -46,9 +49,10 @@ def check_tree(tree: Any) -> tuple[Experiment | None, list[Fault]]:
     partial = PartialParse.of(tree)
     if partial.experiment is None:
         return None, partial.faults
-    checker = Checker(partial.experiment, broken=partial.broken, guessed=partial.guessed, lost=partial.lost)
+    experiment = partial.experiment.with_folder(folder) if folder else partial.experiment
+    checker = Checker(experiment, broken=partial.broken, guessed=partial.guessed, lost=partial.lost)
     beyond = [partial.map_to_file(fault) for fault in checker.faults()]
-    return partial.experiment, [*partial.faults, *beyond]
+    return experiment, [*partial.faults, *beyond]
 
 
 def _locate(source: Source, fault: Fault) -> Problem:

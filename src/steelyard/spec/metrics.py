@@ -46,7 +46,7 @@ def _timeline_metrics(experiment: Experiment) -> dict[str, Metric]:
     for index, entry in enumerate(experiment.timeline):
         if prefix := event_prefix(experiment.timeline, index):
             took = Metric("time", "s", "lower", f"how long the event {entry.do} took")
-            metrics = (took, *_event_metrics(entry.do))
+            metrics = (took, *_event_metrics(entry.plugin))
             by_name |= {prefix + metric.name: _add_prefix(metric, prefix) for metric in metrics}
     return by_name
 

@@ -36,7 +36,7 @@ def omissions(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
 
 def _find_stopped(experiment: Experiment) -> Iterator[tuple[WorkloadUse, list[str]]]:
     """The measured workloads, each with the events that stop something during its phase."""
-    stopping = [entry for entry in experiment.timeline if event_class(entry.do).is_disruptive]
+    stopping = [entry for entry in experiment.timeline if event_class(entry.plugin).is_disruptive]
     for use in experiment.workload:
         during = [entry.do for entry in stopping if find_phase(entry, experiment) is use]
         if use.measured and during:

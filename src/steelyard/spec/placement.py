@@ -12,11 +12,12 @@ from steelyard.errors import UnknownName, UsageError, suggest_name
 from steelyard.launchers import list_launchers
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, find_names, substitute
+from steelyard.model.plugin_use import short_name
 from steelyard.model.roles import Count, RoleClaim, Selection, count_needed_hosts
 from steelyard.model.trial import Cell, Scalar
 from steelyard.model.uses import ServiceUse, WorkloadUse
 from steelyard.model.wrap import Conditions
-from steelyard.plugins import names
+from steelyard.plugins import exists
 from steelyard.spec.bind import workload_class
 from steelyard.spec.faults import Fault, Path, explain_errors
 from steelyard.spec.service_kinds import variants
@@ -180,15 +181,15 @@ class PlacementChecker:
             return
         if use.to in self.experiment.services:
             for service in variants(self.experiment.services[use.to], self.experiment):
-                yield from self._service_kind_faults(use, service.use, (*path, "to"))
+                yield from self._service_kind_faults(use, service, (*path, "to"))
             return
         yield Fault((*path, "to"), f"to: {describe_missing_service(use.to, self.experiment)}")
 
-    def _service_kind_faults(self, use: WorkloadUse, service: str, path: Path) -> Iterator[Fault]:
-        known = workload_class(use.use).find_services()
-        if not known & {service, ANY_SERVICE} and service in names("services"):
+    def _service_kind_faults(self, use: WorkloadUse, service: ServiceUse, path: Path) -> Iterator[Fault]:
+        known = workload_class(use.plugin).find_services()
+        if not known & {short_name(service.use), ANY_SERVICE} and exists("services", service.plugin):
             hint = f"it works with {', '.join(sorted(known))}" if known else "it works with no service"
-            yield Fault(path, f"to: workload {use.use} cannot work with service {service}; {hint}")
+            yield Fault(path, f"to: workload {use.use} cannot work with service {service.use}; {hint}")
 
     def names(self, use: WorkloadUse, path: Path) -> Iterator[tuple[Path, str]]:
         """The parameters that `on` and `copies` name. Raises ExpressionError."""

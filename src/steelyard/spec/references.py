@@ -101,6 +101,6 @@ def self_names(use: ServiceUse, experiment: Experiment) -> tuple[str, ...]:
 
 def _self_names(use: ServiceUse) -> tuple[str, ...]:
     try:
-        return service_class(use.use).self_names(use.options)
+        return service_class(use.plugin).self_names(use.options)
     except (UnknownName, PlugInError):
         return ()  # that has been said of its entry

@@ -48,7 +48,7 @@ class ServiceChecker:
 
     def _option_faults(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
         try:
-            kind = service_class(use.use)
+            kind = service_class(use.plugin)
             options = bind_service_options(kind, use.options, cell.parameters)
             wrong = option_faults(kind.Options, options)
             yield from wrong or self._shortage_faults(

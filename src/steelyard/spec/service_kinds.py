@@ -13,6 +13,7 @@ from typing import Any
 from steelyard.errors import suggest_name
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, find_names, substitute
+from steelyard.model.plugin_use import is_file
 from steelyard.model.trial import Scalar
 from steelyard.model.uses import ServiceUse
 from steelyard.plugins import names
@@ -46,7 +47,9 @@ def variants(use: ServiceUse, experiment: Experiment) -> list[ServiceUse]:
 
 def kinds_with_options(use: ServiceUse) -> set[str]:
     """The names of services below which options stand."""
-    return use.options.keys() & names("services") if is_level(use) else set()
+    return (
+        {key for key in use.options if is_file(key) or key in names("services")} if is_level(use) else set()
+    )
 
 
 def option_path(use: ServiceUse, kind: str, path: tuple[str | int, ...]) -> tuple[str | int, ...]:

@@ -77,7 +77,7 @@ class TimelineChecker:
 
     def _event_faults(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
         try:
-            kind = event_class(entry.do)
+            kind = event_class(entry.plugin)
             options = bind_event_options(entry, cell)
         except (UnknownName, PlugInError) as error:
             yield Fault(("do",), f"do: {error.message}")
