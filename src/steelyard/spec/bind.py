@@ -186,6 +186,8 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from workload.tools(kinds.get(use.to or ""))
     for kind in kinds.values():
         yield from service_class(kind).needs
+    for collector in experiment.collect:
+        yield from collector_class(collector.use).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
         if conditions.image:

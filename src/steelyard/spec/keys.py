@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.errors import UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.plugins import names
-from steelyard.spec.bind import event_class, service_class, workload_class
+from steelyard.spec.bind import collector_class, event_class, service_class, workload_class
 from steelyard.spec.change import dump
 from steelyard.spec.source import read
 
@@ -25,6 +25,7 @@ _CLASSES: Mapping[str, Callable[[str], type[Any]]] = {
     "workloads": workload_class,
     "services": service_class,
     "events": event_class,
+    "collectors": collector_class,
 }
 Schema = Mapping[str, Any]
 
