@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,15 +15,16 @@ from steelyard.collectors.base import Collector, CollectorOptions
 from steelyard.controller.collecting import Collecting
 from steelyard.controller.placement import Placement
 from steelyard.controller.sampler import CollectorSource
+from steelyard.errors import HostError
 from steelyard.model.collect import CollectorUse
 from steelyard.model.column import Column
-from steelyard.model.command import Command
+from steelyard.model.command import Command, Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.remote.local import LocalHost
 from steelyard.remote.token import Token
 from steelyard.store.layout import RunFolder
 from steelyard.store.telemetry import read_parquet
-from steelyard.testing import FakeHost, Said
+from steelyard.testing import FakeHost, FakeSite, Said
 
 has_pressure = pytest.mark.skipif(
     not Path("/proc/pressure/cpu").exists(), reason="this kernel tells no pressure (CONFIG_PSI)"
@@ -135,3 +137,66 @@ def test_commands_are_read_and_secrets_are_in_no_command_line(tmp_path: Path, ow
 
     assert asyncio.run(take()) == {"open": "said\n", "secret": "told\n"}
     assert [path.name for path in (own_place / "tmp").iterdir() if "collect" in path.name] == []
+
+
+def deployed(*servers: tuple[FakeHost, str, int]) -> Any:
+    """A service `web` that is ready, with these servers; without any, one that runs elsewhere."""
+    context = SimpleNamespace(name="web", hosts=(FakeHost(lambda _: Said(), name="first"),))
+    entries = [SimpleNamespace(host=host, address=address, port=port) for host, address, port in servers]
+    web = SimpleNamespace(context=context, servers=entries, endpoint=lambda: Endpoint("10.0.0.9", 80))
+    return SimpleNamespace(services=[web], metered_services=dict)
+
+
+def watching(folder: RunFolder, *hosts: FakeHost) -> Collecting:
+    tree = {
+        "experiment": "x",
+        "services": {"web": {"use": "program", "run": ["x"]}},
+        "workload": {"use": "command", "run": ["x"]},
+        "collect": {"use": "prometheus", "from": "web", "metrics": ["a"]},
+        "telemetry": "off",
+    }
+    experiment = Experiment.model_validate(tree)
+    return Collecting(experiment, Placement.of(experiment.claims, hosts), folder)
+
+
+def test_each_server_of_a_service_is_looked_at_from_its_own_host(folder: RunFolder) -> None:
+    a, b = (FakeHost(lambda _: Said(), name=name, machine=name) for name in "ab")
+
+    def names(*servers: tuple[FakeHost, str, int]) -> list[str]:
+        return [one.path.name for one in watching(folder, a, b).make_samplers(1, deployed(*servers))]
+
+    assert names((a, "10.0.0.1", 80), (b, "10.0.0.2", 80)) == ["a.ndjson", "b.ndjson"]
+    assert names((a, "10.0.0.1", 80), (a, "10.0.0.1", 81)) == ["a-80.ndjson", "a-81.ndjson"]
+    assert names() == ["first.ndjson"]
+    assert list(watching(folder, a, b).make_samplers(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("collect", "message", "hint"),
+    [
+        (
+            {"use": "prometheus", "from": "web", "metrics": ["a"]},
+            "collector prometheus needs curl, which fake does not have",
+            "`steelyard install curl` installs it",
+        ),
+    ],
+)
+def test_a_missing_tool_ends_the_run_before_its_first_trial(
+    tmp_path: Path, collect: Any, message: str, hint: str
+) -> None:
+    site = FakeSite(lambda _: Said())
+
+    async def which(program: str) -> None:
+        return None
+
+    site.host.which = which  # type: ignore[method-assign]
+    tree = {
+        "experiment": "x",
+        "services": {"web": {"use": "program", "run": ["x"]}},
+        "workload": {"use": "command", "run": ["x"]},
+        "collect": collect,
+    }
+    with pytest.raises(HostError, match=message) as caught:
+        steelyard.run(tree, site=site, store=tmp_path)
+    assert hint in caught.value.hint
+    assert site.host.started == []
