@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from steelyard.controller.placement import Placement
 from steelyard.controller.sampler import CollectorSource
 from steelyard.errors import HostError
 from steelyard.model.collect import CollectorUse
-from steelyard.model.column import Column
+from steelyard.model.column import Column, find_column
 from steelyard.model.command import Command, Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.remote.local import LocalHost
@@ -174,6 +175,7 @@ def test_each_server_of_a_service_is_looked_at_from_its_own_host(folder: RunFold
 @pytest.mark.parametrize(
     ("collect", "message", "hint"),
     [
+        ("gpu", "collector gpu needs nvidia-smi, which fake does not have", "install it there"),
         (
             {"use": "prometheus", "from": "web", "metrics": ["a"]},
             "collector prometheus needs curl, which fake does not have",
@@ -200,3 +202,20 @@ def test_a_missing_tool_ends_the_run_before_its_first_trial(
         steelyard.run(tree, site=site, store=tmp_path)
     assert hint in caught.value.hint
     assert site.host.started == []
+
+
+def test_a_collector_that_starts_a_program_has_its_table(
+    measure: Callable[..., steelyard.Run], own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`nvidia-smi` is played: no machine of ours has a GPU."""
+    played = own_place / "bin" / "nvidia-smi"
+    played.parent.mkdir()
+    played.write_text("#!/bin/sh\necho '0, 35, 12, [N/A], 83.92, 56, 1320, 5001'\n")
+    played.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{played.parent}:{os.environ['PATH']}")
+    run = measure("sleep 1", collect={"use": "gpu", "every": "200ms"})
+    (table,) = run.record.collector_tables(1)
+    values = read_parquet(table.path)
+    assert set(values["gpu_busy:0"]) == {0.35}
+    assert "gpu_memory_used:0" not in values
+    assert find_column(table.columns(), "gpu_power:0") == Column("W", "power that the board draws")

@@ -18,7 +18,7 @@ def test_a_workload_a_service_and_a_tool_stand_for_what_they_need():
     assert named("redis-benchmark") == {"redis-benchmark"} <= named("redis_benchmark")
     assert {tool.name for tool in all_tools()} <= set(installable_names())
     assert named("numactl") == {"numactl"}
-    assert named("prometheus") == {"curl"}
+    assert (named("prometheus"), named("gpu")) == ({"curl"}, {"nvidia-smi"})
     assert {"redis", "ycsb", "cassandra", "pgbench"} <= set(installable_names())
 
 
