@@ -13,7 +13,7 @@ from steelyard.collectors.telemetry import COLUMNS, TelemetryCollector, parse, r
 from steelyard.model.column import CLOCKS, Column, find_column
 from steelyard.plugin.collector import CollectorOptions
 
-RECORDING = Path(__file__).parents[1] / "data" / "proc" / "telemetry.ndjson"
+RECORDING = Path(__file__).parents[1] / "data" / "collectors" / "telemetry.ndjson"
 SAMPLES = [json.loads(line) for line in RECORDING.read_text().splitlines()]
 TELEMETRY = TelemetryCollector(CollectorOptions())
 rows, reduce_sample = TELEMETRY.rows, TELEMETRY.reduce

@@ -14,7 +14,8 @@ from steelyard.spec.load import load_source
 from steelyard.spec.source import read
 
 TOP = list(Experiment.model_json_schema()["properties"])
-ENTRIES = [name for kind in ("workloads", "services", "events") for name in sorted(builtin_names(kind))]
+KINDS = ("workloads", "services", "events", "collectors")
+ENTRIES = [name for kind in KINDS for name in sorted(builtin_names(kind) - set(TOP))]
 
 
 def below(path, depth=3):

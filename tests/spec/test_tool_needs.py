@@ -18,6 +18,7 @@ def test_a_workload_a_service_and_a_tool_stand_for_what_they_need():
     assert named("redis-benchmark") == {"redis-benchmark"} <= named("redis_benchmark")
     assert {tool.name for tool in all_tools()} <= set(installable_names())
     assert named("numactl") == {"numactl"}
+    assert (named("prometheus"), named("gpu")) == ({"curl"}, {"nvidia-smi"})
     assert {"redis", "ycsb", "cassandra", "pgbench"} <= set(installable_names())
 
 
@@ -28,6 +29,11 @@ def test_a_file_stands_for_its_workloads_and_services(tmp_path):
         "workload: {use: fio, on: a, job: {rw: read, size: 1m}}\n"
     )
     assert named(str(path)) == named("redis") | {"fio"}
+    path.write_text(
+        "experiment: x\nservices: {w: {use: program, run: [x]}}\nworkload: {use: command, run: [x]}\n"
+        "collect: [telemetry, {use: prometheus, from: w, metrics: [a]}]\n"
+    )
+    assert named(str(path)) == {"bash", "curl"}
     path.write_text("experiment: x\nworkload: {use: fioo}\n")
     with pytest.raises(SpecError, match="did you mean 'fio'"):
         find_tools(str(path))

@@ -69,14 +69,17 @@ def load_samples(record: RunRecord, number: int, names: Sequence[str]) -> list[H
 
     Raises StoreError when a file cannot be read.
     """
-    hosts = []
-    for host, path in record.telemetry(number).items():
-        table = read_parquet(path)
-        moments = table.get("m") or []
-        if moments and all(_is_figure(moment) for moment in moments):
-            columns = {name: table[name] for name in names if name in table}
-            hosts.append(_thin_host(host, moments, columns, (table.get("t") or [0.0])[0] or 0.0))
-    return hosts
+    hosts = (thin_table(host, read_parquet(path), names) for host, path in record.telemetry(number).items())
+    return [host for host in hosts if host]
+
+
+def thin_table(host: str, table: Mapping[str, Column], names: Iterable[str]) -> HostSamples | None:
+    """The columns `names` of a table, at most 240 points each; None where it has no times."""
+    moments = [moment for moment in table.get("m", ()) if _is_figure(moment)]
+    if not moments or len(moments) < len(table["m"]):
+        return None
+    columns = {name: table[name] for name in names if name in table}
+    return _thin_host(host, moments, columns, (table.get("t") or [0.0])[0] or 0.0)
 
 
 def _thin_host(host: str, moments: list[float], columns: Mapping[str, Column], wall: float) -> HostSamples:

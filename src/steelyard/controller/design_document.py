@@ -31,6 +31,7 @@ def describe_design(experiment: Experiment, design: Design) -> dict[str, Any]:
         "before_each": file.get("before_each", []),
         "services": {name: use.model_dump(mode="json") for name, use in experiment.services.items()},
         "timeline": file.get("timeline", []),
+        "collect": [use.to_tree() for use in experiment.collect],
         "order": experiment.order,
         "restricted": describe_restriction(experiment, len(design.groups)),
         "repeat": experiment.repeat.model_dump(mode="json"),

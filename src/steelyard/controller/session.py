@@ -15,6 +15,7 @@ from typing import Any
 
 from steelyard import __version__
 from steelyard.controller.choices import RunChoices, is_split, needs_job
+from steelyard.controller.collecting import Collecting
 from steelyard.controller.control_server import ControlServer
 from steelyard.controller.deployment import Deployment
 from steelyard.controller.environment import gather_all
@@ -244,9 +245,9 @@ class Session:
             )
             scope.push_async_callback(scratches.close)
             await scratches.open()
-            watch = TrialWatcher(
-                placement.hosts, self.writer.folder, self.experiment.telemetry, turn, self._warn
-            )
+            collecting = Collecting(self.experiment, placement, self.writer.folder)
+            await collecting.check_tools()
+            watch = TrialWatcher(placement.hosts, collecting, turn, self._warn)
             await self._record_environment(placement, scratches)
             origin = SnapshotOrigin(self.site.name, self.site.site.current_job() or "")
             deployment = Deployment(

@@ -130,7 +130,7 @@ class TrialRunner:
             trial.cell.key,
             course.seconds(),
             thorough=self.deployment.has_services,
-            metered=deployed.metered_services(),
+            deployed=deployed,
         )
         async with watch as watched, timeline.heal_at_exit():
             await timeline.run_with_events(course.measure())

@@ -10,25 +10,23 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
+from steelyard.controller.collecting import Collecting
 from steelyard.controller.machine_lock import MachineLock
 from steelyard.controller.placement import group_by_machine
-from steelyard.controller.sampler import CollectorSource, Sampler, ServiceSource
+from steelyard.controller.ready_services import ReadyServices
+from steelyard.controller.sampler import Sampler
 from steelyard.errors import SteelyardError
 from steelyard.evidence import disturbance
 from steelyard.evidence.clocks import judge_clocks
 from steelyard.evidence.disturbance import HostCounters, judge, parse_counters, quota_files
-from steelyard.model.method import TelemetrySettings as Asked
 from steelyard.model.metric import Mark
 from steelyard.remote.base import Host
 from steelyard.remote.clocks import Clocks, read_own_clocks
 from steelyard.remote.machine import identify_machine
-from steelyard.services.base import Metered
-from steelyard.spec.bind import bind_collector
-from steelyard.store.layout import RunFolder
 
 LONG = 0.5
 _CGROUP = "/proc/self/cgroup"
@@ -105,15 +103,14 @@ class TrialWatcher:
     def __init__(
         self,
         hosts: Sequence[Host],
-        folder: RunFolder,
-        asked: Asked,
+        collecting: Collecting,
         turn: MachineLock,
         warn: Callable[[str], None],
     ) -> None:
         of_machine = group_by_machine(hosts)
         self.machines, self.machine_lock = [WatchedMachine(of) for of in of_machine.values()], turn
         self.is_here = identify_machine() in of_machine
-        self._folder, self._every, self._warn = folder, asked.every, warn
+        self._collecting, self._warn = collecting, warn
         self._lasted: dict[str, float] = {}
 
     @asynccontextmanager
@@ -124,12 +121,12 @@ class TrialWatcher:
         expected: float | None,
         *,
         thorough: bool = False,
-        metered: Mapping[str, Metered] | None = None,
+        deployed: ReadyServices | None = None,
     ) -> AsyncIterator[TrialWatch]:
         """Watch for as long as the block lasts; `expected` is how long that may be, None when unknown.
 
-        `thorough` asks for the table of processes in any case: the load of services is not foreign. `metered`
-        services are asked for their figures as often as hosts are.
+        `thorough` asks for the table of processes in any case: the load of services is not foreign.
+        Collectors also look at what is `deployed`.
         """
         long = self._expected_seconds(cell, expected) > LONG
         watched = await asyncio.gather(
@@ -138,7 +135,7 @@ class TrialWatcher:
         of_all, began = TrialWatch(self, watched), time.monotonic()
         try:
             async with AsyncExitStack() as scope:
-                for sampler in self._make_samplers(number, metered or {}) if long else ():
+                for sampler in self._collecting.make_samplers(number, deployed) if long else ():
                     await scope.enter_async_context(self._run_sampler(sampler, number))
                 yield of_all
         finally:
@@ -147,16 +144,6 @@ class TrialWatcher:
     def _expected_seconds(self, cell: str, said: float | None) -> float:
         """As long as the cell took before, else as its options say, else for all we know for ever."""
         return self._lasted.get(cell, math.inf if said is None else said)
-
-    def _make_samplers(self, number: int, metered: Mapping[str, Metered]) -> Iterator[Sampler]:
-        if not self._every:
-            return
-        telemetry = bind_collector("telemetry", {"every": self._every})
-        for machine in self.machines:
-            path = self._folder.telemetry(number, machine.host.name, "ndjson")
-            yield Sampler(CollectorSource(telemetry, machine.host), path, self._every)
-        for name, service in metered.items():
-            yield Sampler(ServiceSource(service), self._folder.meters(number, name, "ndjson"), self._every)
 
     @asynccontextmanager
     async def _run_sampler(self, sampler: Sampler, number: int) -> AsyncIterator[None]:
@@ -171,4 +158,7 @@ class TrialWatcher:
         except (OSError, SteelyardError) as error:
             stopped = error
         if stopped:
-            self._warn(f"telemetry of {sampler.path.stem} in trial {number} could not be saved: {stopped}")
+            what = f"{sampler.what} of {sampler.path.stem}"
+            self._warn(f"{what} in trial {number} could not be saved: {stopped}")
+        elif sampler.complaint:
+            self._warn(sampler.complaint)

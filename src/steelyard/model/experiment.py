@@ -20,6 +20,7 @@ from pydantic import (
     field_validator,
 )
 
+from steelyard.model.collect import TELEMETRY, CollectorUse, widen_collector
 from steelyard.model.compare import Compare, widen_compare
 from steelyard.model.computed import ComputedMetric
 from steelyard.model.derive import Derive
@@ -149,6 +150,9 @@ class Experiment(Part):
     telemetry: Annotated[TelemetrySettings, BeforeValidator(widen_telemetry)] = Field(
         default_factory=TelemetrySettings
     )
+    collect: Annotated[
+        tuple[Annotated[CollectorUse, BeforeValidator(widen_collector)], ...], BeforeValidator(_to_list)
+    ] = Field((), description="What to record beside the workload: collectors by name, with their options")
     outliers: Literal["none", "tukey", "mad", "extremes"] = Field(
         "none",
         description="How a summary excludes outliers; `tukey` and `mad` make intervals too narrow where "
@@ -212,6 +216,7 @@ class Experiment(Part):
             "workload": tuple(use.with_folder(folder) for use in self.workload),
             "services": {name: use.with_folder(folder) for name, use in self.services.items()},
             "timeline": tuple(entry.with_folder(folder) for entry in self.timeline),
+            "collect": tuple(use.with_folder(folder) for use in self.collect),
         }
 
     @property
@@ -219,6 +224,14 @@ class Experiment(Part):
         """The roles as hosts are given out to them; without `roles` one takes every host of the site."""
         named = {name: RoleClaim(role.hosts, role.shares) for name, role in self.roles.items()}
         return named or {DEFAULT_ROLE: RoleClaim("all")}
+
+    @property
+    def collectors(self) -> tuple[CollectorUse, ...]:
+        """All that is recorded beside the workload; `telemetry` is the short form of one entry."""
+        every = self.telemetry.every
+        if every is None or any(use.use == TELEMETRY for use in self.collect):
+            return self.collect
+        return (CollectorUse(use=TELEMETRY, options={"every": every}), *self.collect)
 
     def metric_prefix(self, use: WorkloadUse) -> str:
         """What tells the metrics of one measured phase from another's; empty when there is only one."""
@@ -228,7 +241,7 @@ class Experiment(Part):
     def to_tree(self) -> dict[str, Any]:
         """The tree of a file that says the same; what has its default is left out."""
         tree: dict[str, Any] = self.model_dump(
-            mode="json", exclude_defaults=True, exclude={"workload", "timeline"}
+            mode="json", exclude_defaults=True, exclude={"workload", "timeline", "collect"}
         )
         if "parameters" in tree:
             tree["parameters"] = {
@@ -242,6 +255,8 @@ class Experiment(Part):
         if self.find:
             tree["find"] = self.find.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         tree["workload"] = [_dump_use(use) for use in self.workload]
+        if self.collect:
+            tree["collect"] = [use.to_tree() for use in self.collect]
         if self.timeline:
             tree["timeline"] = [entry.to_tree() for entry in self.timeline]
         return tree

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from steelyard.collectors.base import Collector, CollectorOptions
-from steelyard.model.column import Column, Sample
+from steelyard.model.column import CLOCKS, Column, Sample
 
-__all__ = ["Collector", "CollectorOptions", "Column", "Sample"]
+__all__ = ["CLOCKS", "Collector", "CollectorOptions", "Column", "Sample"]

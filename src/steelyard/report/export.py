@@ -20,7 +20,7 @@ from steelyard.printable import make_printable
 from steelyard.report import html, markdown
 from steelyard.report.files import replace_file, write_text
 from steelyard.report.junit import render_junit, render_junit_comparison, sum_seconds
-from steelyard.report.plain import plain_comparison, plain_derived, plain_run
+from steelyard.report.plain import plain_collected, plain_comparison, plain_derived, plain_run
 from steelyard.report.sections.comparison import describe_comparison
 from steelyard.report.tidy import Kind, Tidy, tidy
 from steelyard.store.reader import RunRecord
@@ -57,6 +57,7 @@ def write_json(record: RunRecord, path: Path) -> Path:
     summary = summarise_run(record)
     content = plain_run(summary, judge(record, summary), compare_within(record, summary))
     content["derived"] = plain_derived(derive(record, summary))
+    content["collected"] = plain_collected(record)
     return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 

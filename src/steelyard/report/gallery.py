@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
+from steelyard.analysis.collected import load_collected
 from steelyard.analysis.derived import DerivedResults
 from steelyard.analysis.event_log import LoggedEvent, TimeOrigin, list_events
 from steelyard.analysis.latency import PercentilePoint, merge_histograms, percentile_curve
@@ -17,6 +18,7 @@ from steelyard.analysis.time_series import load_series
 from steelyard.errors import StoreError
 from steelyard.report.charts.against import draw_against
 from steelyard.report.charts.base import Chart
+from steelyard.report.charts.collected import draw_collected
 from steelyard.report.charts.derived import derived_chart
 from steelyard.report.charts.distribution import distribution
 from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
@@ -89,6 +91,7 @@ def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults
     typical, events = select_trials(summary, most=MOST_TRIALS), list_events(record)
     zeros = {number: TimeOrigin.of(happened) for number, happened in events.items()}
     hosts, trials, unread = _host_charts(record, typical, events, zeros)
+    collected, looked_at, unreadable = _collected_charts(record, typical, events, zeros)
     lead = next((metric.unit for metric in summary.primary), "")
     series, timed = _series_charts(record, typical, events, zeros, lead)
     choices = {
@@ -97,10 +100,11 @@ def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults
         "latency": [Choice(str(n), name) for n, name in enumerate(latencies)],
         "cell": [Choice(cell.cell.key, cell.cell.key) for cell in few.cells[:MOST_CURVES]],
         "trial": trials,
+        "collected": looked_at,
         "series": timed,
     }
     curves = {f"percentiles/{n}": chart for n, chart in enumerate(latencies.values())}
-    drawn = {key: chart for key, chart in charts.items() if chart} | curves | hosts | series
+    drawn = {key: chart for key, chart in charts.items() if chart} | curves | hosts | collected | series
     answers = {
         "derived/0": bool(record.design.get("find")),
         "over0": any(events.get(trial.number) for trial in typical),
@@ -110,7 +114,7 @@ def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults
     headline = next(
         (kind for kind, fits in answers.items() if fits and kind in {*drawn, *chart_kinds(drawn)}), ""
     )
-    return Gallery(drawn, choices, [*notes, *damaged, *unread], headline, len(summary.leading))
+    return Gallery(drawn, choices, [*notes, *damaged, *unread, *unreadable], headline, len(summary.leading))
 
 
 def _limit_metrics(summary: RunSummary) -> tuple[int, list[str]]:
@@ -164,6 +168,30 @@ def _host_charts(
             choices.append(
                 Choice(str(number), _label_trial(trial) + (f", {host.host}" if len(hosts) > 1 else ""))
             )
+    return charts, choices, notes
+
+
+def _collected_charts(
+    record: RunRecord,
+    trials: Sequence[TrialRecord],
+    events: Events,
+    zeros: Mapping[int, TimeOrigin | None],
+) -> tuple[dict[str, Chart], list[Choice], list[str]]:
+    """What collectors recorded during the shown trials, of each host or server that they looked at."""
+    charts: dict[str, Chart] = {}
+    choices: list[Choice] = []
+    notes: list[str] = []
+    for trial in trials:
+        try:
+            by_label = load_collected(record, trial.number)
+        except StoreError as error:
+            notes.append(f"What collectors recorded in trial {trial.number} cannot be read: {error.message}")
+            continue
+        happened, zero = events.get(trial.number, ()), zeros.get(trial.number)
+        for label, tables in by_label.items():
+            panels = draw_collected(len(choices), tables, happened, zero.mono if zero else None)
+            charts |= {f"collected{place}/{len(choices)}": chart for place, chart in enumerate(panels)}
+            choices.append(Choice(str(len(choices)), f"{_label_trial(trial)}, {label}"))
     return charts, choices, notes
 
 

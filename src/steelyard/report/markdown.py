@@ -62,6 +62,7 @@ def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
         page=content,
         pictures=pictures,
         panels=[panel.key for panel in PANELS if panel.key in pictures],
+        collected=[kind for kind in pictures if kind.startswith("collected")],
         over_time=[kind for kind in pictures if kind.startswith("over")],
     )
 

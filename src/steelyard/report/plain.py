@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.cell_metric import CellMetric
+from steelyard.analysis.collected import ColumnSummary, summarise_table
 from steelyard.analysis.derived import DerivedResults
 from steelyard.analysis.disturbed_trials import AllTrials
 from steelyard.analysis.overhead import Overhead
@@ -16,6 +17,7 @@ from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.outcome import doubts
+from steelyard.store.reader import RunRecord
 
 if TYPE_CHECKING:
     from steelyard.analysis.compare_published import PublishedComparison
@@ -50,6 +52,21 @@ def plain_derived(derived: DerivedResults) -> dict[str, Any]:
         "findings": [{"kind": type(one).__name__, **_plain(one)} for one in derived.findings],
         "not_derived": list(derived.notes),
     }
+
+
+def plain_collected(record: RunRecord) -> list[dict[str, Any]]:
+    """What collectors recorded: a table for each trial and host, and what its columns mean and came to."""
+    return [
+        {
+            "trial": trial.number,
+            "collector": table.collector,
+            "host": table.label,
+            "file": str(table.path.relative_to(record.folder.path)),
+            "columns": {name: _column(one) for name, one in summarise_table(table).items()},
+        }
+        for trial in record.trials
+        for table in record.collector_tables(trial.number)
+    ]
 
 
 def plain_published(found: PublishedComparison) -> dict[str, Any]:
@@ -119,6 +136,11 @@ def _overhead(found: Overhead | None) -> dict[str, Any] | None:
     shares = {"controller": found.core_share(found.controller)}
     shares |= {"agents": found.core_share(sum(found.agents.values()))}
     return {**dataclasses.asdict(found), "of_a_core": shares}
+
+
+def _column(summary: ColumnSummary) -> dict[str, Any]:
+    figures = {"samples": summary.samples, "min": summary.least, "mean": summary.mean, "max": summary.most}
+    return {**summary.meaning._asdict(), **figures}
 
 
 def _cell(cell: CellSummary, metrics: Sequence[Metric]) -> dict[str, Any]:

@@ -185,6 +185,8 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from workload.tools(short_name(services[use.to].use) if use.to in services else None)
     for service in services.values():
         yield from service_class(service.plugin).needs
+    for collector in experiment.collect:
+        yield from collector_class(collector.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
         if conditions.image:

@@ -19,6 +19,7 @@ from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.model.uses import WorkloadUse
 from steelyard.spec.bind import bind_options, workload_class
+from steelyard.spec.collect import CollectChecker
 from steelyard.spec.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.computed import computed_faults
 from steelyard.spec.faults import Fault, Path, explain_errors
@@ -58,6 +59,7 @@ class Checker:
         self.services = ServiceChecker(experiment, self.placement.check_selection)
         self.timeline = TimelineChecker(experiment)
         self.references = References(experiment)
+        self.collect = CollectChecker(experiment, self.placement.check_selection, broken)
 
     def faults(self) -> Iterator[Fault]:
         """All faults, in no particular order."""
@@ -79,6 +81,7 @@ class Checker:
                 yield from self._event_faults(index)
             if "timeline" not in self.broken:
                 yield from snapshot_faults(self.experiment)
+        yield from self.collect.faults() if self.experiment.collect else ()
         if "workload" in self.broken:
             return
         wrong = [

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from steelyard.plugins import find, names
-from steelyard.spec.bind import event_class, service_class, workload_class
+from steelyard.plugins import names
+from steelyard.spec.bind import collector_class, event_class, service_class, workload_class
 from steelyard.spec.sites import site_class
-
-if TYPE_CHECKING:
-    from steelyard.collectors.base import Collector
-
-
-def collector_class(name: str) -> type[Collector[Any]]:
-    """The class of a collector. Raises UnknownName, PlugInError."""
-    from steelyard.collectors.base import Collector
-
-    return find("collectors", name, Collector)  # type: ignore[type-abstract]
 
 
 class Kind(NamedTuple):

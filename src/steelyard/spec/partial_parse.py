@@ -19,7 +19,7 @@ from steelyard.spec.faults import Fault, Path, explain_errors
 
 ROUNDS = 10
 _STAND_IN: Mapping[str, Any] = {"experiment": "unnamed", "workload": {"use": "none"}}
-_LISTS = ("require", "before_each")
+_LISTS = ("require", "before_each", "collect")
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The tools behind a name: of a tool itself, a workload, a service, or an experiment file."""
+"""The tools behind a name: of a tool itself, a workload, a service, a collector, or an experiment file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.model.space import cells
 from steelyard.model.tool import Tool
 from steelyard.model.wrap import TOOLS
 from steelyard.plugins import names
-from steelyard.spec.bind import list_tools, service_class, workload_class
+from steelyard.spec.bind import collector_class, list_tools, service_class, workload_class
 from steelyard.spec.load import load
 
 _HINT = "give a name from `steelyard catalog`, or an experiment file such as examples/hello.yaml"
@@ -22,12 +22,12 @@ def all_tools() -> list[Tool]:
 
 
 def installable_names() -> list[str]:
-    """The tools, those of `wrap` among them, and the workloads and services that need some."""
+    """The tools, those of `wrap` among them, and all entries that need some."""
     return sorted({*(tool.name for tool in (*all_tools(), *TOOLS)), *(entry for entry, _ in _entries())})
 
 
 def find_tools(name: str) -> list[Tool]:
-    """What a name stands for; a tool may be called like the workload or the service that needs it.
+    """What a name stands for; a tool may be called like the entry that needs it.
 
     Raises UnknownName, and SpecError for a file that is not sound.
     """
@@ -46,7 +46,8 @@ def find_tools(name: str) -> list[Tool]:
 def _entries() -> list[tuple[str, tuple[Tool, ...]]]:
     workloads = ((name, workload_class(name).needs) for name in sorted(names("workloads")))
     services = ((name, service_class(name).needs) for name in sorted(names("services")))
-    return [*workloads, *services]
+    collectors = ((name, collector_class(name).needs) for name in sorted(names("collectors")))
+    return [*workloads, *services, *collectors]
 
 
 def _drop_repeats(tools: Iterable[Tool]) -> list[Tool]:

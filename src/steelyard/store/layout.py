@@ -7,6 +7,7 @@
       trials/<n>/{trial.json,metrics.json}
       trials/<n>/<role>-<i>/<phase>/{stdout,stderr,raw/}
       trials/<n>/telemetry/<host>.{ndjson,parquet}
+      trials/<n>/collected/<name>/<host>.{ndjson,parquet,json}
       trials/<n>/meters/<service>.{ndjson,parquet}
       functions/        files of functions that the timeline plays, as they were when the run began
       derived/          whatever analysis makes; can be deleted and rebuilt
@@ -157,6 +158,20 @@ class RunFolder:
     def telemetry(self, number: int, host: str, suffix: str) -> Path:
         """Samples of a host during a trial: `ndjson` while it runs, `parquet` afterwards."""
         return self.trial(number) / "telemetry" / f"{host}.{suffix}"
+
+    def collector_table(self, number: int, name: str, label: str, suffix: str) -> Path:
+        """Samples of a collector during a trial; as `json`, what the columns of the table mean.
+
+        Host telemetry is older than other collectors, and its place is its own.
+        """
+        if self.is_telemetry(name):
+            return self.telemetry(number, label, suffix)
+        return self.trial(number) / "collected" / name / f"{label}.{suffix}"
+
+    @staticmethod
+    def is_telemetry(name: str) -> bool:
+        """Whether a table is host telemetry, whose columns are the same in all records."""
+        return name == "telemetry"
 
     def meters(self, number: int, service: str, suffix: str) -> Path:
         """Figures that a service told of itself during a trial."""

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from steelyard.errors import StoreError, UnknownName
+from steelyard.model.column import Column
 from steelyard.model.metric import Mark, Metric, SeriesSample
 from steelyard.model.trial import Cell, Disturbed, Result, Trial
+from steelyard.store.columns import read_columns
 from steelyard.store.journal import parse_line, read_journal
 from steelyard.store.layout import SCHEMA, RunFolder
 from steelyard.store.writer import is_live
@@ -63,6 +65,19 @@ class Glance:
     state: State
     trials: int
     failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedTable:
+    """What a collector recorded of a host, or of a server on it: a Parquet file."""
+
+    collector: str
+    label: str
+    path: Path
+
+    def columns(self) -> dict[str, Column]:
+        """What its columns mean, by name or family; none where that is not known. Raises StoreError."""
+        return read_columns(self.path.with_suffix(".json"))
 
 
 class RunRecord:
@@ -197,6 +212,13 @@ class RunRecord:
         """Host to the Parquet file of its samples during a trial."""
         folder = self.folder.telemetry(number, "x", "parquet").parent
         return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
+    def collector_tables(self, number: int) -> list[CollectedTable]:
+        """The tables of the other collectors during a trial, by collector and host."""
+        folder = self.folder.collector_table(number, "x", "x", "parquet").parents[1]
+        return [
+            CollectedTable(path.parent.name, path.stem, path) for path in sorted(folder.glob("*/*.parquet"))
+        ]
 
     def series(self, number: int) -> Iterator[list[SeriesSample]]:
         """How the metrics of a trial went over time, for each copy that tells. Raises StoreError."""

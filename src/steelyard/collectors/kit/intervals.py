@@ -18,7 +18,7 @@ def iter_intervals(samples: Iterable[Sample], parse: Parse, compare: Compare) ->
     for wall, mono, raw in samples:
         figures = parse(raw)
         if before is not None and mono > before[0]:
-            yield {"t": wall, "m": mono, **compare(before[1], figures, mono - before[0])}
+            yield {**compare(before[1], figures, mono - before[0]), "t": wall, "m": mono}
         before = (mono, figures)
 
 

@@ -16,12 +16,13 @@ FRAMES = (Frame(170, 460), Frame(150, 330))
 
 
 class Panel(NamedTuple):
-    """One chart of telemetry: columns of a table and what their lines are called."""
+    """One chart of telemetry: columns of a table and what their lines are called; `of` follows the unit."""
 
     key: str
     title: str
     unit: str
     lines: Mapping[str, str]
+    of: str = ""
 
 
 PANELS = (
@@ -35,6 +36,7 @@ PANELS = (
             "cpu_iowait": "waiting for I/O",
             "cpu_steal": "stolen",
         },
+        " of all cores",
     ),
     Panel("disk", "Disks", "B/s", {"disk_read": "read", "disk_write": "written"}),
     Panel(
@@ -92,8 +94,7 @@ def host_panel(
             *label_layers(f"{name}-events", events),
         ],
     }
-    of = " of all cores" if panel.unit == "%" else ""
-    title, labels = Title(panel.title, scale.label + of), list(lines.values())
+    title, labels = Title(panel.title, scale.label + panel.of), list(lines.values())
     wide, narrow = (frame_chart(spec, frame, title, labels) for frame in FRAMES)
     bands = (
         {f"{name}-events": band_data(events, host.began, host.seconds[0], host.seconds[-1])} if events else {}
