@@ -7,12 +7,9 @@ import pytest
 
 from steelyard.model.metric import Reading
 from steelyard.spec.bind import workload_class
+from steelyard.testing.pytest_plugin import pytest_addoption
 
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--record", action="store_true", help="run the workloads' examples and record their output"
-    )
+__all__ = ["pytest_addoption"]
 
 
 @pytest.fixture(autouse=True, scope="session")

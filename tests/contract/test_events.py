@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import secrets
 import shutil
@@ -11,20 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from patience import PATIENCE
 from steelyard.errors import UsageError
 from steelyard.events.base import Event, EventContext
-from steelyard.model.timeline import OWN_KEYS
 from steelyard.plugins import builtin_names, find
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import end_bearers
 from steelyard.remote.token import Token
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.sites.netns import Netns, NetnsOptions
+from steelyard.testing.contract import EventContract
 
-NAMES = sorted(builtin_names("events"))
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("ip", path="/usr/sbin:/sbin:/usr/bin"),
     reason="network namespaces need root and iproute2",
@@ -38,18 +35,10 @@ def event(name: str, hosts: Sequence[Host], **options: object) -> Event:
     return kind(kind.Options.model_validate(options), event_context)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_declares_itself(name: str) -> None:
-    kind = find("events", name, Event)
-    assert len(inspect.cleandoc(kind.__doc__ or "")) > 60
-    assert kind.examples
-    for example in kind.examples:
-        kind.Options.model_validate(example)
-    fields = kind.Options.model_fields
-    assert [key for key, field in fields.items() if not field.description] == []
-    assert not set(fields) & set(OWN_KEYS), "the timeline takes these keys for its own"
-    with pytest.raises(ValidationError):
-        kind.Options.model_validate({"no_such_option": 1})
+class TestEvents(EventContract):
+    """Ours; what they do to services is tested with those."""
+
+    names = builtin_names("events")
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def with_service(name: str, options: Mapping[str, Any], test: Any, hosts: int = 
         service = made.service(name, options)
         async with service.deploy() as endpoint:
             await test(made, service, endpoint)
-        assert await made.gone()
+        assert await made.is_empty()
 
     contract.with_bench(run, hosts=hosts)
 

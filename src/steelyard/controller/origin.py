@@ -50,6 +50,7 @@ def _iter_plugins(experiment: Experiment) -> Iterator[str]:
     yield from (use.plugin for use in experiment.workload)
     yield from (one.plugin for use in experiment.services.values() for one in variants(use, experiment))
     yield from (entry.plugin for entry in experiment.timeline)
+    yield from (use.plugin for use in experiment.collect)
 
 
 def _find_changed(recorded: Any) -> str:

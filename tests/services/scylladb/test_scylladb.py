@@ -44,7 +44,7 @@ def with_ring(nodes: int, test: Test, *, spare: int = 0, within: float = PATIENC
             service = made.service("scylladb", options, **changes)
             async with service.deploy():
                 await test(made, service)
-            assert await made.gone()
+            assert await made.is_empty()
 
     asyncio.run(run())
 

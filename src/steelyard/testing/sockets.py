@@ -12,7 +12,7 @@ _STATES = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 _LINE = re.compile(r"^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]+:0000 (\w\w) (?:\S+ +){5}(\d+)", re.MULTILINE)
 
 
-def listeners(pids: Iterable[int]) -> set[tuple[str, int]]:
+def list_listeners(pids: Iterable[int]) -> set[tuple[str, int]]:
     """Addresses and ports; `0.0.0.0` and `::` are every address."""
     own = {inode for pid in pids for inode in _inodes(pid)}
     return {
@@ -24,17 +24,17 @@ def listeners(pids: Iterable[int]) -> set[tuple[str, int]]:
 
 
 def _inodes(pid: int) -> list[str]:
-    found = []
+    inodes: list[str] = []
     with contextlib.suppress(OSError):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
-                found += re.findall(r"^socket:\[(\d+)\]$", str(entry.readlink()))
-    return found
+                inodes += re.findall(r"^socket:\[(\d+)\]$", str(entry.readlink()))
+    return inodes
 
 
 def _address(text: str) -> str:
     """Of groups of four bytes, each with its last byte first."""
     packed = b"".join(bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8))
-    found = ip_address(packed)
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return str(mapped or found)
+    address = ip_address(packed)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)

@@ -1,14 +1,4 @@
-"""Public stand-ins for tests: a site and host that start nothing; a workload and a service that only sleep.
-
-A plug-in of your own can be tested in milliseconds, through the real run, store and report::
-
-    from steelyard.testing import FakeSite, Said
-
-    def behave(command):
-        return Said(stdout="score: 42", wall=0.5)
-
-    run = steelyard.run(experiment, site=FakeSite(behave), store=tmp_path)
-"""
+"""Stand-ins for tests: a site and host that start nothing; a workload and a service that only sleep."""
 
 from __future__ import annotations
 
