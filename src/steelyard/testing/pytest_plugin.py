@@ -2,7 +2,8 @@
 
     pytest_plugins = ["steelyard.testing.pytest_plugin"]
 
-adds `--record`, which runs the examples of the workloads and saves their output for the contract tests.
+adds `--record`, which runs the examples of the workloads, reads this machine by the collectors, and saves what
+they gave for the contract tests.
 """
 
 from __future__ import annotations
@@ -12,6 +13,4 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--record`."""
-    parser.addoption(
-        "--record", action="store_true", help="run the workloads' examples and record their output"
-    )
+    parser.addoption("--record", action="store_true", help="record what workloads print and collectors read")

@@ -5,14 +5,20 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
+from steelyard.testing.contract.collectors import CollectorContract
 from steelyard.testing.contract.events import EventContract
 from steelyard.testing.contract.services import ServiceContract
 from steelyard.testing.contract.sites import SiteContract
 from steelyard.testing.contract.suite import Contract
 from steelyard.testing.contract.workloads import WorkloadContract
 
-SUITES: tuple[type[Contract], ...] = (WorkloadContract, ServiceContract, EventContract, SiteContract)
-"""`CollectorContract` belongs here, too."""
+SUITES: tuple[type[Contract], ...] = (
+    WorkloadContract,
+    ServiceContract,
+    EventContract,
+    CollectorContract,
+    SiteContract,
+)
 
 
 class PackageContract:
