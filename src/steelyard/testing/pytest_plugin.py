@@ -2,8 +2,8 @@
 
     pytest_plugins = ["steelyard.testing.pytest_plugin"]
 
-adds `--record`, which runs the examples of the workloads, reads this machine by the collectors, and saves what
-they gave for the contract tests.
+adds `--record`, which runs the examples of the workloads, reads this machine by the collectors, and saves
+what they gave for the contract tests.
 """
 
 from __future__ import annotations
