@@ -199,6 +199,7 @@ def test_no_damage_to_a_real_answer_is_too_odd(data: st.DataObject):
         {"path": "/a b"},
         {"port": 0},
         {"port": 70000},
+        {"port": "80/x"},
     ],
 )
 def test_options_that_cannot_be_asked_for_are_refused(wrong: dict[str, Any]):

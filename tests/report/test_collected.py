@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 
 from steelyard.model.column import Column
@@ -80,3 +81,20 @@ def test_json_lists_every_table_with_its_columns(record, tmp_path):
         "mean": 41.5,
         "max": 43.0,
     }
+
+
+def test_a_table_that_cannot_be_read_does_not_cost_the_export(record, tmp_path):
+    record.collector_tables(1)[0].path.write_bytes(b"rubbish")
+    first, second, *_ = json.loads(write_json(record, tmp_path / "run.json").read_text())["collected"]
+    assert first["columns"] == {}
+    assert "cannot read" in first["unreadable"]
+    assert "heat" in second["columns"]
+
+
+def test_a_table_of_texts_has_nothing_to_tell(record, tmp_path):
+    path = record.collector_tables(1)[0].path
+    with duckdb.connect() as database:
+        database.sql("SELECT 1.0 AS t, 2.0 AS m, 'warm' AS heat").write_parquet(str(path))
+    tables = json.loads(write_json(record, tmp_path / "run.json").read_text())["collected"]
+    assert tables[0]["columns"] == {}
+    assert build_page(record).gallery.charts

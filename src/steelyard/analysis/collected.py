@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from steelyard.analysis.telemetry import HostSamples, thin_table
+from steelyard.analysis.telemetry import HostSamples, is_figure, thin_table
 from steelyard.model.column import CLOCKS, Column, find_column
 from steelyard.store.reader import CollectedTable, RunRecord
 from steelyard.store.telemetry import read_parquet
@@ -68,7 +68,7 @@ def _match(declared: Mapping[str, Column], names: Iterable[str]) -> Iterator[tup
 
 
 def _summarise(meaning: Column, values: Iterable[float | None]) -> ColumnSummary | None:
-    there = [value for value in values if value is not None]
+    there = [value for value in values if is_figure(value)]
     if not there:
         return None
     return ColumnSummary(meaning, len(there), min(there), sum(there) / len(there), max(there))

@@ -75,7 +75,7 @@ def load_samples(record: RunRecord, number: int, names: Sequence[str]) -> list[H
 
 def thin_table(host: str, table: Mapping[str, Column], names: Iterable[str]) -> HostSamples | None:
     """The columns `names` of a table, at most 240 points each; None where it has no times."""
-    moments = [moment for moment in table.get("m", ()) if _is_figure(moment)]
+    moments = [moment for moment in table.get("m", ()) if is_figure(moment)]
     if not moments or len(moments) < len(table["m"]):
         return None
     columns = {name: table[name] for name in names if name in table}
@@ -92,9 +92,10 @@ def _thin_host(host: str, moments: list[float], columns: Mapping[str, Column], w
 
 def _mean(values: Column) -> float | None:
     """The mean of what is there; None for a group without a figure."""
-    there = [value for value in values if _is_figure(value)]
+    there = [value for value in values if is_figure(value)]
     return math.fsum(there) / len(there) if there else None
 
 
-def _is_figure(value: object) -> TypeGuard[float]:
+def is_figure(value: object) -> TypeGuard[float]:
+    """Whether it is a finite number; what is in a table may be anything."""
     return isinstance(value, int | float) and math.isfinite(value)

@@ -22,6 +22,7 @@ _MOST_TEXT, _MOST_SERIES, _LONGEST = 1 << 20, 500, 200
 _TEXT = "metrics"
 _SECONDS = 4
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]{0,199}"
+_PORT = r"^[A-Za-z][A-Za-z0-9_]*$"
 _PAIR = r"[a-zA-Z_][a-zA-Z0-9_]*[ \t]*=[ \t]*\"(?:[^\"\\]|\\.)*\"[ \t]*"
 _LABELS = rf"\{{([ \t]*(?:{_PAIR}(?:,[ \t]*{_PAIR})*,?[ \t]*)?)\}}"
 _LINE = re.compile(rf"({_NAME})[ \t]*(?:{_LABELS})?[ \t]+(\S{{1,40}})(?:[ \t]+-?\d{{1,20}})?[ \t]*", re.ASCII)
@@ -49,7 +50,7 @@ class PrometheusOptions(CollectorOptions):
         description="The names of the metrics to record; a histogram or summary gives its _sum and _count",
     )
     path: str = Field("/metrics", pattern=r"^/[!-~]*$", description="The HTTP path of the metrics")
-    port: Annotated[StrictInt, Field(ge=1, le=65535)] | str | None = Field(
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] | Annotated[str, Field(pattern=_PORT)] | None = Field(
         None,
         description="A port number, or the name of one of the service's further ports; default: its own port",
     )

@@ -13,11 +13,12 @@ from steelyard.analysis.disturbed_trials import AllTrials
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import JudgedRequirement
 from steelyard.analysis.summary import CellSummary, RunSummary, Tally
+from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.outcome import doubts
-from steelyard.store.reader import RunRecord
+from steelyard.store.reader import CollectedTable, RunRecord
 
 if TYPE_CHECKING:
     from steelyard.analysis.compare_published import PublishedComparison
@@ -62,7 +63,7 @@ def plain_collected(record: RunRecord) -> list[dict[str, Any]]:
             "collector": table.collector,
             "host": table.label,
             "file": str(table.path.relative_to(record.folder.path)),
-            "columns": {name: _column(one) for name, one in summarise_table(table).items()},
+            **_table(table),
         }
         for trial in record.trials
         for table in record.collector_tables(trial.number)
@@ -136,6 +137,14 @@ def _overhead(found: Overhead | None) -> dict[str, Any] | None:
     shares = {"controller": found.core_share(found.controller)}
     shares |= {"agents": found.core_share(sum(found.agents.values()))}
     return {**dataclasses.asdict(found), "of_a_core": shares}
+
+
+def _table(table: CollectedTable) -> dict[str, Any]:
+    """Its columns; where it cannot be read, why."""
+    try:
+        return {"columns": {name: _column(one) for name, one in summarise_table(table).items()}}
+    except StoreError as error:
+        return {"columns": {}, "unreadable": error.message}
 
 
 def _column(summary: ColumnSummary) -> dict[str, Any]:
