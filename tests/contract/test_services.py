@@ -35,7 +35,7 @@ from steelyard.tools.find import find_missing
 # `attached` starts nothing; it has tests of its own.
 NAMES = sorted(builtin_names("services") - {"attached"})
 PAUSABLE = [name for name in NAMES if issubclass(find("services", name, Service), Pausable)]
-ENTERING = ["cassandra", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
+ENTERING = ["cassandra", "etcd", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 CASES = [
     pytest.param(name, example, id=f"{name}-{number}")
