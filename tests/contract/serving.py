@@ -138,6 +138,17 @@ def redis(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     return {"arrangement": "independent", "password": PASSWORD}
 
 
+def etcd(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    clients, peers = f"http://{HOST}:{port}", f"http://{HOST}:{free_port()}"
+    where = ("--listen-client-urls", clients, "--advertise-client-urls", clients)
+    among = ("--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers)
+    started(
+        scope, folder, "etcd", "--data-dir", "data", *where, *among, "--initial-cluster", f"default={peers}"
+    )
+    listening("tcp", port)
+    return {}
+
+
 def memcached(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     where = ("-u", "nobody", "-l", HOST, "-p", str(port), "-U", "0")
     started(scope, folder, "memcached", *where)
@@ -173,6 +184,7 @@ SERVERS: dict[str, Server] = {
     "cassandra": cassandra,
     "redis": redis,
     "memcached": memcached,
+    "etcd": etcd,
     "postgresql": postgresql,
     "iperf3": iperf3,
     "sockperf": sockperf,

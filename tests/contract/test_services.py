@@ -14,7 +14,7 @@ __all__ = ["ENTERING", "bench", "needed", "with_bench"]
 
 # `attached` starts nothing; it has tests of its own.
 NAMES = sorted(builtin_names("services") - {"attached"})
-ENTERING = ["cassandra", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
+ENTERING = ["cassandra", "etcd", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 
 
