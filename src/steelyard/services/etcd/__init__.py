@@ -10,6 +10,7 @@ from pathlib import Path
 
 from steelyard.plugin import ClientBinding, Endpoint, HostError, Tool, WireProtocol
 from steelyard.plugin.host import Host
+from steelyard.plugin.service import Service
 from steelyard.services.etcd.member import (
     CLIENT,
     MAKE_SEED,
@@ -37,7 +38,7 @@ _PROTOCOL = WireProtocol(
 )
 
 
-class Etcd(Disturbable[EtcdOptions]):
+class Etcd(Disturbable, Service[EtcdOptions]):
     """etcd, a replicated store of keys and values: one cluster with a member on each host.
 
     **Who may use it**: anyone who knows the password of its only user, `root`, which is random for each run.
