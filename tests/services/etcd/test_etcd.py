@@ -61,7 +61,7 @@ def with_etcd(test: Any, hosts: int, **options: Any) -> None:
         service = made.service("etcd", options)
         async with service.deploy():
             await test(made, service)
-        assert await made.gone()
+        assert await made.is_empty()
 
     contract.with_bench(run, hosts=hosts)
 
@@ -145,7 +145,7 @@ def test_a_seed_that_cannot_be_made_is_explained(monkeypatch):
         service = made.service("etcd", {})
         with pytest.raises(HostError, match=r"service store: .*the clock is broken"):
             await service.configure()
-        assert await made.gone()
+        assert await made.is_empty()
 
     contract.with_bench(run, hosts=1)
 
