@@ -39,4 +39,4 @@ def test_its_tests_are_python_with_suites_that_there_are(folder):
     for block in blocks:
         compile(block, "docs/plugins.md", "exec")
     named = set(re.findall(r"`?(\w+Contract)\b", TEXT))
-    assert named - {"TestContract"} == set(contract.__all__)
+    assert set(contract.__all__) <= named, "each suite is told of"
