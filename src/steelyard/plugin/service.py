@@ -23,6 +23,9 @@ from steelyard.services.base import (
     Snapshottable,
     Vaults,
 )
+from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.ports import choose_ports
+from steelyard.services.kit.server import Server
 from steelyard.tools import maven
 from steelyard.tools.find import find_missing, install_directory
 
@@ -30,6 +33,7 @@ __all__ = [
     "FOLDER",
     "REFUSED_HINT",
     "SELF",
+    "Disturbable",
     "Growable",
     "HasMirror",
     "HasNodes",
@@ -42,6 +46,7 @@ __all__ = [
     "Program",
     "Runner",
     "SavedFiles",
+    "Server",
     "Service",
     "ServiceContext",
     "ServiceOptions",
@@ -50,6 +55,7 @@ __all__ = [
     "SnapshotNode",
     "Snapshottable",
     "Vaults",
+    "choose_ports",
     "credentials",
     "find_mentions",
     "find_missing",
