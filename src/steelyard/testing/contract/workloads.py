@@ -179,7 +179,7 @@ def _write(path: Path, content: bytes) -> Path:
 
 def _choose_service(workload: Workload[Any]) -> str:
     """The service that an example is meant for; empty when for none."""
-    return min(workload.talks_to - {ANY_SERVICE}, default="")
+    return min(workload.find_services() - {ANY_SERVICE}, default="")
 
 
 @contextmanager
