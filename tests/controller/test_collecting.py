@@ -17,7 +17,7 @@ from steelyard.controller.collecting import Collecting
 from steelyard.controller.placement import Placement
 from steelyard.controller.sampler import CollectorSource
 from steelyard.errors import HostError
-from steelyard.model.collect import CollectorUse
+from steelyard.model.collect import CollectorUse, list_collectors
 from steelyard.model.column import Column, find_column
 from steelyard.model.command import Command, Endpoint
 from steelyard.model.experiment import Experiment
@@ -77,8 +77,8 @@ def test_the_short_form_is_the_long_one() -> None:
     def collectors(**more: Any) -> tuple[CollectorUse, ...]:
         tree = {"experiment": "x", "workload": {"use": "command", "run": ["x"]}, **more}
         experiment = Experiment.model_validate(tree)
-        assert Experiment.model_validate(experiment.to_tree()).collectors == experiment.collectors
-        return experiment.collectors
+        assert list_collectors(Experiment.model_validate(experiment.to_tree())) == list_collectors(experiment)
+        return list_collectors(experiment)
 
     (short,), (long,) = (
         collectors(telemetry={"every": "2s"}),

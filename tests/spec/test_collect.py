@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.errors import SpecError
+from steelyard.model.collect import list_collectors
 from steelyard.plugins import builtin_names
 from steelyard.spec.keys import explain_key
 from steelyard.spec.load import load_source
@@ -15,7 +16,7 @@ FILE = "experiment: x\nworkload: {use: command, run: [x]}\n"
 
 
 def collectors(text: str) -> list[str]:
-    return [use.table for use in load_source(read(FILE + text, "file")).collectors]
+    return [use.table for use in list_collectors(load_source(read(FILE + text, "file")))]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from steelyard.controller.placement import Placement, group_by_machine
 from steelyard.controller.ready_services import ReadyServices
 from steelyard.controller.sampler import CollectorSource, Sampler, ServiceSource
 from steelyard.errors import HostError
-from steelyard.model.collect import CollectorUse
+from steelyard.model.collect import CollectorUse, list_collectors
 from steelyard.model.command import Endpoint
 from steelyard.model.experiment import Experiment
 from steelyard.model.roles import Selection
@@ -37,7 +37,7 @@ class Collecting:
 
     def __init__(self, experiment: Experiment, placement: Placement, folder: RunFolder) -> None:
         self._experiment, self._placement, self._folder = experiment, placement, folder
-        uses = experiment.collectors
+        uses = list_collectors(experiment)
         self._entries = [(use, bind_collector(use.plugin, use.options)) for use in uses]
 
     async def check_tools(self) -> None:

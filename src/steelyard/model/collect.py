@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from steelyard.model.plugin_use import PlugInUse, short_name
+
+if TYPE_CHECKING:
+    from steelyard.model.experiment import Experiment
 
 TELEMETRY = "telemetry"
 """The collector that is there unless a file says otherwise."""
@@ -41,6 +44,14 @@ class CollectorUse(PlugInUse):
         """As it stands in a file."""
         own = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"options"})
         return {**own, **self.model_dump(mode="json")["options"]}
+
+
+def list_collectors(experiment: Experiment) -> tuple[CollectorUse, ...]:
+    """All that is recorded beside the workload; `telemetry` is the short form of one entry of `collect`."""
+    every = experiment.telemetry.every
+    if every is None or any(use.use == TELEMETRY for use in experiment.collect):
+        return experiment.collect
+    return (CollectorUse(use=TELEMETRY, options={"every": every}), *experiment.collect)
 
 
 def widen_collector(value: object) -> object:

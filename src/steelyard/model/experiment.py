@@ -20,7 +20,7 @@ from pydantic import (
     field_validator,
 )
 
-from steelyard.model.collect import TELEMETRY, CollectorUse, widen_collector
+from steelyard.model.collect import CollectorUse, widen_collector
 from steelyard.model.compare import Compare, widen_compare
 from steelyard.model.computed import ComputedMetric
 from steelyard.model.derive import Derive
@@ -224,14 +224,6 @@ class Experiment(Part):
         """The roles as hosts are given out to them; without `roles` one takes every host of the site."""
         named = {name: RoleClaim(role.hosts, role.shares) for name, role in self.roles.items()}
         return named or {DEFAULT_ROLE: RoleClaim("all")}
-
-    @property
-    def collectors(self) -> tuple[CollectorUse, ...]:
-        """All that is recorded beside the workload; `telemetry` is the short form of one entry."""
-        every = self.telemetry.every
-        if every is None or any(use.use == TELEMETRY for use in self.collect):
-            return self.collect
-        return (CollectorUse(use=TELEMETRY, options={"every": every}), *self.collect)
 
     def metric_prefix(self, use: WorkloadUse) -> str:
         """What tells the metrics of one measured phase from another's; empty when there is only one."""
