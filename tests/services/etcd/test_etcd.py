@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
-from steelyard.services.base import Metered
+from steelyard.services.base import Growable, Metered, Shrinkable
 from steelyard.services.etcd import Etcd, sum_statuses
 from steelyard.services.etcd.member import MAKE_SEED, EtcdMember, cluster_words, server_words
 from steelyard.services.etcd.options import EtcdOptions
@@ -27,14 +27,13 @@ GREETING = "printf 'GET /version HTTP/1.0\\r\\n\\r\\n'"
 
 async def etcdctl(made: Any, service: Etcd, at: int, *words: str, user: str | None = None) -> str:
     """What etcdctl prints, its complaints too; by default as the user of the service."""
-    host = service.context.hosts[at]
+    host = (*service.context.hosts, *service.context.spare)[at]
     user = f"root:{service.context.password}" if user is None else user
     login = made.place / "client-login"
     login.write_text("" if user == ANONYMOUS else user)
-    where = (
-        f"--cacert {service.scratch(host)}/authority.pem --endpoints {service.members[host.name].client_url}"
-    )
-    line = f"ETCDCTL_API=3 ETCDCTL_USER=$(cat {login}) etcdctl {where} {shlex.join(words)} 2>&1"
+    where = f"--cacert {service.scratch(host)}/conf/authority.pem"
+    asked = f"{where} --endpoints {service.members[host.name].client_url} {shlex.join(words)}"
+    line = f"ETCDCTL_API=3 ETCDCTL_USER=$(cat {login}) etcdctl {asked} 2>&1"
     return str(await made.hosts[0].capture(("sh", "-c", f"{line} || true"), seconds=PATIENCE)).strip()
 
 
@@ -52,6 +51,12 @@ async def put(made: Any, service: Etcd, at: int, value: str) -> None:
         return await etcdctl(made, service, at, "put", "a", value) == "OK"
 
     await comes_to_be(is_written)
+
+
+async def value_at(made: Any, service: Etcd, host: Any) -> str:
+    """That key, as the member on a host has it."""
+    place = (*service.context.hosts, *service.context.spare).index(host)
+    return await etcdctl(made, service, place, "get", "a", "--print-value-only")
 
 
 def with_etcd(test: Any, hosts: int, **options: Any) -> None:
@@ -81,7 +86,7 @@ def test_nobody_comes_in_without_the_password():
 def test_only_members_come_to_the_port_of_members_and_only_by_tls_to_any():
     async def test(made: Any, service: Etcd) -> None:
         member = service.members[service.context.hosts[0].name]
-        authority = f"{service.scratch(service.context.hosts[0])}/authority.pem"
+        authority = f"{service.scratch(service.context.hosts[0])}/conf/authority.pem"
         for port, answers in ((member.ports[0], True), (member.ports[1], False)):
             words = ("openssl", "s_client", "-verify_return_error", "-CAfile", authority, "-quiet")
             line = f"{GREETING} | {shlex.join(words)} -connect {member.address}:{port}"
@@ -122,6 +127,70 @@ def test_a_cluster_works_on_without_a_member_which_then_catches_up():
     with_etcd(test, hosts=3)
 
 
+def test_it_grows_and_shrinks_while_it_is_in_use():
+    async def test(made: Any) -> None:
+        first, *others = made.hosts
+        service = made.service("etcd", {}, hosts=(first,), spare=tuple(others))
+        assert isinstance(service, Growable)
+        assert isinstance(service, Shrinkable)
+        async with service.deploy():
+            await put(made, service, 0, "alone")
+            await service.grow(3)
+            servers = service.endpoint().facts["servers"].split(",")
+            assert len(servers) == len(set(servers)) == len(service.servers) == 3
+            assert await service.is_settled()
+            for at in range(3):
+                assert await value_at(made, service, made.hosts[at]) == "alone"
+            contract.check_listeners(made, service)
+            await service.kill(first.name)
+            await comes_to_be(lambda: service.is_answering(service.servers[1]))
+            await service.restart(first.name)
+            watch = asyncio.create_task(service.wait_for_death())
+            await service.shrink(1)
+            assert len(service.servers) == 1
+            assert await service.is_settled()
+            assert await value_at(made, service, first) == "alone"
+            await service.grow(2)  # on a host that it had left
+            assert await value_at(made, service, others[0]) == "alone"
+            assert not watch.done(), "those that left were asked to"
+            watch.cancel()
+            with pytest.raises(HostError, match="cannot have 4 members, at most 3"):
+                await service.grow(4)
+            with pytest.raises(HostError, match="one holds the data"):
+                await service.shrink(0)
+        assert await made.is_empty()
+
+    contract.needed("etcd")
+    contract.with_bench(test, hosts=3)
+
+
+def test_a_member_that_cannot_join_leaves_nothing(monkeypatch):
+    async def test(made: Any) -> None:
+        first, second = made.hosts
+        service = made.service("etcd", {}, hosts=(first,), spare=(second,))
+        async with service.deploy():
+            answers = service.is_answering
+
+            async def is_answering(server: Any) -> bool:
+                if server.host is second:
+                    raise HostError("the network is down")
+                return await answers(server)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(service, "is_answering", is_answering)
+                with pytest.raises(HostError, match="the network is down"):
+                    await service.grow(2)
+            assert [server.host for server in service.servers] == [first]
+            await comes_to_be(service.is_settled)
+            assert not (made.place / second.name / "data").exists()
+            await service.grow(2)
+            assert await service.is_settled()
+        assert await made.is_empty()
+
+    contract.needed("etcd")
+    contract.with_bench(test, hosts=2)
+
+
 def test_without_most_of_its_members_it_is_not_ready():
     async def test(made: Any, service: Etcd) -> None:
         first, second = service.servers
@@ -141,7 +210,7 @@ def test_a_seed_that_cannot_be_made_is_explained(monkeypatch):
         (made.place / "programs" / "etcd").chmod(0o755)
         (made.place / "programs").chmod(0o755)
         script = f"PATH={made.place}/programs:$PATH\n"
-        monkeypatch.setattr("steelyard.services.etcd.MAKE_SEED", script + MAKE_SEED)
+        monkeypatch.setattr("steelyard.services.etcd.cluster.MAKE_SEED", script + MAKE_SEED)
         service = made.service("etcd", {})
         with pytest.raises(HostError, match=r"service store: .*the clock is broken"):
             await service.configure()

@@ -20,8 +20,8 @@ from steelyard.services.kit.certificates import AUTHORITY, IDENTITY
 
 USER = "root"
 """Of the only account; etcd's authentication wants one of this name."""
-PASSWORD, SEED = "password", "seed.base64"
-"""In the scratch: the password, and the database with which members begin."""
+CONF, PASSWORD, SEED = "conf", "password", "seed.base64"
+"""What a member may not change lies in `conf`: the password, and the database with which members begin."""
 
 _LONE = "unix://clients:0", "unix://peers:0"  # relative to where it runs: paths of sockets are short
 _CHEAPEST = "4"  # bcrypt's cost: it defends what people choose, and ours is random
@@ -49,8 +49,27 @@ export ETCDCTL_API=3; data=$1 seed=$2; shift 2; cd "$data"
 "$(command -v etcdutl || command -v etcdctl)" snapshot restore seed.db --data-dir member "$@"
 rm -rf seed seed.db
 """
-CLIENT = f'ETCDCTL_API=3 ETCDCTL_USER="{USER}:$(cat {PASSWORD})" etcdctl --cacert {AUTHORITY}'
+CLIENT = f'ETCDCTL_API=3 ETCDCTL_USER="{USER}:$(cat {CONF}/{PASSWORD})" etcdctl --cacert {CONF}/{AUTHORITY}'
 """The client's words in the scratch, before those that say whom it asks what."""
+
+# Members agree to a change only after a few seconds in which they saw each other, and one after the other.
+_AGREE = """
+agree() {
+    until said=$(client "$@" 2>&1); do
+        case $said in
+        *"unhealthy cluster"* | *"not enough started members"*) sleep 0.2 ;;
+        *) echo "$said" >&2; exit 1 ;;
+        esac
+    done
+}
+"""
+ADD = f'{_AGREE}agree member add "$WORD0" --peer-urls "$WORD1"\n'
+REMOVE = f"""{_AGREE}
+id=$(client member list | while IFS=, read -r id _ _ url _; do [ "$url" != " $WORD0" ] || echo "$id"; done)
+[ -z "$id" ] || agree member remove "$id"
+"""
+"""For a `client`: take in a member that is about to start, by its name and its address; and remove the one at
+an address, which may never have started."""
 
 
 @dataclass(frozen=True, slots=True)
