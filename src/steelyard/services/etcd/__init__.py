@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from steelyard.plugin import ClientBinding, Endpoint, HostError, Tool, WireProtocol
-from steelyard.plugin.service import Service
 from steelyard.services.etcd.cluster import EtcdCluster
 from steelyard.services.etcd.member import USER, EtcdMember
 from steelyard.services.etcd.options import EtcdOptions

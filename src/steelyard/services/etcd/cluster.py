@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from steelyard.plugin import HostError
 from steelyard.plugin.host import Host
+from steelyard.plugin.service import Service
 from steelyard.services.etcd.member import (
     ADD,
     CLIENT,
@@ -31,7 +32,7 @@ from steelyard.services.kit.server import Server
 _READ_WITHIN = 60.0  # seconds; a machine may be busy
 
 
-class EtcdCluster(Disturbable[EtcdOptions]):
+class EtcdCluster(Disturbable, Service[EtcdOptions]):
     """A cluster of the hosts in `ring`; each host that may ever be of it has a member, by its name.
 
     What is this cluster's alone: the `authority` that signs its members, and a `token`. `data` is where a
