@@ -19,6 +19,7 @@ from steelyard.services.base import Growable, Metered, Shrinkable
 from steelyard.services.etcd import Etcd, sum_statuses
 from steelyard.services.etcd.member import MAKE_SEED, EtcdMember, cluster_words, server_words
 from steelyard.services.etcd.options import EtcdOptions
+from steelyard.testing.contract.services import check_listeners
 
 contract = loaded(Path(__file__).parents[2] / "contract" / "test_services.py")
 ANONYMOUS = "no user"
@@ -141,7 +142,7 @@ def test_it_grows_and_shrinks_while_it_is_in_use():
             assert await service.is_settled()
             for at in range(3):
                 assert await value_at(made, service, made.hosts[at]) == "alone"
-            contract.check_listeners(made, service)
+            check_listeners(made, service)
             await service.kill(first.name)
             await comes_to_be(lambda: service.is_answering(service.servers[1]))
             await service.restart(first.name)
