@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,7 +19,7 @@ from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.services.base import Growable, Metered, Shrinkable
 from steelyard.services.etcd import Etcd, sum_statuses
-from steelyard.services.etcd.member import MAKE_SEED, EtcdMember, cluster_words, server_words
+from steelyard.services.etcd.member import ADD, MAKE_SEED, REMOVE, EtcdMember, cluster_words, server_words
 from steelyard.services.etcd.options import EtcdOptions
 from steelyard.testing.contract.services import check_listeners
 
@@ -218,6 +220,42 @@ def test_a_seed_that_cannot_be_made_is_explained(monkeypatch):
         assert await made.is_empty()
 
     contract.with_bench(run, hosts=1)
+
+
+MEMBERS = "1a, started, member-0, https://a:2, https://a:1, false\n2b, unstarted, , https://b:2, , false"
+CLIENT = """client() {
+    echo "$*" >> asked
+    [ "$(grep -c "^$*" asked)" -gt 1 ] || { echo "Error: etcdserver: $REFUSAL" >&2; return 1; }
+    [ "$2" != list ] || printf '%s\\n' "$MEMBERS"
+}
+"""
+
+
+def reconfigure(script: str, tmp_path: Path, within: int = 60, **env: str) -> tuple[int, str, list[str]]:
+    """What comes of a change of which each step is refused once; what the client was asked."""
+    asked = {"NAME": "member-1", "PEER": "https://b:2", "WITHIN": str(within), "MEMBERS": MEMBERS, **env}
+    words = ["sh", "-eu", "-c", CLIENT + script]
+    done = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr, (tmp_path / "asked").read_text().splitlines()
+
+
+def test_a_change_is_tried_until_members_agree(tmp_path):
+    """Without a leader they do not even tell who they are."""
+    code, said, asked = reconfigure(REMOVE, tmp_path, REFUSAL="leader changed")
+    assert (code, said) == (0, "")
+    assert asked == ["member list", "member list", "member remove 2b", "member remove 2b"]
+
+
+def test_a_change_that_was_made_unnoticed_is_not_made_twice(tmp_path):
+    code, _, asked = reconfigure(ADD, tmp_path, REFUSAL="Peer URLs already exists")
+    assert (code, asked) == (0, ["member add member-1 --peer-urls https://b:2"])
+
+
+def test_members_that_never_agree_are_quoted(tmp_path):
+    code, said, _ = reconfigure(ADD, tmp_path, within=-1, REFUSAL="unhealthy cluster")
+    assert (code, said) == (1, "Error: etcdserver: unhealthy cluster\n")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from steelyard.plugin import HostError
+from steelyard.plugin import Command, HostError
 from steelyard.plugin.host import Host
 from steelyard.plugin.service import Service
 from steelyard.services.etcd.member import (
@@ -67,7 +67,7 @@ class EtcdCluster(Disturbable, Service[EtcdOptions]):
         try:
             self.data |= await make_data(self, [host])
             await self._write_files(host)
-            await self._reconfigure(ADD, member.name, member.peer_url)
+            await self._reconfigure(ADD, member)
             self.ring.append(host)
             await self._wait_until_answering(await self._start_member(host, joining=True))
         except BaseException:
@@ -80,21 +80,22 @@ class EtcdCluster(Disturbable, Service[EtcdOptions]):
         for server in servers:
             server.is_stop_requested = True  # one that is removed ends by itself
         self.ring = [other for other in self.ring if other is not host]
-        await self._reconfigure(REMOVE, self.members[host.name].peer_url)
+        await self._reconfigure(REMOVE, self.members[host.name])
         await asyncio.gather(*(server.stop() for server in servers))
         self.servers = [server for server in self.servers if server.host is not host]
         for place in (self.scratch(host) / "data", self._conf(host)):
             await host.remove_directory(place)
 
-    async def _reconfigure(self, script: str, *words: str) -> None:
+    async def _reconfigure(self, script: str, member: EtcdMember) -> None:
         """Have the members agree on who belongs to them. Raises HostError."""
         live = [server for server in self._live_servers() if server.host in self.ring]
         if not live:
             raise HostError(f"service {self.context.name}: no member answers")
-        asked = live[0]
-        client = f'client() {{ {CLIENT} --command-timeout 30s --endpoints {self._url(asked)} "$@"; }}\n'
-        names = {f"WORD{at}": word for at, word in enumerate(words)}
-        await self.run_script(asked.host, "members", client + script, **names)
+        client = f'client() {{ {CLIENT} --endpoints {self._url(live[0])} "$@"; }}\n'
+        limit = self.ready_timeout
+        env = {"NAME": member.name, "PEER": member.peer_url, "WITHIN": str(round(limit))}
+        run = self.make_runner(live[0].host, "members", limit + _READ_WITHIN)
+        await run(Command(("sh", "-eu", "-c", client + script), env))
 
     async def _run_client(self, server: Server, question: str) -> str:
         """What etcdctl prints; empty when it fails."""

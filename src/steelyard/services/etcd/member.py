@@ -52,24 +52,25 @@ rm -rf seed seed.db
 CLIENT = f'ETCDCTL_API=3 ETCDCTL_USER="{USER}:$(cat {CONF}/{PASSWORD})" etcdctl --cacert {CONF}/{AUTHORITY}'
 """The client's words in the scratch, before those that say whom it asks what."""
 
-# Members agree to a change only after a few seconds in which they saw each other, and one after the other.
+# Members agree to a change only while they have a leader and have seen each other for some seconds. One that
+# was cut short may have been made: the next try says so in the first of the words.
 _AGREE = """
 agree() {
+    done=$1 end=$(($(date +%s) + WITHIN)); shift
     until said=$(client "$@" 2>&1); do
-        case $said in
-        *"unhealthy cluster"* | *"not enough started members"*) sleep 0.2 ;;
-        *) echo "$said" >&2; exit 1 ;;
-        esac
+        case $said in *"$done"*) return 0 ;; esac
+        [ "$(date +%s)" -lt $end ] || { echo "$said" >&2; exit 1; }
+        sleep 0.2
     done
 }
 """
-ADD = f'{_AGREE}agree member add "$WORD0" --peer-urls "$WORD1"\n'
+ADD = f'{_AGREE}agree "Peer URLs already exists" member add "$NAME" --peer-urls "$PEER"\n'
 REMOVE = f"""{_AGREE}
-id=$(client member list | while IFS=, read -r id _ _ url _; do [ "$url" != " $WORD0" ] || echo "$id"; done)
-[ -z "$id" ] || agree member remove "$id"
+agree "nothing" member list
+id=$(echo "$said" | while IFS=, read -r id _ _ url _; do [ "$url" != " $PEER" ] || echo "$id"; done)
+[ -z "$id" ] || agree "member not found" member remove "$id"
 """
-"""For a `client`: take in a member that is about to start, by its name and its address; and remove the one at
-an address, which may never have started."""
+"""For a `client`: take in a member that is about to start, and remove one, which may never have started."""
 
 
 @dataclass(frozen=True, slots=True)
