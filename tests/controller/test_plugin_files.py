@@ -80,6 +80,7 @@ workload: {use: plugins/ask.py, to: kv, until: "${experiment.dir}/rang"}
 timeline:
   - {do: ./bell.py, at: 0s, file: "${experiment.dir}/rang"}
 repeat: 1
+disturbed: include
 """
 
 
