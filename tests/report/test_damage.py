@@ -76,6 +76,15 @@ def test_any_value_in_a_line_of_the_journal(build_once, key, value):
     assert reported(build_once.folder, build_once.folder.journal, "\n".join(lines) + "\n")
 
 
+@pytest.mark.parametrize("number", [1e255, -1, 10**20, "x"])
+def test_any_number_of_a_trial(build_once, number):
+    lines = build_once.folder.journal.read_text().splitlines()
+    at = next(index for index, line in enumerate(lines) if '"trial-ended"' in line)
+    lines[at] = json.dumps(json.loads(lines[at]) | {"trial": number})
+    text = "\n".join(lines) + "\n"
+    assert "invalid" in reported(build_once.folder, build_once.folder.journal, text)
+
+
 @pytest.mark.parametrize("wall", [1e300, -1e300, True, "now", None])
 def test_any_clock(build_once, wall):
     lines = build_once.folder.journal.read_text().splitlines()

@@ -176,7 +176,7 @@ class RunRecord:
     def last_number(self) -> int:
         """The highest number that any trial was given; 0 before the first."""
         with _report_damage(self.folder.journal):
-            return max((int(line["trial"]) for line in self._select_lines("trial-started")), default=0)
+            return max(map(_read_number, self._select_lines("trial-started")), default=0)
 
     def glance(self) -> Glance:
         """The run in short."""
@@ -299,7 +299,7 @@ def parse_trial(line: Mapping[str, Any]) -> TrialRecord:
         tuple(map(str, line.get("on", ()))),
     )
     return TrialRecord(
-        int(line["trial"]),
+        _read_number(line),
         result,
         float(line["wall"]) - seconds,
         int(line.get("attempt", 1)),
@@ -308,6 +308,14 @@ def parse_trial(line: Mapping[str, Any]) -> TrialRecord:
         {str(name): int(count) for name, count in line.get("short", {}).items()},
         frozenset(map(str, line.get("at_most", ()))),
     )
+
+
+def _read_number(line: Mapping[str, Any]) -> int:
+    """The number of a line's trial, which names its folder. Raises ValueError for what is none."""
+    number = int(line["trial"])
+    if not 0 <= number < _ENORMOUS:
+        raise ValueError(f"{str(line['trial'])[:20]} is no number of a trial")
+    return number
 
 
 def _recount(trial: TrialRecord, disturbed: Disturbed | None) -> TrialRecord:
