@@ -18,7 +18,7 @@ from steelyard.services.kit.certificates import Authority
 HERE = Path(__file__).parents[1]
 STRANGER = (HERE / "stranger.py").read_text()
 
-cassandra = loaded(HERE / "test_cassandra.py")
+cassandra = loaded(Path(__file__).with_name("test_cassandra.py"))
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
