@@ -177,3 +177,19 @@ def test_mistakes_have_their_place_in_the_file(file: Path, change: tuple[str, st
     file.write_text(EXPERIMENT.replace(*change))
     with pytest.raises(SpecError, match=MISTAKES[change]):
         load(file)
+
+
+def test_an_event_beside_the_experiment_may_change_the_hosts_of_a_service(file: Path) -> None:
+    """Asked of the file itself: `reset: snapshot` needs the same nodes in each repetition."""
+    (file.parent / "move.py").write_text(
+        "from steelyard.plugin.event import Growable, ServiceEvent, ServiceEventOptions\n\n\n"
+        "class Move(ServiceEvent[ServiceEventOptions]):\n"
+        "    Options = ServiceEventOptions\n    capability = Growable\n    changes_hosts = True\n\n"
+        "    async def happen(self) -> dict[str, object]:\n        return {}\n"
+    )
+    moved = EXPERIMENT.replace(
+        "timeline:", "reset: snapshot\ntimeline:\n  - {do: ./move.py, service: kv, at: 1s}"
+    )
+    file.write_text(moved.replace("on: host", "on: host, keep: run"))
+    with pytest.raises(SpecError, match=r"the same nodes, so '\./move\.py' needs 'keep: trial' for 'kv'"):
+        load(file)

@@ -59,13 +59,13 @@ def _reset_faults(experiment: Experiment) -> Iterator[Fault]:
 def _changes_hosts(entry: Entry) -> bool:
     """Whether its event does; not one that cannot be loaded, which is said elsewhere."""
     try:
-        return event_class(entry.do).changes_hosts
+        return event_class(entry.plugin).changes_hosts
     except (UnknownName, PlugInError):
         return False
 
 
 def _can_snapshot(use: ServiceUse, experiment: Experiment) -> bool:
-    from steelyard.services.base import Snapshottable
+    from steelyard.services.kit.capabilities import Snapshottable
 
     return has_capability(Snapshottable, use, experiment)
 
