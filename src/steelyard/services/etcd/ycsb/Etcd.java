@@ -21,7 +21,6 @@ import javax.net.ssl.SSLContext;
 import org.codehaus.jackson.JsonNode;
 import org.codehaus.jackson.map.ObjectMapper;
 import site.ycsb.ByteIterator;
-import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
@@ -127,12 +126,8 @@ public final class Etcd extends Binding {
   }
 
   @Override
-  public void cleanup() throws DBException {
-    try {
-      SHARED.leave();
-    } catch (Exception error) {
-      throw new DBException(error);
-    }
+  void disconnect() throws Exception {
+    SHARED.leave();
   }
 
   private Session opened() throws Exception {

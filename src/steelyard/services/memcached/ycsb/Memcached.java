@@ -12,7 +12,6 @@ import net.rubyeye.xmemcached.XMemcachedClientBuilder;
 import net.rubyeye.xmemcached.auth.AuthInfo;
 import net.rubyeye.xmemcached.command.BinaryCommandFactory;
 import site.ycsb.ByteIterator;
-import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
@@ -91,12 +90,8 @@ public final class Memcached extends Binding {
   }
 
   @Override
-  public void cleanup() throws DBException {
-    try {
-      SHARED.leave();
-    } catch (Exception error) {
-      throw new DBException(error);
-    }
+  void disconnect() throws Exception {
+    SHARED.leave();
   }
 
   private record Change(Map<String, byte[]> changes) implements CASOperation<byte[]> {

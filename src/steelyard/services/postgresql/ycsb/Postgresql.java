@@ -15,7 +15,6 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.Vector;
 import site.ycsb.ByteIterator;
-import site.ycsb.DBException;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
@@ -106,12 +105,8 @@ public final class Postgresql extends Binding {
   }
 
   @Override
-  public void cleanup() throws DBException {
-    try {
-      connection.close();
-    } catch (SQLException error) {
-      throw new DBException(error);
-    }
+  void disconnect() throws Exception {
+    connection.close();
   }
 
   private List<HashMap<String, ByteIterator>> rows(String query, Collection<String> fields, Object... values)

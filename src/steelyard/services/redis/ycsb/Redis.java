@@ -27,7 +27,6 @@ import redis.clients.jedis.resps.ScanResult;
 import redis.clients.jedis.util.Pool;
 import site.ycsb.ByteArrayByteIterator;
 import site.ycsb.ByteIterator;
-import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
@@ -108,12 +107,8 @@ public final class Redis extends Binding {
   }
 
   @Override
-  public void cleanup() throws DBException {
-    try {
-      SHARED.leave();
-    } catch (Exception error) {
-      throw new DBException(error);
-    }
+  void disconnect() throws Exception {
+    SHARED.leave();
   }
 
   private UnifiedJedis opened() throws Exception {

@@ -23,7 +23,6 @@ import java.util.Vector;
 import java.util.concurrent.ConcurrentHashMap;
 import javax.net.ssl.SSLContext;
 import site.ycsb.ByteIterator;
-import site.ycsb.DBException;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
@@ -111,12 +110,8 @@ public final class Cql extends Binding {
   }
 
   @Override
-  public void cleanup() throws DBException {
-    try {
-      SHARED.leave();
-    } catch (Exception error) {
-      throw new DBException(error);
-    }
+  void disconnect() throws Exception {
+    SHARED.leave();
   }
 
   private CqlSession opened() throws Exception {

@@ -37,6 +37,9 @@ public abstract class Binding extends DB {
   /** Connect; called once in each client thread. */
   abstract void connect() throws Exception;
 
+  /** Let go of what {@code connect} made; called once in each client thread. */
+  abstract void disconnect() throws Exception;
+
   /** Make the table where the store wants one, and empty it; nothing else uses it meanwhile. */
   abstract void create() throws Exception;
 
@@ -48,6 +51,15 @@ public abstract class Binding extends DB {
     } catch (Exception error) {
       System.err.println("cannot use " + property("servers", "") + ": " + reason(error));
       System.exit(1);
+    }
+  }
+
+  @Override
+  public void cleanup() throws DBException {
+    try {
+      disconnect();
+    } catch (Exception error) {
+      throw new DBException(error);
     }
   }
 
