@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steelyard.plugins import builtin_names, find
-from steelyard.services.base import Killable, Service
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Killable
 from steelyard.testing.contract import ServiceContract
 from steelyard.testing.contract.bench import bench, with_bench
 from steelyard.testing.contract.suite import skip_without

@@ -13,7 +13,7 @@ import pytest
 
 from steelyard import api
 from steelyard.controller.deployment import share_machines
-from steelyard.services.base import HostShare
+from steelyard.services.kit.context import HostShare
 from steelyard.testing import FakeHost, Said
 
 needs_iperf3 = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed")

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard import api
 from steelyard.model.snapshot import Snapshot
-from steelyard.services.base import Vaults
+from steelyard.services.kit.capabilities import Vaults
 from steelyard.services.redis import Redis
 
 pytestmark = [

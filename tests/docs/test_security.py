@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from steelyard.plugins import find, names
-from steelyard.services.base import Listener, Service
+from steelyard.services.base import Service
+from steelyard.services.kit.access import Listener
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 BEGIN, END = "<!-- services: made by tests/docs/test_security.py -->\n", "<!-- end of services -->"

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.errors import HostError
 from steelyard.services.attached import Attached, AttachedOptions, parse_endpoint
-from steelyard.services.base import ServiceContext
+from steelyard.services.kit.context import ServiceContext
 from steelyard.testing import FakeHost, Said
 
 SERVICE = {"address": "10.0.0.1", "port": 9042, "facts": {"NODE_PORT": 9042}, "password": "s3cret"}

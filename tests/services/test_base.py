@@ -10,7 +10,9 @@ import pytest
 
 from steelyard.errors import HostError
 from steelyard.model.command import Command, Endpoint, Exit
-from steelyard.services.base import Killable, Service, ServiceContext, ServiceOptions
+from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.kit.capabilities import Killable
+from steelyard.services.kit.context import ServiceContext
 from steelyard.services.kit.data import list_allowed_addresses
 
 EXIT = Exit(3, None, 1.0, 0.1, 0.1, 0, 0.0)

@@ -17,7 +17,9 @@ from loading import loaded
 from patience import PATIENCE, until
 from steelyard.errors import HostError
 from steelyard.plugins import find
-from steelyard.services.base import HostShare, Metered, Service
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Metered
+from steelyard.services.kit.context import HostShare
 from steelyard.services.postgresql.files import PSQL, format_conf, psql_words
 
 # The bench of the contract's tests: hosts of this machine, and what a service is given on them.

@@ -20,7 +20,8 @@ from steelyard.remote.piped_transport import PipedTransport
 from steelyard.remote.shell import ShellHost
 from steelyard.remote.short_programs import explain_missing_file
 from steelyard.remote.token import Token
-from steelyard.services.base import Service, ServiceContext
+from steelyard.services.base import Service
+from steelyard.services.kit.context import ServiceContext
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.spec.bind import make_service

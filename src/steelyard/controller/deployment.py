@@ -25,7 +25,9 @@ from steelyard.model.trial import Cell
 from steelyard.model.uses import ServiceUse
 from steelyard.model.wrap import Conditions
 from steelyard.remote.base import Host
-from steelyard.services.base import HasMirror, HostShare, Service, ServiceContext
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import HasMirror
+from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.spec.bind import bind_service, service_class
 from steelyard.spec.placement import resolve_placement, service_hosts
 from steelyard.spec.service_kinds import resolve_service

@@ -13,7 +13,8 @@ from steelyard.model.metric import Mark
 from steelyard.model.reference import Known, endpoint_references, find_services
 from steelyard.model.uses import ServiceUse
 from steelyard.remote.tasks import run_tasks, wait_first
-from steelyard.services.base import Metered, Service
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Metered
 
 Note = Callable[..., None]
 

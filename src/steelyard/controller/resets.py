@@ -18,7 +18,7 @@ from steelyard.model.expression import substitute
 from steelyard.model.lifetimes import list_preparations, resolve_settings
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
-from steelyard.services.base import Snapshottable
+from steelyard.services.kit.capabilities import Snapshottable
 from steelyard.spec.bind import bind_options, workload_class
 
 

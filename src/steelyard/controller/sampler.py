@@ -17,7 +17,7 @@ from steelyard.model.column import Column
 from steelyard.model.command import Command, Endpoint
 from steelyard.remote.base import Host
 from steelyard.remote.short_programs import run_short_program
-from steelyard.services.base import Metered
+from steelyard.services.kit.capabilities import Metered
 from steelyard.store.columns import write_columns
 from steelyard.store.telemetry import RawSample, read_samples, sample_line, write_parquet
 

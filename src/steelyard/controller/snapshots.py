@@ -17,7 +17,8 @@ from steelyard.model.uses import Recover
 from steelyard.remote.base import Host
 from steelyard.remote.short_programs import make_runner
 from steelyard.remote.snapshot_store import SnapshotStore
-from steelyard.services.base import Service, Snapshottable, Vaults
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Snapshottable, Vaults
 from steelyard.store.layout import RunFolder, Store
 
 LATEST = "latest"

@@ -7,7 +7,8 @@ from typing import Any
 
 from steelyard.errors import HostError
 from steelyard.model.timeline import SETTLED
-from steelyard.services.base import Metered, Service
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Metered
 
 Services = Mapping[str, Service[Any]]
 

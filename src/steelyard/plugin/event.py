@@ -12,7 +12,7 @@ from steelyard.events.base import (
     ServiceEventOptions,
     time_metric,
 )
-from steelyard.services.base import Growable, Killable, Pausable, Shrinkable, Snapshottable
+from steelyard.services.kit.capabilities import Growable, Killable, Pausable, Shrinkable, Snapshottable
 
 __all__ = [
     "Event",

@@ -6,23 +6,21 @@ from steelyard.model.program import Program, find_mentions, to_word
 from steelyard.model.reference import FOLDER, SELF, credentials, join_host_port, variables
 from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
 from steelyard.remote.snapshot_store import Runner, SavedFiles
-from steelyard.services.base import (
+from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.capabilities import (
     Growable,
     HasMirror,
     HasNodes,
-    HostShare,
     Killable,
-    Listener,
     Metered,
     NodeState,
     Pausable,
-    Service,
-    ServiceContext,
-    ServiceOptions,
     Shrinkable,
     Snapshottable,
     Vaults,
 )
+from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.ports import choose_ports
 from steelyard.services.kit.server import Server

@@ -31,38 +31,8 @@ from steelyard.remote.snapshot_store import Runner
 from steelyard.remote.tasks import run_tasks, wait_first
 from steelyard.remote.wrapping import read_kernel, wrap_command
 from steelyard.services.kit.access import Listener
-from steelyard.services.kit.capabilities import (
-    Growable,
-    HasMirror,
-    HasNodes,
-    Killable,
-    Metered,
-    NodeState,
-    Pausable,
-    Shrinkable,
-    Snapshottable,
-    Vaults,
-)
 from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.services.kit.server import Server
-
-__all__ = [
-    "Growable",
-    "HasMirror",
-    "HasNodes",
-    "HostShare",
-    "Killable",
-    "Listener",
-    "Metered",
-    "NodeState",
-    "Pausable",
-    "Service",
-    "ServiceContext",
-    "ServiceOptions",
-    "Shrinkable",
-    "Snapshottable",
-    "Vaults",
-]
 
 
 class ServiceOptions(BaseModel):

@@ -28,7 +28,8 @@ from steelyard.workloads.base import Workload
 if TYPE_CHECKING:
     from steelyard.collectors.base import Collector
     from steelyard.events.base import Event, EventContext
-    from steelyard.services.base import Service, ServiceContext
+    from steelyard.services.base import Service
+    from steelyard.services.kit.context import ServiceContext
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -93,7 +94,7 @@ def has_capability(capability: type[Any], use: ServiceUse, experiment: Experimen
 
 def can_grow(kind: type[Service[Any]]) -> bool:
     """Whether services of this class take in hosts while they are in use."""
-    from steelyard.services.base import Growable
+    from steelyard.services.kit.capabilities import Growable
 
     return issubclass(kind, Growable)
 

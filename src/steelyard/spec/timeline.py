@@ -123,6 +123,6 @@ class TimelineChecker:
             )
 
     def _is_metered(self, name: str) -> bool:
-        from steelyard.services.base import Metered
+        from steelyard.services.kit.capabilities import Metered
 
         return has_capability(Metered, self.experiment.services[name], self.experiment)

@@ -18,7 +18,8 @@ from steelyard.model.metric import Metric, Reading
 from steelyard.remote.base import Host, Process, Streams
 from steelyard.remote.scratch_marker import ScratchMarker
 from steelyard.remote.token import Token
-from steelyard.services.base import Listener, Service, ServiceOptions
+from steelyard.services.base import Service, ServiceOptions
+from steelyard.services.kit.access import Listener
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.server import Server
 from steelyard.sites.base import Site, SiteOptions

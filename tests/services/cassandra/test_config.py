@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.services.base import HostShare, ServiceContext
 from steelyard.services.cassandra import Cassandra, jvm
 from steelyard.services.cassandra.config import (
     LOGBACK,
@@ -29,6 +28,7 @@ from steelyard.services.cassandra.config import (
 from steelyard.services.cassandra.home import CASSANDRA, CassandraHome, find_home, verify_jars
 from steelyard.services.cassandra.options import CassandraOptions
 from steelyard.services.cassandra.watch import RingPasswords, RingStatus
+from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, rackdc_properties, range_widths
 from steelyard.services.kit.ring import RingService
 from steelyard.services.kit.ring_members import RingMembers

@@ -17,8 +17,8 @@ from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.remote.base import Host
 from steelyard.remote.snapshot_store import SnapshotStore
-from steelyard.services.base import HasMirror
 from steelyard.services.cassandra import Cassandra
+from steelyard.services.kit.capabilities import HasMirror
 
 ROWS = 60
 ONE, LOCAL_QUORUM, LOCAL_ONE = 1, 6, 10  # consistency

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.services.base import HasMirror, ServiceContext
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.cassandra.config import CassandraNodeConfig, CassandraPorts, cassandra_yaml
 from steelyard.services.cassandra.mirror import BEGIN, END, PREPARE, Mirror, check_proof, split_hosts
@@ -27,6 +26,8 @@ from steelyard.services.cassandra.schema import (
     format_replication,
     parse_replications,
 )
+from steelyard.services.kit.capabilities import HasMirror
+from steelyard.services.kit.context import ServiceContext
 from steelyard.services.kit.cql_ring import even_tokens, more_tokens, separate_tokens
 from steelyard.services.kit.ring_members import RingMembers
 

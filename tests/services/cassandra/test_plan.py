@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.services.base import HostShare, NodeState
 from steelyard.services.cassandra.config import CassandraPorts
 from steelyard.services.cassandra.home import CassandraHome
 from steelyard.services.cassandra.mirror import split_hosts
@@ -19,6 +18,8 @@ from steelyard.services.cassandra.mirror_control import MirrorControl
 from steelyard.services.cassandra.nodes import CassandraNodes, choose_first_tokens, describe_node
 from steelyard.services.cassandra.options import CassandraOptions
 from steelyard.services.cassandra.plan import RingPlan
+from steelyard.services.kit.capabilities import NodeState
+from steelyard.services.kit.context import HostShare
 from steelyard.services.kit.data import DataDirectory
 from steelyard.services.kit.ring_members import RingMembers
 

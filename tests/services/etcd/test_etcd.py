@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
-from steelyard.services.base import Growable, Metered, Shrinkable
 from steelyard.services.etcd import Etcd, sum_statuses
 from steelyard.services.etcd.member import ADD, MAKE_SEED, REMOVE, EtcdMember, cluster_words, server_words
 from steelyard.services.etcd.options import EtcdOptions
+from steelyard.services.kit.capabilities import Growable, Metered, Shrinkable
 from steelyard.testing.contract.services import check_listeners
 
 contract = loaded(Path(__file__).parents[2] / "contract" / "test_services.py")

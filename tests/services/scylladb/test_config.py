@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.services.base import HostShare
+from steelyard.services.kit.context import HostShare
 from steelyard.services.scylladb.api import ScyllaState
 from steelyard.services.scylladb.config import (
     ScyllaNodeConfig,

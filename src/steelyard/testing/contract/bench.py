@@ -19,7 +19,8 @@ from steelyard.plugins import find
 from steelyard.remote.base import Host
 from steelyard.remote.sweep import find_bearers
 from steelyard.remote.token import Token
-from steelyard.services.base import Service, ServiceContext
+from steelyard.services.base import Service
+from steelyard.services.kit.context import ServiceContext
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.spec.bind import make_service
 from steelyard.testing.patience import PATIENCE, comes

@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from steelyard.errors import HostError
 from steelyard.model.plugin_use import short_name
-from steelyard.services.base import Killable, Pausable, Service
+from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Killable, Pausable
 from steelyard.services.kit.ports import find_free_ports, list_listening_ports
 from steelyard.testing.contract.bench import Bench, with_bench
 from steelyard.testing.contract.suite import Contract, Parameters, check_declaration, skip_without
