@@ -151,9 +151,11 @@ async def test_suspend_and_resume(bench: Any) -> None:
 
 @awaited
 async def test_a_queued_job_can_be_held(bench: Any) -> None:
-    first = await bench.site.submit(bench.request("sleep", "2", hosts=4))
+    first = await bench.site.submit(bench.request("sleep", "300", hosts=4))
+    await bench.site.jobs.wait_until(first, lambda job: job.state is JobState.RUNNING)
     second = await bench.site.submit(bench.request("true", hosts=4))
     await bench.site.suspend(second)
+    await bench.site.jobs.cancel(first)
     await bench.site.jobs.wait_until(first, lambda job: job.state.is_over)
     held = await bench.site.jobs.fetch_job(second)
     assert held.state is JobState.QUEUED
