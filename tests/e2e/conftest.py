@@ -85,6 +85,13 @@ class Lab:
         self.place, self.store = place, place / "store"
         self._started: list[Started] = []
 
+    def nest(self, name: str) -> Lab:
+        """A lab inside this one, which ends what both started."""
+        nested = Lab(self.place / name)
+        nested.place.mkdir()
+        nested._started = self._started
+        return nested
+
     def file(self, text: str) -> str:
         """An experiment file of this text."""
         path = self.place / f"experiment-{len(list(self.place.glob('*.yaml')))}.yaml"
