@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import stat
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from patience import PATIENCE
+from peaks import require_peak_of
 from steelyard.model.command import Exit
 from steelyard.remote.lease import Lease, LeaseChild, MinderError, StartError
 from steelyard.remote.minder import CHILD_VARIABLE, TOKEN_VARIABLE
@@ -205,13 +205,9 @@ def test_time_and_memory_are_the_childs(run: Run) -> None:
 
 @pytest.mark.parametrize("argv", [("true",), ("dd", "if=/dev/zero", "of=/dev/null", "bs=2M", "count=1")])
 def test_the_memory_of_what_starts_a_program_is_not_its_own(run: Run, argv: tuple[str, ...]) -> None:
-    if not Path("/usr/bin/time").is_file():
-        pytest.skip("no /usr/bin/time")
-    told = [subprocess.run(("/usr/bin/time", "-f%M", *argv), capture_output=True, check=True) for _ in "123"]
-    theirs = sorted(int(one.stderr.split()[-1]) * 1024 for one in told)
     ended = run_one(run, *argv)
     assert not ended.peak_is_bound
-    assert theirs[0] * 0.9 <= ended.peak_memory <= theirs[-1] * 1.1
+    require_peak_of(argv, ended.peak_memory)
 
 
 def test_memory_that_may_be_that_of_another_is_a_bound(run: Run) -> None:
