@@ -32,7 +32,7 @@ from steelyard.remote.remote_child import RemoteChild
 from steelyard.remote.shell import ShellHost
 
 PACE = AgentTimeouts(beat_interval=0.3, silence_timeout=PATIENCE, hello_timeout=PATIENCE)
-IMPATIENT = AgentTimeouts(beat_interval=0.3, silence_timeout=3.0, hello_timeout=PATIENCE)
+IMPATIENT = AgentTimeouts(beat_interval=0.3, silence_timeout=3.0, hello_timeout=PATIENCE)  # told to the agent
 TREE = 'trap "" TERM; setsid sleep 300 & (setsid sh -c "sleep 300; sleep 300") & sleep 300; sleep 300'
 SHELLS = ["sh", "bash --posix", "busybox ash"]
 
@@ -56,6 +56,7 @@ class Far:
 
     async def __aenter__(self):
         await self.host.connect()
+        self.host._agent._pace = PACE  # a busy machine's three seconds of silence are no lost host
         self.scratch = PurePosixPath(self.run.folder / f"scratch-{self.host.name}")
         await self.host.make_scratch(self.scratch)
         return self
@@ -157,6 +158,7 @@ def test_an_agent_that_does_not_answer_is_a_lost_host(run, agent):
     async def story():
         async with Far(run, pace=IMPATIENT) as far:
             process = await far.start("sleep", "300")
+            far.host._agent._pace = IMPATIENT
             os.kill(far.host._agent_pid, signal.SIGSTOP)
             try:
                 with pytest.raises(HostLost, match="n1"):

@@ -250,7 +250,7 @@ async def eventually_complete(service: Cassandra) -> bool:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                return complete(service, 0, consistency=QUORUM)
+                return await asyncio.to_thread(complete, service, 0, consistency=QUORUM)
             except cql.Refused as error:
                 if "timed out" not in str(error):
                     raise
