@@ -66,6 +66,13 @@ def test_its_own_tests_pass(fresh, tmp_path):
     assert " passed" in done.stdout
 
 
+def test_its_own_tests_pass_where_it_lies(fresh):
+    """Inside our checkout, whose settings for pytest are not its own."""
+    done = fresh.run("pytest", "-q", "-p", "no:cacheprovider", "--collect-only", cwd=PACKAGE)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert " tests collected" in done.stdout
+
+
 def test_its_experiment_runs(fresh, tmp_path):
     words = ("run", str(PACKAGE / "stutter.yaml"), "--site", "rack:alpha,beta", "--repeat", "1")
     done = fresh.run("steelyard", *words, "--disturbed", "include", "--quiet", cwd=tmp_path)
