@@ -8,9 +8,11 @@ that turn the direction of writing. Whatever leaves for a person's eyes passes o
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
+_UNCERTAIN = re.compile("[^ -~]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -34,11 +36,12 @@ def make_data_printable(value: Any) -> Any:
 
 
 def _escape_text(text: str, let_through: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if _is_visible(letter) or letter in let_through else _escape(letter) for letter in text
-    )
+    """A report is a million letters, nearly all of ASCII's: only the others are looked at one by one."""
+
+    def show(letter: re.Match[str]) -> str:
+        return letter[0] if letter[0] in let_through or _is_visible(letter[0]) else _escape(letter[0])
+
+    return _UNCERTAIN.sub(show, text)
 
 
 def _is_visible(letter: str) -> bool:

@@ -9,7 +9,6 @@ interprets its expressions, see https://vega.github.io/vega/usage/interpreter/),
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from steelyard.report.wording import format_count
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"  # vega.js is made when the package is built: hatch_build.py
 _UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -45,7 +44,7 @@ def write(
 
 def render(content: Page) -> str:
     """The HTML of a report."""
-    scripts = [_bundle(), _text("report.js")]
+    scripts = [_text("vega.js"), _text("report.js")]
     return _render_template(
         "report.html.j2",
         page=content,
@@ -120,14 +119,6 @@ def _colour_variables(palette: Palette) -> str:
     """The page's colours, the same as those of its charts."""
     names = ("paper", "ink", "soft", "line", "accent", "good", "bad", "open")
     return ":root { " + " ".join(f"--{name}: {getattr(palette, name)};" for name in names) + " }"
-
-
-@functools.cache
-def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; it takes a second to make and is always the same."""
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _text(name: str) -> str:
