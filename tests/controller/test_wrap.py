@@ -54,6 +54,11 @@ def podman(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own_place / "podman.log"
 
 
+def nicer_by(steps: int) -> str:
+    """What nice(1) makes of our own niceness, which is not 0 where the tests themselves give way."""
+    return str(min(os.nice(0) + steps, 19))
+
+
 def said(run: api.Run) -> dict[Any, list[str]]:
     """The words that each trial printed, by the level of its only parameter."""
     return {
@@ -81,7 +86,7 @@ def test_each_condition_may_be_a_level(measure: Callable[..., api.Run]) -> None:
     assert [trial.result.status for trial in run.record.trials] == ["ok"] * 2
     found = said(run)
     assert found[str(CPU)][1:] == [str(CPU), str(os.nice(0))]
-    assert found[None][-1] == str(os.nice(0) + 3)
+    assert found[None][-1] == nicer_by(3)
     records = [under(run, trial.number) for trial in run.record.trials]
     assert {"cpus": {"asked": str(CPU), "got": str(CPU)}} in records
 
@@ -121,7 +126,7 @@ def test_a_service_is_put_under_conditions_too(told: Any) -> None:
     ]
     cpus = {"cpus": {"asked": str(CPU), "got": str(CPU)}}
     assert len(ready) == 2, "it is deployed again for the other level"
-    assert {**cpus, "nice": {"asked": "4", "got": "4"}} in ready
+    assert {**cpus, "nice": {"asked": "4", "got": nicer_by(4)}} in ready
     assert cpus in ready
 
 
@@ -140,7 +145,7 @@ def test_an_image_is_started_by_podman_where_it_is(measure: Callable[..., api.Ru
         "alpine:3": "alpine:3",
         "debian:12": "debian:12",
     }
-    assert under(run)["nice"] == {"asked": "2", "got": "2"}
+    assert under(run)["nice"] == {"asked": "2", "got": nicer_by(2)}
     (first, _) = podman.read_text().splitlines()
     assert "--network=host" in first
     assert "--env STEELYARD_TOKEN" in first
