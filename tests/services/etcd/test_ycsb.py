@@ -39,6 +39,7 @@ def made(**options: Any) -> Ycsb:
         "threads": 3,
         "fields": 3,
         "verify": True,
+        "timeout": f"{PATIENCE:g}s",  # a busy machine may take longer than the usual ten to accept
         **options,
     }
     return Ycsb(Ycsb.Options.model_validate(content))
