@@ -17,7 +17,7 @@ from bench.launch import SMALL
 from bench.process import NotMeasured, run
 from bench.row import Row
 from bench.setting import Setting, steelyard
-from steelyard.analysis.event_log import LoggedEvent, list_events
+from steelyard.analysis.over_time.event_log import LoggedEvent, list_events
 from steelyard.model.metric import SeriesSample
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord

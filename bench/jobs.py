@@ -17,7 +17,7 @@ from bench.row import Row, minus
 from bench.setting import Setting, steelyard
 from bench.slurm_cluster import running
 from steelyard.errors import SteelyardError
-from steelyard.remote.call import Answer, call
+from steelyard.hosts.call import Answer, call
 from steelyard.sites.kit.batch.job import JobState
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm

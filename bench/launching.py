@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bench.timed_cassandra import TimedCassandra
-from steelyard.controller.deployment import Deployment
+from steelyard.controller.deployment.deployment import Deployment
 from steelyard.controller.placement import Placement
 from steelyard.controller.scratch import Scratch, Scratches
+from steelyard.hosts.token import Token
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import RoleClaim
+from steelyard.model.keys.roles import RoleClaim
 from steelyard.model.trial import Cell
-from steelyard.remote.token import Token
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.store.layout import RunFolder
 

@@ -21,13 +21,13 @@ from bench.process import NotMeasured
 from bench.row import Row, percentile
 from bench.setting import Setting, changed
 from bench.waiters import Kind, bare_skew, compiled, in_c, in_sh, spread
-from steelyard.controller.lockstep import LockStep, Punctuality, measure_punctuality
 from steelyard.controller.placement import Slot, Workdir, WorkloadCopy
+from steelyard.controller.trial.lockstep import LockStep, Punctuality, measure_punctuality
 from steelyard.errors import SteelyardError
+from steelyard.hosts.agent.probe import VARIABLE, find_probe
+from steelyard.hosts.base import Host, Process, Streams
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.probe import VARIABLE, find_probe
-from steelyard.remote.token import Token
 from steelyard.sites.netns import Netns, NetnsOptions
 from steelyard.units import show
 

@@ -23,9 +23,9 @@ from steelyard.evidence.disturbance import (
     parse_counters,
     quota_files,
 )
-from steelyard.remote.base import Host
-from steelyard.remote.local import LocalHost
-from steelyard.remote.token import Token
+from steelyard.hosts.base import Host
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.token import Token
 
 WINDOWS = (0.1, 0.5, 2.0)
 CGROUP = "/proc/self/cgroup"

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from bench.row import Row
 from bench.setting import Setting
 from steelyard.collectors.telemetry import FILES, TelemetryCollector
-from steelyard.controller.sampler import CollectorSource, Sampler
+from steelyard.controller.machine.sampler import CollectorSource, Sampler
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.token import Token
 from steelyard.plugin.collector import CollectorOptions
-from steelyard.remote.local import LocalHost
-from steelyard.remote.token import Token
 
 SAMPLES = 60
 APART = 0.05

@@ -19,13 +19,13 @@ from bench.row import Row
 from bench.setting import Setting
 from bench.sshds import Fleet, fleet
 from steelyard.errors import SteelyardError
+from steelyard.hosts.base import Host, Streams
+from steelyard.hosts.connect import AT_ONCE
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.remote.base import Host, Streams
-from steelyard.remote.connect import AT_ONCE
-from steelyard.remote.login import Login
-from steelyard.remote.ssh import SshTransport
-from steelyard.remote.ssh_hosts import SshMachine, connect_machines
-from steelyard.remote.token import Token
+from steelyard.transports.ssh.hosts import SshMachine, connect_machines
+from steelyard.transports.ssh.login import Login
+from steelyard.transports.ssh.transport import SshTransport
 
 HOSTS = 64
 MOST_COLD, MOST_WARM = 1.2, 0.5

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.process import NotMeasured, run
-from steelyard.remote.login import Login
-from steelyard.remote.namespace_holders import find_sshd
+from steelyard.transports.namespaces.holders import find_sshd
+from steelyard.transports.ssh.login import Login
 
 OF_ONE = 16  # addresses; OpenSSH's sshd listens on no more (MAX_LISTEN_SOCKS in its sshd.c)
 FIRST = ipaddress.IPv4Address("127.77.0.1")

@@ -9,8 +9,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from steelyard.remote.base import Host
-from steelyard.remote.sweep import find_bearers
+from steelyard.hosts.base import Host
+from steelyard.hosts.sweep import find_bearers
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.kit.server import Server
 

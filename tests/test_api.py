@@ -95,7 +95,7 @@ def test_a_run_gives_rows_and_a_table(run):
 
 def test_the_record_holds_the_experiment_as_a_file(run, experiment):
     from steelyard.spec.change import load_tree
-    from steelyard.spec.source import read
+    from steelyard.spec.yaml.source import read
 
     again, _ = load_tree(read(run.record.experiment_text, "x").value)
     assert again == experiment

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard import plugins
 from steelyard.errors import PlugInError, UnknownName
-from steelyard.remote.trust import trust
+from steelyard.trust import trust
 from steelyard.workloads.base import Workload
 
 

@@ -32,9 +32,9 @@ from functools import partial
 from typing import TypeVar
 
 from steelyard.model.experiment import Experiment
-from steelyard.model.find import Search, SearchGoal, Walk, searches
+from steelyard.model.keys.find import Search, SearchGoal, Walk, searches
+from steelyard.model.keys.method import Until
 from steelyard.model.lifetimes import group_cells
-from steelyard.model.method import Until
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.stats.condition import AGAIN, SearchRule, is_precise

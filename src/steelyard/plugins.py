@@ -5,7 +5,7 @@ group `steelyard.workloads`. A module is imported when its name is used; listing
 class is the one public class that the module defines as a subclass of the kind's base.
 
 `use: ./mine.py` is a file of the user's, or a folder with `__init__.py`. It is imported when a file is merely
-checked, so nobody but the user and root may be able to replace it (`remote.trust`).
+checked, so nobody but the user and root may be able to replace it (`trust`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, suggest_name
-from steelyard.model.plugin_use import is_file
-from steelyard.remote.trust import check_ownership
+from steelyard.model.keys.plugin_use import is_file
+from steelyard.trust import check_ownership
 
 Base = TypeVar("Base")
 Declared = TypeVar("Declared")

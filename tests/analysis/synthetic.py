@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric
-from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell, Scalar
 from steelyard.store.layout import Store
 from steelyard.store.reader import RunRecord

@@ -15,7 +15,7 @@ from steelyard.analysis.ranking import RankingTable
 from steelyard.analysis.scaling import Scaling
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
-from steelyard.model.derive import Derive
+from steelyard.model.keys.derive import Derive
 
 PRICES = {"prices": {"currency": "USD", "per_hour": {"m3.xlarge": 0.28}}}
 

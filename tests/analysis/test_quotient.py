@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.compare_published import ShapeVerdict, compare_published
-from steelyard.analysis.published import load_published
+from steelyard.analysis.comparison.compare_published import ShapeVerdict, compare_published
+from steelyard.analysis.comparison.published import load_published
 from steelyard.analysis.quotient import quotient
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric

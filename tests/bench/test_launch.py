@@ -11,7 +11,7 @@ from bench.process import NotMeasured
 from bench.setting import Setting
 
 from bench import growth, launch
-from steelyard.analysis.event_log import LoggedEvent
+from steelyard.analysis.over_time.event_log import LoggedEvent
 from steelyard.model.experiment import Experiment
 from steelyard.model.metric import SeriesSample
 from steelyard.spec.load import check

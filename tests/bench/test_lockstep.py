@@ -11,8 +11,8 @@ import pytest
 from bench.setting import Setting
 
 from bench import lockstep, waiters
-from steelyard.remote.namespace_holders import search_path
-from steelyard.remote.namespaces import NEEDS
+from steelyard.transports.namespaces.holders import search_path
+from steelyard.transports.namespaces.network import NEEDS
 
 
 @pytest.fixture

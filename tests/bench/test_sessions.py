@@ -10,7 +10,7 @@ from bench.process import NotMeasured
 from bench.setting import Setting
 
 from bench import sessions, sshds
-from steelyard.remote.namespace_holders import find_sshd
+from steelyard.transports.namespaces.holders import find_sshd
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from steelyard.cli.clusters.recover import _snapshot_site
 from steelyard.cli.clusters.show import link_logs
 from steelyard.cli.clusters.snapshot_catalog import format_table
 from steelyard.cli.clusters.status import format_status
-from steelyard.controller.clusters import exit_code
+from steelyard.cluster.clusters import exit_code
 from steelyard.errors import UsageError
 from steelyard.model.snapshot import Snapshot
 from steelyard.store.layout import RunFolder

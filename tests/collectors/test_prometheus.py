@@ -23,11 +23,11 @@ from pydantic import ValidationError
 
 from loopback import HOST, free_port, listening
 from steelyard.collectors.prometheus import PrometheusCollector, PrometheusOptions
-from steelyard.controller.sampler import CollectorSource
+from steelyard.controller.machine.sampler import CollectorSource
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.token import Token
 from steelyard.model.column import CLOCKS, Column
 from steelyard.model.command import Endpoint
-from steelyard.remote.local import LocalHost
-from steelyard.remote.token import Token
 from steelyard.services.kit.certificates import Authority
 
 RECORDING = Path(__file__).parents[1] / "data" / "collectors" / "prometheus.ndjson"

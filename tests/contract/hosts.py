@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from loading import loaded
+import sshd
 from patience import PATIENCE
-from steelyard.remote.agent import AgentTimeouts
-from steelyard.remote.base import Host
-from steelyard.remote.lease import Lease
-from steelyard.remote.local import LocalHost
-from steelyard.remote.namespace_holders import find_sshd, search_path
-from steelyard.remote.namespace_hosts import NsenterNode, open_ssh_nodes
-from steelyard.remote.namespaces import NEEDS, Namespaces
-from steelyard.remote.piped_transport import PipedTransport
-from steelyard.remote.probe import find_probe
-from steelyard.remote.shell import ShellHost
-from steelyard.remote.ssh import SshTransport
-from steelyard.remote.token import Token
-from steelyard.remote.transport import Transport
+from steelyard.hosts.agent.agent import AgentTimeouts
+from steelyard.hosts.agent.probe import find_probe
+from steelyard.hosts.base import Host
+from steelyard.hosts.lease import Lease
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.shell import ShellHost
+from steelyard.hosts.token import Token
+from steelyard.hosts.transport import Transport
+from steelyard.transports.namespaces.holders import find_sshd, search_path
+from steelyard.transports.namespaces.hosts import NsenterNode, open_ssh_nodes
+from steelyard.transports.namespaces.network import NEEDS, Namespaces
+from steelyard.transports.piped import PipedTransport
+from steelyard.transports.ssh.transport import SshTransport
 
 CALM = AgentTimeouts(beat_interval=0.5, silence_timeout=PATIENCE, hello_timeout=PATIENCE)
 
@@ -109,9 +109,6 @@ def under(shell: str) -> Kind:
 async def local(setting: Setting) -> AsyncIterator[Host]:
     async with LocalHost.open(setting.token, setting.log) as host:
         yield host
-
-
-sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
 
 
 def ssh(agent: str) -> Factory:

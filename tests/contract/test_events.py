@@ -14,10 +14,10 @@ import pytest
 from patience import PATIENCE
 from steelyard.errors import UsageError
 from steelyard.events.base import Event, EventContext
+from steelyard.hosts.base import Host
+from steelyard.hosts.sweep import end_bearers
+from steelyard.hosts.token import Token
 from steelyard.plugins import builtin_names, find
-from steelyard.remote.base import Host
-from steelyard.remote.sweep import end_bearers
-from steelyard.remote.token import Token
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.sites.netns import Netns, NetnsOptions
 from steelyard.testing.contract import EventContract

@@ -19,11 +19,11 @@ from loading import loaded
 from patience import PATIENCE, comes, until
 from peaks import require_peak_of
 from steelyard.errors import HostError, TrialFailure
+from steelyard.hosts.base import Host, Process, Streams, finish
+from steelyard.hosts.minder.processes import find_variable, list_processes, read_environment
+from steelyard.hosts.sweep import end_bearers, find_bearers
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command, Exit
-from steelyard.remote.base import Host, Process, Streams, finish
-from steelyard.remote.minder.processes import find_variable, list_processes, read_environment
-from steelyard.remote.sweep import end_bearers, find_bearers
-from steelyard.remote.token import Token
 
 if TYPE_CHECKING:
     from hosts import Kind

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from loading import loaded
+import sshd
 from steelyard.controller.installation import install_on_hosts
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.model.tool import Tool
 from steelyard.sites.ssh import Ssh, SshOptions
 from steelyard.spec.sites import NamedSite, resolve
 
-sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
 APT = """#!/bin/sh
 case "$*" in *broken*) echo 'no such package' >&2; exit 100;; esac
 echo "$@" > {noted}

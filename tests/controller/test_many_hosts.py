@@ -13,8 +13,8 @@ import pytest
 
 from steelyard import api
 from steelyard.errors import HostLost, UsageError
+from steelyard.hosts.base import ClockOffset
 from steelyard.model.command import Command
-from steelyard.remote.base import ClockOffset
 from steelyard.testing import FakeHost, FakeSite, Said
 
 DATA = Path(__file__).parents[1] / "data"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.controller.limit import SPARE, TimeLimit
-from steelyard.controller.trial_data import TrialData
+from steelyard.controller.jobs.limit import SPARE, TimeLimit
+from steelyard.controller.trial.data import TrialData
 from steelyard.controller.trial_loop import TrialLoop
 from steelyard.design import Design, Results
 from steelyard.errors import StoreFull, TrialFailure

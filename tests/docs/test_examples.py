@@ -19,7 +19,7 @@ from steelyard.model.space import cells
 from steelyard.spec.bind import bind_all, list_tools
 from steelyard.spec.load import load, load_source
 from steelyard.spec.sites import resolve
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 from steelyard.stats.condition import AGAIN
 from steelyard.tools.find import find_missing
 

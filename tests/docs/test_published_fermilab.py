@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.published import load_published, published_ids
+from steelyard.analysis.comparison.published import load_published, published_ids
 from steelyard.spec.load import load, load_source
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "published" / "fermilab-2015"

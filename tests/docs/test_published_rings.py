@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.published import load_published, published_ids
+from steelyard.analysis.comparison.published import load_published, published_ids
 from steelyard.model.space import cells
 from steelyard.spec.load import load
 from steelyard.spec.metrics import declared_metrics

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+import sshd
 from accounts import Account
-from loading import loaded
 
 PLANTED = """
 experiment: planted
@@ -136,7 +136,7 @@ def test_runs_of_one_account_find_each_other_whatever_their_environment_says(
     alice: Account, common: Path
 ) -> None:
     """Cron, a job and a terminal differ in XDG_RUNTIME_DIR and TMPDIR."""
-    code = "from steelyard.controller.lock_files import make_lock_folder; print(make_lock_folder())"
+    code = "from steelyard.controller.machine.lock_files import make_lock_folder; print(make_lock_folder())"
     found = {
         alice.run(*alice.python, "-c", code, env=env).stdout
         for env in ({}, {"TMPDIR": str(common)}, {"XDG_RUNTIME_DIR": str(common), "HOME": str(common)})
@@ -165,7 +165,6 @@ def sites(
     if request.param == "local":
         yield {alice.name: "local", mallory.name: "local"}
         return
-    sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
     server = sshd.Sshd(common / "sshd")
     common.joinpath("sshd").chmod(0o755)
     found = {}

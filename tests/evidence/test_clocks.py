@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.evidence.clocks import judge_clocks
-from steelyard.remote.clocks import SUSPENDS, UPTIME, Clocks, read_own_clocks
+from steelyard.hosts.clocks import SUSPENDS, UPTIME, Clocks, read_own_clocks
 
 BEFORE = Clocks(1_795_000_000.0, 5000.0, 0.0001, 4000.0)
 
@@ -91,7 +91,7 @@ def test_our_own_clocks_agree_with_each_other() -> None:
 
 def in_a_time_namespace(*offsets: str) -> Clocks:
     """Our clocks as a process sees them whose monotonic and boot clocks really stand elsewhere."""
-    code = "from steelyard.remote.clocks import read_own_clocks; print(*read_own_clocks()[:4])"
+    code = "from steelyard.hosts.clocks import read_own_clocks; print(*read_own_clocks()[:4])"
     argv = ["unshare", "--time", "--fork", *offsets, sys.executable, "-c", code]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:

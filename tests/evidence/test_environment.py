@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.collectors.telemetry import FILES
-from steelyard.controller.advice import assess_environment
+from steelyard.controller.machine.advice import assess_environment
 from steelyard.evidence.disturbance import THOROUGH
 from steelyard.evidence.environment import Environment, commands, variables
 from steelyard.evidence.mounts import find_file_system

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from steelyard.model.experiment import Experiment
+from steelyard.model.keys.uses import ServiceUse
 from steelyard.model.lifetimes import deployment_key, describe_restriction, group_cells
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell
-from steelyard.model.uses import ServiceUse
 
 
 def experiment(**services: Any) -> Experiment:

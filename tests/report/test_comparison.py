@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from steelyard.analysis.compare import compare_runs
-from steelyard.analysis.compare_levels import compare_levels
-from steelyard.analysis.gate import Gate, GatedComparison
+from steelyard.analysis.comparison.compare import compare_runs
+from steelyard.analysis.comparison.compare_levels import compare_levels
+from steelyard.analysis.comparison.gate import Gate, GatedComparison
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 from steelyard.report import html, markdown

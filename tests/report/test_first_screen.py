@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from steelyard.model.find import SearchBounds, SearchGoal
+from steelyard.model.keys.find import SearchBounds, SearchGoal
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric
-from steelyard.model.requirement import Requirement
 from steelyard.report import html
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")

@@ -10,9 +10,9 @@ import pytest
 
 from steelyard.analysis.derived import derive
 from steelyard.analysis.summary import summarise_run
-from steelyard.model.find import SearchBounds, SearchGoal
+from steelyard.model.keys.find import SearchBounds, SearchGoal
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric
-from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell
 from steelyard.report import html, markdown
 from steelyard.report.export import write_csv, write_json

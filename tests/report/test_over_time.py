@@ -6,9 +6,9 @@ import json
 from types import SimpleNamespace
 
 from steelyard.analysis.derived import derive
-from steelyard.analysis.event_log import TimeOrigin, list_events
+from steelyard.analysis.over_time.event_log import TimeOrigin, list_events
+from steelyard.analysis.over_time.telemetry import HostSamples
 from steelyard.analysis.summary import summarise_run
-from steelyard.analysis.telemetry import HostSamples
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.report.charts.hosts import PANELS, host_panel
 from steelyard.report.charts.time_series import _select_lines

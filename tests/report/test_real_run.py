@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import steelyard
-from steelyard.analysis.compare import compare_runs
+from steelyard.analysis.comparison.compare import compare_runs
 from steelyard.analysis.requirements import judge
 from steelyard.report import html, markdown
 from steelyard.report.comparison import comparison_lines

@@ -13,18 +13,18 @@ import pytest
 
 from patience import PATIENCE
 from steelyard.errors import HostError, SpecError
+from steelyard.hosts.base import Host
+from steelyard.hosts.shell import ShellHost
+from steelyard.hosts.short_programs import explain_missing_file
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.plugins import find
-from steelyard.remote.base import Host
-from steelyard.remote.piped_transport import PipedTransport
-from steelyard.remote.shell import ShellHost
-from steelyard.remote.short_programs import explain_missing_file
-from steelyard.remote.token import Token
 from steelyard.services.base import Service
 from steelyard.services.kit.context import ServiceContext
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.spec.bind import make_service
+from steelyard.transports.piped import PipedTransport
 
 KIND = find("services", "program", Service)
 SLEEP = "exec sleep 1000"

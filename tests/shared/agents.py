@@ -17,18 +17,18 @@ from typing import IO, Any
 
 import steelyard
 from patience import PATIENCE, until
-from steelyard.remote.agent import AgentTimeouts, agent_script
-from steelyard.remote.minder.processes import (
+from steelyard.hosts.agent.agent import AgentTimeouts, agent_script
+from steelyard.hosts.minder.processes import (
     find_variable,
     list_pids,
     read_environment,
     read_proc,
     read_process,
 )
-from steelyard.remote.scratch_marker import ScratchMarker
-from steelyard.remote.token import Token
+from steelyard.hosts.scratch_marker import ScratchMarker
+from steelyard.hosts.token import Token
 
-PROBE = Path(steelyard.__file__).parent / f"remote/bin/steelyard-probe-{platform.machine()}"
+PROBE = Path(steelyard.__file__).parent / f"hosts/agent/bin/steelyard-probe-{platform.machine()}"
 SHELLS = ("sh", "bash --posix", "busybox ash")
 STREAMS = ("stdin", "stdout", "stderr")
 

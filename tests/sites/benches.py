@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from patience import PATIENCE, comes, until
-from steelyard.remote.call import Answer, call
+from steelyard.hosts.call import Answer, call
 from steelyard.sites.gridengine import Gridengine
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.site import BatchSite

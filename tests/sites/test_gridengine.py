@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.remote.call import Answer
+from steelyard.hosts.call import Answer
 from steelyard.sites.gridengine import _ENDED, Gridengine, GridengineOptions
 from steelyard.sites.kit.batch.job import Job, JobState
 

@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from patience import comes
 from steelyard.errors import HostError, HostLost, UsageError
+from steelyard.hosts.base import Host, Process, Streams
+from steelyard.hosts.sweep import find_bearers
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.namespace_holders import find_sshd, search_path
-from steelyard.remote.namespaces import NEEDS
-from steelyard.remote.sweep import find_bearers
-from steelyard.remote.token import Token
 from steelyard.sites import netns
 from steelyard.sites.netns import Netns, NetnsOptions
+from steelyard.transports.namespaces.holders import find_sshd, search_path
+from steelyard.transports.namespaces.network import NEEDS
 
 MISSING = [program for program in NEEDS if not shutil.which(program, path=search_path())]
 needs_root = [

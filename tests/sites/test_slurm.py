@@ -16,7 +16,7 @@ import pytest
 
 from loading import loaded
 from steelyard.errors import ParseFailure
-from steelyard.remote.call import Answer
+from steelyard.hosts.call import Answer
 from steelyard.sites.kit.batch.job import JobRequest, JobState
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm
@@ -156,7 +156,7 @@ INSIDE = """
 import asyncio, sys
 from pathlib import Path
 from steelyard.errors import HostError
-from steelyard.remote.token import Token
+from steelyard.hosts.token import Token
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm
 

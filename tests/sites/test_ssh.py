@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from loading import loaded
+import sshd
 from steelyard.errors import HostError, SpecError, UsageError
+from steelyard.hosts.base import Streams
+from steelyard.hosts.sweep import find_bearers
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.remote.base import Streams
-from steelyard.remote.sweep import find_bearers
-from steelyard.remote.token import Token
 from steelyard.sites.ssh import Ssh, SshOptions
-
-sshd = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
 
 
 def options(**given: Any) -> SshOptions:

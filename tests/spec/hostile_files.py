@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from steelyard.model.expression import Expression, ExpressionError, substitute
-from steelyard.spec.source import MAX_BYTES, SourceError, read
+from steelyard.spec.yaml.source import MAX_BYTES, SourceError, read
 
 MEMORY = 200 * 1000 * 1000
 MOST = 120  # seconds of processor time: what grows with the square of a file takes longer

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.errors import SpecError
 from steelyard.spec.load import load_source
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))

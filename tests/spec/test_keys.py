@@ -11,7 +11,7 @@ from steelyard.plugins import builtin_names
 from steelyard.spec.change import dump
 from steelyard.spec.keys import examples, explain_key
 from steelyard.spec.load import load_source
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 
 TOP = list(Experiment.model_json_schema()["properties"])
 KINDS = ("workloads", "services", "events", "collectors")

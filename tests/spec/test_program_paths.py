@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.model.reference import FOLDER
+from steelyard.model.keys.reference import FOLDER
 from steelyard.spec.program_paths import resolve_paths
 
 

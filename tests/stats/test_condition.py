@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.model.method import Repeat
+from steelyard.model.keys.method import Repeat
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Mark
-from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.stats.condition import SMALLEST, TOO_MUCH, SearchRule, judge_level
 from steelyard.stats.interval import smallest_n

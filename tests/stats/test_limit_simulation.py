@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from steelyard.model.find import SearchBounds
-from steelyard.model.method import Repeat
-from steelyard.model.requirement import Requirement
+from steelyard.model.keys.find import SearchBounds
+from steelyard.model.keys.method import Repeat
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.stats.condition import SearchRule, judge_level
 

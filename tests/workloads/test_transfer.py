@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 import object_store
-from loading import loaded
+import sshd as sshd_server
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.workloads.transfer import Transfer, TransferOptions
@@ -204,10 +204,9 @@ def test_what_cannot_be_is_refused(options, said):
 
 @pytest.fixture
 def sshd(tmp_path):
-    module = loaded(Path(__file__).parents[1] / "remote" / "sshd.py")
-    server = module.Sshd(tmp_path / "sshd", "Subsystem sftp internal-sftp")
+    server = sshd_server.Sshd(tmp_path / "sshd", "Subsystem sftp internal-sftp")
     server.start()
-    yield server, module.ME
+    yield server, sshd_server.ME
     server.stop()
 
 

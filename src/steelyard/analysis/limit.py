@@ -9,8 +9,8 @@ from typing import Literal
 
 from steelyard.analysis.requirements import RequirementVerdict
 from steelyard.analysis.summary import CellSummary, RunSummary
-from steelyard.model.find import Search, SearchBounds, SearchGoal, Walk, searches
-from steelyard.model.method import Repeat
+from steelyard.model.keys.find import Search, SearchBounds, SearchGoal, Walk, searches
+from steelyard.model.keys.method import Repeat
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell, Result, show_level
 from steelyard.stats.condition import LevelVerdict, SearchRule, judge_level

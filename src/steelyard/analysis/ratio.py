@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from steelyard.analysis.comparison.samples import Samples
+from steelyard.analysis.comparison.sides import Pair, is_blocked
 from steelyard.analysis.requirements import (
     JudgedRequirement,
     RequirementVerdict,
@@ -11,13 +13,11 @@ from steelyard.analysis.requirements import (
     apply_sample_limits,
     reconcile,
 )
-from steelyard.analysis.samples import Samples
-from steelyard.analysis.sides import Pair, is_blocked
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import StoreError
 from steelyard.model.counterpart import Counterpart, against_counterparts
 from steelyard.model.expression import ExpressionError
-from steelyard.model.requirement import Requirement
+from steelyard.model.keys.requirement import Requirement
 from steelyard.stats.verdict import describe_sizes
 from steelyard.store.reader import RunRecord
 

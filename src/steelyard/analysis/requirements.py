@@ -13,8 +13,8 @@ from steelyard.analysis.damage import guard_record
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import StoreError, UsageError
 from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric, OverRepetitions
-from steelyard.model.requirement import Requirement
 from steelyard.model.trial import Cell, Result
 from steelyard.stats.condition import is_failure, judge_level
 from steelyard.stats.interval import Interval, mean_interval

@@ -19,7 +19,7 @@ def command(run: str, store: str | None) -> int:
 
     Finished trials are kept, and `steelyard resume` continues the run.
     """
-    from steelyard.controller.steer import steer
+    from steelyard.controller.control.steer import steer
 
     echo(steer(find_run(store, run), "cancel"))
     return 0

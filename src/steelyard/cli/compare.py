@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from steelyard.analysis.gate import Gate, GatedComparison
+from steelyard.analysis.comparison.gate import Gate, GatedComparison
 from steelyard.cli.options import (
     disturbed_option,
     find_run,
@@ -150,7 +150,7 @@ def _compare_sides(
     store: str | None, sides: tuple[str, str], choices: _CompareOptions
 ) -> tuple[GatedComparison, list[RunRecord]]:
     """Compare the runs of two sides; all runs with it, the newest last."""
-    from steelyard.analysis.compare import compare_runs
+    from steelyard.analysis.comparison.compare import compare_runs
 
     for given, name in ((choices.by, "--by"), (choices.baseline, "--baseline")):
         if given:
@@ -165,7 +165,7 @@ def _compare_levels(
     store: str | None, name: str, choices: _CompareOptions
 ) -> tuple[GatedComparison, list[RunRecord]]:
     """Compare the levels of a parameter in one run: the one that is named, or that of its file."""
-    from steelyard.analysis.compare_levels import compare_levels, load_gate
+    from steelyard.analysis.comparison.compare_levels import compare_levels, load_gate
     from steelyard.analysis.summary import summarise_run
     from steelyard.store.reader import RunRecord
 
@@ -235,8 +235,8 @@ def _check_single_run(after: str | None, options: Mapping[str, object]) -> None:
 
 def _compare_published(store: str | None, name: str, other: str, *, as_json: bool) -> int:
     """Set a run beside a published result; the exit code."""
-    from steelyard.analysis.compare_published import compare_published
-    from steelyard.analysis.published import PREFIX, load_published
+    from steelyard.analysis.comparison.compare_published import compare_published
+    from steelyard.analysis.comparison.published import PREFIX, load_published
     from steelyard.analysis.summary import summarise_run
     from steelyard.report.plain import plain_published
     from steelyard.report.published_comparison import published_lines

@@ -17,7 +17,7 @@ def command(run: str, store: str | None) -> int:
     \b
     steelyard continue last
     """
-    from steelyard.controller.steer import steer
+    from steelyard.controller.control.steer import steer
 
     echo(steer(find_run(store, run), "continue"))
     return 0

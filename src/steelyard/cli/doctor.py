@@ -61,10 +61,10 @@ def _describe_scratch(system: dict[str, Any]) -> str:
 
 
 async def _inspect_machine(where: PurePosixPath) -> dict[str, Any]:
-    from steelyard.controller.environment import gather
+    from steelyard.controller.machine.environment import gather
+    from steelyard.hosts.local import LocalHost
+    from steelyard.hosts.token import Token
     from steelyard.plugins import names
-    from steelyard.remote.local import LocalHost
-    from steelyard.remote.token import Token
     from steelyard.spec.bind import workload_class
 
     needs = {tool for name in names("workloads") for tool in workload_class(name).needs}

@@ -23,7 +23,7 @@ from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 
 if TYPE_CHECKING:  # comparing loads numpy, which showing a run does not need
-    from steelyard.analysis.gate import GatedComparison
+    from steelyard.analysis.comparison.gate import GatedComparison
     from steelyard.report.sections.finding import Section
 
 MOST_CELLS = 60
@@ -93,7 +93,7 @@ def compare_levels(record: RunRecord, summary: RunSummary) -> GatedComparison | 
     """What the experiment's own `compare` says; None where it has none."""
     if not record.design.get("compare"):
         return None
-    from steelyard.analysis.compare_levels import compare_within
+    from steelyard.analysis.comparison.compare_levels import compare_within
 
     return compare_within(record, summary)
 

@@ -80,7 +80,7 @@ def fill_template(words: tuple[str, ...], file: str) -> str:
 
 def _read_back(text: str) -> dict[str, object]:
     """What we wrote, read as a stranger's file: a template that cannot be run would be a poor start."""
-    from steelyard.spec.source import read
+    from steelyard.spec.yaml.source import read
 
     tree: dict[str, object] = read(text, "the template").value
     return tree

@@ -58,7 +58,7 @@ def command(
     Nothing is run. All problems in the file are listed at once.
     """
     from steelyard.controller.choices import RunChoices, choose_site
-    from steelyard.controller.low_priority import lower_priority
+    from steelyard.controller.machine.low_priority import lower_priority
     from steelyard.controller.scratch import choose_scratch, scratch_warnings
     from steelyard.spec.change import load_changed
     from steelyard.spec.stores import choose_store

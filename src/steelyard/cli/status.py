@@ -18,7 +18,7 @@ def command(run: str, store: str | None, as_json: bool) -> int:
     \b
     steelyard status last
     """
-    from steelyard.controller.steer import status
+    from steelyard.controller.control.steer import status
 
     report = status(find_run(store, run))
     if as_json:

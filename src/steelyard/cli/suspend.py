@@ -19,7 +19,7 @@ def command(run: str, store: str | None) -> int:
 
     A suspended trial takes longer: treat its figures as disturbed.
     """
-    from steelyard.controller.steer import steer
+    from steelyard.controller.control.steer import steer
 
     echo(steer(find_run(store, run), "suspend"))
     return 0

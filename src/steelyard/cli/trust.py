@@ -26,8 +26,8 @@ def command(directories: tuple[Path, ...], remove: bool) -> int:
     is in ~/.config/steelyard/trusted; a host that you reach by SSH reads the list in your home directory
     there.
     """
-    from steelyard.remote.minder.ownership import trusted_directories
-    from steelyard.remote.trust import distrust, trust
+    from steelyard.hosts.minder.ownership import trusted_directories
+    from steelyard.trust import distrust, trust
 
     try:
         for directory in directories:

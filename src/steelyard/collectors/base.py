@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from steelyard.model.column import Column, Sample
 from steelyard.model.command import Command, Endpoint
-from steelyard.model.method import check_interval
+from steelyard.model.keys.method import check_interval
 from steelyard.model.tool import Tool
 from steelyard.units import Duration
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import assign_hosts, count_min_hosts
+from steelyard.model.keys.roles import assign_hosts, count_min_hosts
 from steelyard.sites.base import Site
 from steelyard.spec.bind import event_class
 from steelyard.spec.sites import NamedSite, resolve

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import SteelyardError, StoreError
-from steelyard.remote.ec2.clean import clean_leases
-from steelyard.remote.minder.scratch import remove_scratch
-from steelyard.remote.scratch_marker import digest
-from steelyard.remote.sweep import sweep
+from steelyard.hosts.minder.scratch import remove_scratch
+from steelyard.hosts.scratch_marker import digest
+from steelyard.hosts.sweep import sweep
+from steelyard.provision.ec2.clean import clean_leases
 from steelyard.store.journal import read_journal
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.writer import is_live

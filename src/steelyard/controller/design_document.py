@@ -7,11 +7,11 @@ from typing import Any
 
 from steelyard.design import Design
 from steelyard.model.experiment import Experiment
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.lifetimes import describe_restriction
-from steelyard.model.requirement import Requirement
 from steelyard.spec.load import load_source
 from steelyard.spec.metrics import declared_metrics
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 from steelyard.store.reader import RunRecord
 
 

@@ -13,11 +13,11 @@ from typing import NoReturn
 
 from steelyard.controller.session import FAR_SCRATCH
 from steelyard.errors import HostError, SteelyardError, UsageError
+from steelyard.hosts.base import Host, Streams, finish
+from steelyard.hosts.short_programs import tail
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.model.tool import Tool
-from steelyard.remote.base import Host, Streams, finish
-from steelyard.remote.short_programs import tail
-from steelyard.remote.token import Token
 from steelyard.spec.sites import NamedSite
 from steelyard.tools.find import COMPLETE, MANAGERS, digest, host_commands, install_command, sources
 from steelyard.tools.maven import BUILDERS

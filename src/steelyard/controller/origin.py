@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.model.experiment import Experiment
-from steelyard.model.plugin_use import is_file
+from steelyard.model.keys.plugin_use import is_file
 from steelyard.plugins import source_files
 from steelyard.spec.service_kinds import variants
 from steelyard.untrusted import read_content

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from steelyard.errors import HostError
-from steelyard.remote.base import Host
+from steelyard.hosts.base import Host
 
 _TICK = 0.01  # seconds: USER_HZ, in which /proc speaks
 _PATIENCE = 2.0  # seconds: a host that hangs at the end of a run keeps nobody waiting for this figure

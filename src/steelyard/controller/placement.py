@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
 
+from steelyard.hosts.base import Host
 from steelyard.launchers import find_launcher
 from steelyard.model.command import Command
 from steelyard.model.experiment import Experiment
-from steelyard.model.reference import FOLDER, host_references
-from steelyard.model.roles import RoleClaim, Selection, assign_hosts
+from steelyard.model.keys.reference import FOLDER, host_references
+from steelyard.model.keys.roles import RoleClaim, Selection, assign_hosts
 from steelyard.model.trial import Scalar
-from steelyard.remote.base import Host
 from steelyard.spec.placement import Copies, WorkloadPlacement
 
 BY_NAME = frozenset({"srun", "jsrun", "blaunch"})

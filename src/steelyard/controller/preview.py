@@ -14,19 +14,19 @@ from steelyard.errors import SpecError
 from steelyard.model.command import Command, Endpoint, Place
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError
-from steelyard.model.find import Search
+from steelyard.model.keys.find import Search
+from steelyard.model.keys.plugin_use import short_name
+from steelyard.model.keys.reference import FOLDER
+from steelyard.model.keys.roles import count_needed_hosts
+from steelyard.model.keys.uses import WorkloadUse
+from steelyard.model.keys.wrap import Conditions
 from steelyard.model.lifetimes import describe_restriction
-from steelyard.model.plugin_use import short_name
-from steelyard.model.reference import FOLDER
-from steelyard.model.roles import count_needed_hosts
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
-from steelyard.model.uses import WorkloadUse
-from steelyard.model.wrap import Conditions
 from steelyard.spec.bind import bind_all, list_tools, service_class
-from steelyard.spec.omission import omissions
+from steelyard.spec.checks.omission import omissions
+from steelyard.spec.checks.references import References
 from steelyard.spec.placement import WorkloadPlacement, count_used_hosts, resolve_placement
-from steelyard.spec.references import References
 from steelyard.spec.service_kinds import resolve_service
 from steelyard.stats.condition import AGAIN
 from steelyard.tools.find import find_missing

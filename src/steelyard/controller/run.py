@@ -20,18 +20,18 @@ from steelyard.controller.origin import (
     describe_plugins,
 )
 from steelyard.controller.session import Session
-from steelyard.controller.timeline_functions import load_functions, read_texts, reload_functions, save_texts
+from steelyard.controller.timeline.functions import load_functions, read_texts, reload_functions, save_texts
 from steelyard.design import Design, Results
 from steelyard.errors import UsageError
+from steelyard.hosts.sweep import sweep
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
-from steelyard.remote.sweep import sweep
-from steelyard.remote.trust import check_ownership
 from steelyard.spec.change import extend_experiment
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import PATIENCE, RunWriter
+from steelyard.trust import check_ownership
 
 _PATIENCE_OF_A_JOB = 60.0
 
@@ -156,6 +156,6 @@ def _follow(
     """Watch a run that goes on in a job, unless the caller would rather not. Raises as `start`."""
     if not needs_job(site) or (choices and choices.jobs.detach):
         return
-    from steelyard.controller.follow import Follower
+    from steelyard.controller.jobs.follow import Follower
 
     complete(Follower(folder, observer or Observer()).follow())

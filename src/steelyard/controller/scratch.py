@@ -13,9 +13,9 @@ from typing import Any
 
 from steelyard.controller.placement import Workdir, WorkloadCopy
 from steelyard.errors import HostError, HostLost
+from steelyard.hosts.base import Host
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Trial
-from steelyard.remote.base import Host
 from steelyard.sites.base import Site
 from steelyard.workloads.base import Workload
 

@@ -15,35 +15,35 @@ from typing import Any
 
 from steelyard import __version__
 from steelyard.controller.choices import RunChoices, is_split, needs_job
-from steelyard.controller.collecting import Collecting
-from steelyard.controller.control_server import ControlServer
-from steelyard.controller.deployment import Deployment
-from steelyard.controller.environment import gather_all
-from steelyard.controller.limit import LATE, TimeLimit
-from steelyard.controller.machine_lock import MachineLock
+from steelyard.controller.control.server import ControlServer
+from steelyard.controller.control.socket import find_own_address
+from steelyard.controller.deployment.deployment import Deployment
+from steelyard.controller.deployment.snapshots import SnapshotOrigin
+from steelyard.controller.jobs.limit import LATE, TimeLimit
+from steelyard.controller.machine.collecting import Collecting
+from steelyard.controller.machine.environment import gather_all
+from steelyard.controller.machine.machine_lock import MachineLock
+from steelyard.controller.machine.watch import TrialWatcher
 from steelyard.controller.observer import Observer
 from steelyard.controller.overhead import OverheadMeter
 from steelyard.controller.placement import Placement
 from steelyard.controller.scratch import Scratch, Scratches, choose_scratch, scratch_warnings
 from steelyard.controller.signals import TIME_IS_SHORT, StopSignal, catch_signals
-from steelyard.controller.snapshots import SnapshotOrigin
-from steelyard.controller.trial import TrialRunner
+from steelyard.controller.trial.runner import TrialRunner
 from steelyard.controller.trial_loop import TrialLoop
-from steelyard.controller.watch import TrialWatcher
 from steelyard.design import Design, Results
 from steelyard.errors import HostError, HostLost, Interrupted, SteelyardError
+from steelyard.hosts.base import Host
+from steelyard.hosts.lease import MinderError
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.sweep import sweep
+from steelyard.hosts.tasks import run_tasks, wait_first
+from steelyard.hosts.token import Token
 from steelyard.model.experiment import Experiment
-from steelyard.model.roles import RoleClaim, count_needed_hosts
-from steelyard.remote.base import Host
-from steelyard.remote.control import find_own_address
-from steelyard.remote.lease import MinderError
-from steelyard.remote.local import LocalHost
-from steelyard.remote.sweep import sweep
-from steelyard.remote.tasks import run_tasks, wait_first
-from steelyard.remote.token import Token
+from steelyard.model.keys.roles import RoleClaim, count_needed_hosts
 from steelyard.services.kit.address import resolve_address
 from steelyard.spec.bind import list_tools
-from steelyard.spec.omission import omissions
+from steelyard.spec.checks.omission import omissions
 from steelyard.spec.placement import count_used_hosts, host_counts, trim_claims
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import Store
@@ -194,7 +194,7 @@ class Session:
 
     async def _submit_job(self) -> dict[str, Any]:
         """Submit the job that the run goes on in; imported here, as most runs need no scheduler."""
-        from steelyard.controller.jobs import submit
+        from steelyard.controller.jobs.run_job import submit
 
         return await submit(
             self.writer.folder, self.store, self.site, count_needed_hosts(self._claims()), self.choices

@@ -6,10 +6,10 @@ import asyncio
 import time
 from typing import Any
 
-from steelyard.controller.limit import TimeLimit
+from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.observer import Observer, Progress
-from steelyard.controller.trial import TrialRunner
-from steelyard.controller.trial_data import TrialData
+from steelyard.controller.trial.data import TrialData
+from steelyard.controller.trial.runner import TrialRunner
 from steelyard.design import Design, Results
 from steelyard.errors import StoreFull
 from steelyard.model.experiment import Experiment

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import HostError, UsageError
+from steelyard.hosts.base import Host
+from steelyard.model.keys.reference import Known
 from steelyard.model.metric import Metric
-from steelyard.model.reference import Known
 from steelyard.model.snapshot import Snapshot
-from steelyard.remote.base import Host
 from steelyard.services.base import Service
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.hosts.clocks import Clocks
 from steelyard.model.metric import Mark
-from steelyard.remote.clocks import Clocks
 
 SLEW = 0.0005
 """500 ppm, the fastest that the kernel slews: daemons that correct in many small steps keep to it, too."""

@@ -20,13 +20,13 @@ from pydantic import (
     field_validator,
 )
 
-from steelyard.model.collect import CollectorUse, widen_collector
-from steelyard.model.compare import Compare, widen_compare
-from steelyard.model.computed import ComputedMetric
-from steelyard.model.derive import Derive
-from steelyard.model.find import Find
-from steelyard.model.levels import Levels, Sample
-from steelyard.model.method import (
+from steelyard.model.keys.collect import CollectorUse, widen_collector
+from steelyard.model.keys.compare import Compare, widen_compare
+from steelyard.model.keys.computed import ComputedMetric
+from steelyard.model.keys.derive import Derive
+from steelyard.model.keys.find import Find
+from steelyard.model.keys.levels import Levels, Sample
+from steelyard.model.keys.method import (
     Repeat,
     Require,
     Retry,
@@ -37,10 +37,9 @@ from steelyard.model.method import (
     widen_step,
     widen_telemetry,
 )
-from steelyard.model.part import Part
-from steelyard.model.roles import DEFAULT_ROLE, RoleClaim
-from steelyard.model.timeline import Entry, widen_entry
-from steelyard.model.uses import (
+from steelyard.model.keys.roles import DEFAULT_ROLE, RoleClaim
+from steelyard.model.keys.timeline import Entry, widen_entry
+from steelyard.model.keys.uses import (
     Prices,
     Role,
     ServiceUse,
@@ -49,6 +48,7 @@ from steelyard.model.uses import (
     widen_service,
     widen_workload,
 )
+from steelyard.model.part import Part
 from steelyard.units import Duration
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")

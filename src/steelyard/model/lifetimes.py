@@ -15,10 +15,10 @@ from typing import Any
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
-from steelyard.model.program import SCRIPT, find_mentions, split_scripts
-from steelyard.model.reference import Placeholders
+from steelyard.model.keys.program import SCRIPT, find_mentions, split_scripts
+from steelyard.model.keys.reference import Placeholders
+from steelyard.model.keys.uses import Recover, ServiceUse, WorkloadUse
 from steelyard.model.trial import Cell
-from steelyard.model.uses import Recover, ServiceUse, WorkloadUse
 
 _SPANS = ("trial", "cell", "run")
 

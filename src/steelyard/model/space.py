@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from steelyard.model.experiment import NAME, Experiment
 from steelyard.model.expression import Expression
-from steelyard.model.find import SearchBounds
-from steelyard.model.levels import Levels, Sample
+from steelyard.model.keys.find import SearchBounds
+from steelyard.model.keys.levels import Levels, Sample
 from steelyard.model.trial import Cell, Scalar, show_level
 
 MOST_CELLS = 1_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.remote.base import Cuttable, Host, Process, Streams, finish
-from steelyard.remote.short_programs import explain_missing_file, run_short_program
+from steelyard.hosts.base import Cuttable, Host, Process, Streams, finish
+from steelyard.hosts.short_programs import explain_missing_file, run_short_program
 
 __all__ = ["Cuttable", "Host", "Process", "Streams", "explain_missing_file", "finish", "run_short_program"]

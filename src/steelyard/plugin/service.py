@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from steelyard.model.program import Program, find_mentions, to_word
-from steelyard.model.reference import FOLDER, SELF, credentials, join_host_port, variables
+from steelyard.model.keys.program import Program, find_mentions, to_word
+from steelyard.model.keys.reference import FOLDER, SELF, credentials, join_host_port, variables
 from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
-from steelyard.remote.snapshot_store import Runner, SavedFiles
 from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.capabilities import (
@@ -24,6 +23,7 @@ from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.ports import choose_ports
 from steelyard.services.kit.server import Server
+from steelyard.snapshots.store import Runner, SavedFiles
 from steelyard.tools import maven
 from steelyard.tools.find import find_missing, install_directory
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.uses import Prices
+from steelyard.model.keys.uses import Prices
 from steelyard.sites.base import Capability, Site, SiteOptions
 
 __all__ = ["Capability", "Prices", "Site", "SiteOptions"]

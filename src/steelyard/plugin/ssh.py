@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.remote.ssh import SshTransport
-from steelyard.remote.ssh_hosts import SshMachine, connect_machines
+from steelyard.transports.ssh.hosts import SshMachine, connect_machines
+from steelyard.transports.ssh.transport import SshTransport
 
 __all__ = ["SshMachine", "SshTransport", "connect_machines"]

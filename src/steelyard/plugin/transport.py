@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from steelyard.remote.lease import Lease
-from steelyard.remote.local import LocalHost
-from steelyard.remote.login import NONE, Login
-from steelyard.remote.piped_transport import PipedChannel, PipedTransport
-from steelyard.remote.token import Token
-from steelyard.remote.transport import Transport
+from steelyard.hosts.lease import Lease
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.token import Token
+from steelyard.hosts.transport import Transport
+from steelyard.transports.piped import PipedChannel, PipedTransport
+from steelyard.transports.ssh.login import NONE, Login
 
 __all__ = ["NONE", "Lease", "LocalHost", "Login", "PipedChannel", "PipedTransport", "Token", "Transport"]

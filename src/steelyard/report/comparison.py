@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.comparability import Difference
-from steelyard.analysis.compare import RunComparison
-from steelyard.analysis.gate import GatedComparison
-from steelyard.analysis.sides import Which
+from steelyard.analysis.comparison.comparability import Difference
+from steelyard.analysis.comparison.compare import RunComparison
+from steelyard.analysis.comparison.gate import GatedComparison
+from steelyard.analysis.comparison.sides import Which
 from steelyard.printable import make_one_line
 from steelyard.report.columns import align, shorten
 from steelyard.report.sections.comparison import conclusion, reasons, sections, verdict

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.analysis.compare_levels import compare_within
+from steelyard.analysis.comparison.compare_levels import compare_within
+from steelyard.analysis.comparison.gate import GatedComparison
 from steelyard.analysis.derived import derive
-from steelyard.analysis.gate import GatedComparison
 from steelyard.analysis.requirements import judge
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from steelyard.analysis.axes import axes
-from steelyard.analysis.collected import load_collected
 from steelyard.analysis.derived import DerivedResults
-from steelyard.analysis.event_log import LoggedEvent, TimeOrigin, list_events
 from steelyard.analysis.latency import PercentilePoint, merge_histograms, percentile_curve
+from steelyard.analysis.over_time.collected import load_collected
+from steelyard.analysis.over_time.event_log import LoggedEvent, TimeOrigin, list_events
+from steelyard.analysis.over_time.telemetry import load_samples, select_trials
+from steelyard.analysis.over_time.time_series import load_series
 from steelyard.analysis.summary import RunSummary
-from steelyard.analysis.telemetry import load_samples, select_trials
-from steelyard.analysis.time_series import load_series
 from steelyard.errors import StoreError
 from steelyard.report.charts.against import draw_against
 from steelyard.report.charts.base import Chart

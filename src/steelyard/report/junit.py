@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from steelyard.analysis.gate import GatedComparison
+from steelyard.analysis.comparison.gate import GatedComparison
 from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict, Ruling
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard import __version__
-from steelyard.analysis.compare_levels import compare_within
+from steelyard.analysis.comparison.compare_levels import compare_within
 from steelyard.analysis.damage import guard_record
 from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.cell_metric import CellMetric
-from steelyard.analysis.collected import ColumnSummary, summarise_table
 from steelyard.analysis.derived import DerivedResults
 from steelyard.analysis.disturbed_trials import AllTrials
+from steelyard.analysis.over_time.collected import ColumnSummary, summarise_table
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import JudgedRequirement
 from steelyard.analysis.summary import CellSummary, RunSummary, Tally
@@ -21,8 +21,8 @@ from steelyard.report.sections.outcome import doubts
 from steelyard.store.reader import CollectedTable, RunRecord
 
 if TYPE_CHECKING:
-    from steelyard.analysis.compare_published import PublishedComparison
-    from steelyard.analysis.gate import GatedComparison
+    from steelyard.analysis.comparison.compare_published import PublishedComparison
+    from steelyard.analysis.comparison.gate import GatedComparison
 
 SCHEMA = 1
 
@@ -80,7 +80,7 @@ def plain_comparison(gated: GatedComparison) -> dict[str, Any]:
 
     `objections` are what the gate says, and without one what a gate would say that allows nothing.
     """
-    from steelyard.analysis.gate import Gate, find_objections
+    from steelyard.analysis.comparison.gate import Gate, find_objections
 
     comparison, gate = gated.comparison, gated.gate or Gate()
     worst = comparison.worst_verdict()

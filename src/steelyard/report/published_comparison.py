@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.analysis.compare_published import PublishedComparison, ShapeComparison
+from steelyard.analysis.comparison.compare_published import PublishedComparison, ShapeComparison
 from steelyard.printable import make_one_line
 from steelyard.report.columns import align
 from steelyard.report.sections.finding import estimate_text

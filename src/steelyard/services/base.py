@@ -19,20 +19,20 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import HostError
+from steelyard.hosts.base import Host
+from steelyard.hosts.short_programs import make_runner
+from steelyard.hosts.tasks import run_tasks, wait_first
+from steelyard.hosts.wrapping import read_kernel, wrap_command
 from steelyard.model.command import Command, Endpoint
+from steelyard.model.keys.reference import FOLDER
+from steelyard.model.keys.wrap import ConditionCheck
 from steelyard.model.metric import Mark
 from steelyard.model.protocol import WireProtocol
-from steelyard.model.reference import FOLDER
 from steelyard.model.tool import Tool
-from steelyard.model.wrap import ConditionCheck
-from steelyard.remote.base import Host
-from steelyard.remote.short_programs import make_runner
-from steelyard.remote.snapshot_store import Runner
-from steelyard.remote.tasks import run_tasks, wait_first
-from steelyard.remote.wrapping import read_kernel, wrap_command
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.services.kit.server import Server
+from steelyard.snapshots.store import Runner
 
 
 class ServiceOptions(BaseModel):

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict
 from steelyard.errors import UsageError
 
 if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
-    from steelyard.remote.base import Host
-    from steelyard.remote.token import Token
+    from steelyard.hosts.base import Host
+    from steelyard.hosts.token import Token
 
 Capability = Literal["root", "shared-files", "cut-network", "part-network"]
 

@@ -15,8 +15,8 @@ from steelyard.plugin import Duration, Size
 from steelyard.plugin.host import Host
 from steelyard.plugin.site import Prices, Site, SiteOptions
 from steelyard.plugin.transport import Login, Token
-from steelyard.remote.ec2.account import AwsAccount
-from steelyard.remote.ec2.order import Order
+from steelyard.provision.ec2.account import AwsAccount
+from steelyard.provision.ec2.order import Order
 
 MOST = 1000
 _GIB = 1 << 30
@@ -176,8 +176,8 @@ class Ec2(Site[Ec2Options]):
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """Machines that are rented now and given back at the end of the block."""
         # asyncssh takes a third of a second to load, which only a run has to pay.
-        from steelyard.remote.ec2.hosts import Use, rent_hosts
-        from steelyard.remote.ec2.release import Patience
+        from steelyard.provision.ec2.hosts import Use, rent_hosts
+        from steelyard.provision.ec2.release import Patience
 
         options = self.options
         self._ends = time.monotonic() + options.at_most

@@ -13,8 +13,8 @@ from steelyard.plugin import Duration, Rate
 from steelyard.plugin.host import Host
 from steelyard.plugin.site import Capability, Site, SiteOptions
 from steelyard.plugin.transport import Lease, Token
-from steelyard.remote.namespace_holders import find_sshd
-from steelyard.remote.namespaces import MOST, NEEDS
+from steelyard.transports.namespaces.holders import find_sshd
+from steelyard.transports.namespaces.network import MOST, NEEDS
 
 
 class NetnsOptions(SiteOptions):
@@ -84,7 +84,7 @@ class Netns(Site[NetnsOptions]):
     @asynccontextmanager
     async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
         # asyncssh takes a third of a second to load, which only a run has to pay.
-        from steelyard.remote.namespace_hosts import open_nsenter_nodes, open_ssh_nodes
+        from steelyard.transports.namespaces.hosts import open_nsenter_nodes, open_ssh_nodes
 
         rate, lost_after = self.options.rate, self.options.lost_after
         async with Lease.open(token, log=log) as lease, AsyncExitStack() as stack:

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ValidationError
 from steelyard.errors import PlugInError, SpecError, UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
-from steelyard.model.plugin_use import short_name
-from steelyard.model.reference import Known, Placeholders, fill_script
-from steelyard.model.timeline import Entry
+from steelyard.model.keys.plugin_use import short_name
+from steelyard.model.keys.reference import Known, Placeholders, fill_script
+from steelyard.model.keys.timeline import Entry
+from steelyard.model.keys.uses import ServiceUse, WorkloadUse
+from steelyard.model.keys.wrap import RUNTIMES, Conditions
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
-from steelyard.model.uses import ServiceUse, WorkloadUse
-from steelyard.model.wrap import RUNTIMES, Conditions
 from steelyard.plugins import find
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.program_paths import resolve_paths

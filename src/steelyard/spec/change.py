@@ -13,7 +13,7 @@ from steelyard.errors import UnknownName, UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
 from steelyard.spec.load import load, load_source
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 
 
 def load_tree(tree: Mapping[str, Any], name: str = "the command line") -> tuple[Experiment, str]:

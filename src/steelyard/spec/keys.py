@@ -11,7 +11,7 @@ from steelyard.errors import UnknownName
 from steelyard.model.experiment import Experiment
 from steelyard.spec.change import dump
 from steelyard.spec.kinds import entries, entry_names
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 
 _TYPES = {
     "string": "text",

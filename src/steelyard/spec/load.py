@@ -8,11 +8,11 @@ from typing import Any
 
 from steelyard.errors import SpecError
 from steelyard.model.experiment import Experiment
-from steelyard.spec.check import Checker
+from steelyard.spec.checks.check import Checker
 from steelyard.spec.faults import Fault
 from steelyard.spec.partial_parse import PartialParse
 from steelyard.spec.problem import Problem
-from steelyard.spec.source import Source, read_bytes, read_content
+from steelyard.spec.yaml.source import Source, read_bytes, read_content
 
 
 def load(path: Path) -> tuple[Experiment, str]:

@@ -6,8 +6,8 @@ import dataclasses
 
 from steelyard.errors import PlugInError, UnknownName
 from steelyard.model.experiment import Experiment
+from steelyard.model.keys.timeline import event_prefix
 from steelyard.model.metric import Metric, launch_metrics
-from steelyard.model.timeline import event_prefix
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_workload, event_class
 

@@ -12,11 +12,11 @@ from steelyard.errors import UnknownName, UsageError, suggest_name
 from steelyard.launchers import list_launchers
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, find_names, substitute
-from steelyard.model.plugin_use import short_name
-from steelyard.model.roles import Count, RoleClaim, Selection, count_needed_hosts
+from steelyard.model.keys.plugin_use import short_name
+from steelyard.model.keys.roles import Count, RoleClaim, Selection, count_needed_hosts
+from steelyard.model.keys.uses import ServiceUse, WorkloadUse
+from steelyard.model.keys.wrap import Conditions
 from steelyard.model.trial import Cell, Scalar
-from steelyard.model.uses import ServiceUse, WorkloadUse
-from steelyard.model.wrap import Conditions
 from steelyard.plugins import exists
 from steelyard.spec.bind import workload_class
 from steelyard.spec.faults import Fault, Path, explain_errors

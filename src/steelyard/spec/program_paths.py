@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.model.reference import FOLDER, Known
+from steelyard.model.keys.reference import FOLDER, Known
 
 
 def resolve_paths(words: Sequence[Any], known: Known) -> list[Any]:

@@ -13,9 +13,9 @@ from typing import Any
 from steelyard.errors import suggest_name
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, find_names, substitute
-from steelyard.model.plugin_use import is_file
+from steelyard.model.keys.plugin_use import is_file
+from steelyard.model.keys.uses import ServiceUse
 from steelyard.model.trial import Scalar
-from steelyard.model.uses import ServiceUse
 from steelyard.plugins import names
 from steelyard.spec.faults import Fault
 

@@ -24,11 +24,11 @@ from pydantic import ValidationError
 
 from steelyard.errors import SpecError, UnknownName, UsageError
 from steelyard.plugins import find, names
-from steelyard.remote.trust import check_ownership
 from steelyard.sites.base import Site
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.problem import Problem
-from steelyard.spec.source import Source, read_bytes, read_content
+from steelyard.spec.yaml.source import Source, read_bytes, read_content
+from steelyard.trust import check_ownership
 
 FILE = "sites.yaml"
 _TAKEN = "site '{name}' is built in; choose another name, or set its defaults in ~/.config/steelyard"

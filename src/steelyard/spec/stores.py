@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from steelyard.remote.trust import check_ownership
 from steelyard.store.layout import DEFAULT, Store
+from steelyard.trust import check_ownership
 
 
 def choose_store(option: str | None) -> Store:

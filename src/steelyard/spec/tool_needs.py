@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from steelyard.errors import UnknownName
+from steelyard.model.keys.wrap import TOOLS
 from steelyard.model.space import cells
 from steelyard.model.tool import Tool
-from steelyard.model.wrap import TOOLS
 from steelyard.plugins import names
 from steelyard.spec.bind import collector_class, list_tools, service_class, workload_class
 from steelyard.spec.load import load

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from steelyard.model.method import Repeat, Until
-from steelyard.model.requirement import Requirement
+from steelyard.model.keys.method import Repeat, Until
+from steelyard.model.keys.requirement import Requirement
 from steelyard.model.trial import Result
 from steelyard.stats.interval import Interval, mean_interval, median_ranks
 from steelyard.stats.sample import median

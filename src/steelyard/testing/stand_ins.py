@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from pydantic import Field
 
 from steelyard.errors import TrialFailure
+from steelyard.hosts.base import Host, Process, Streams
+from steelyard.hosts.scratch_marker import ScratchMarker
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.metric import Metric, Reading
-from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.scratch_marker import ScratchMarker
-from steelyard.remote.token import Token
 from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.disturbable import Disturbable

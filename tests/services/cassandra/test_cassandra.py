@@ -17,7 +17,7 @@ import pytest
 from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
-from steelyard.remote.sweep import find_bearers
+from steelyard.hosts.sweep import find_bearers
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.cassandra import nodes as cassandra_nodes
 from steelyard.services.cassandra.home import CASSANDRA

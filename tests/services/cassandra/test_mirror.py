@@ -15,10 +15,10 @@ import pytest
 from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
-from steelyard.remote.base import Host
-from steelyard.remote.snapshot_store import SnapshotStore
+from steelyard.hosts.base import Host
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.kit.capabilities import HasMirror
+from steelyard.snapshots.store import SnapshotStore
 
 ROWS = 60
 ONE, LOCAL_QUORUM, LOCAL_ONE = 1, 6, 10  # consistency

@@ -13,8 +13,8 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot
-from steelyard.remote.snapshot_store import SnapshotStore
 from steelyard.services.cassandra import Cassandra
+from steelyard.snapshots.store import SnapshotStore
 
 ROWS, MORE = 300, 40
 ONE = 1  # consistency

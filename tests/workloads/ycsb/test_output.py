@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.controller.merge import merge_readings
+from steelyard.controller.trial.merge import merge_readings
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output
 from steelyard.workloads.ycsb import Ycsb

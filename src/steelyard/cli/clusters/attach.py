@@ -30,9 +30,9 @@ def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: A
     from pathlib import Path
 
     from steelyard.cli.clusters.launch import launch, report_errors
-    from steelyard.controller.clusters import find_cluster
+    from steelyard.cluster.clusters import find_cluster
+    from steelyard.cluster.experiment import build_attach_tree
     from steelyard.errors import UsageError
-    from steelyard.model.cluster import build_attach_tree
     from steelyard.spec.stores import choose_store
 
     target = find_cluster(choose_store(options["store"]), cluster)
@@ -51,7 +51,7 @@ def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: A
 
 def ask(control: Any, verb: str, **facts: Any) -> Any:
     """Ask the controller of a cluster. Raises HostError."""
+    from steelyard.controller.control.socket import call
     from steelyard.controller.loop import complete
-    from steelyard.remote.control import call
 
     return complete(call(control, verb, **facts))

@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.cli.clusters.launch import LaunchOptions
 from steelyard.cli.clusters.show import ClusterObserver, say
 from steelyard.cli.terminal import echo
-from steelyard.controller.clusters import OUR_FAILURE
+from steelyard.cluster.clusters import OUR_FAILURE
 from steelyard.controller.observer import Progress
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.store.layout import RunFolder

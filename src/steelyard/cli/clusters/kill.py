@@ -18,8 +18,8 @@ def command(cluster: str | None, store: str | None) -> int:
     \b
     steelyard cluster kill brain
     """
-    from steelyard.controller.clusters import find_cluster
-    from steelyard.controller.steer import steer
+    from steelyard.cluster.clusters import find_cluster
+    from steelyard.controller.control.steer import steer
     from steelyard.spec.stores import choose_store
 
     echo(steer(find_cluster(choose_store(store), cluster).folder, "cancel"))

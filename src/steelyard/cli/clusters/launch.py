@@ -9,12 +9,12 @@ from typing import Any
 
 from steelyard.cli.clusters.show import ClusterObserver, say
 from steelyard.cli.terminal import echo
+from steelyard.cluster.clusters import OUR_FAILURE, ClusterFollower, application_exit
+from steelyard.cluster.experiment import DEFAULT_NODES
 from steelyard.controller.choices import JobChoices, RunChoices, needs_job
-from steelyard.controller.clusters import OUR_FAILURE, ClusterFollower, application_exit
 from steelyard.controller.loop import complete
 from steelyard.controller.run import start
 from steelyard.errors import Interrupted, SteelyardError, UsageError
-from steelyard.model.cluster import DEFAULT_NODES
 from steelyard.model.experiment import Experiment
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.spec.change import load_tree

@@ -50,7 +50,7 @@ class ClusterName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Those that live."""
-        from steelyard.controller.clusters import list_clusters
+        from steelyard.cluster.clusters import list_clusters
 
         every = list_clusters(choose_store(ctx.params.get("store")))
         names = dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
@@ -180,7 +180,7 @@ def snapshot_place(store: str | None, place: str | None) -> str:
 
 def parse_settings(pairs: Sequence[str]) -> Mapping[str, Any]:
     """The tree of `--set a.b=1 --set heap=2GiB`; values are read as in a file. Raises UsageError."""
-    from steelyard.spec.source import read
+    from steelyard.spec.yaml.source import read
 
     tree: dict[str, Any] = {}
     for pair in pairs:

@@ -56,8 +56,8 @@ def make_options(ctx: click.Context, options: dict[str, Any]) -> Any:
 
 def make_application(options: dict[str, Any]) -> Any:
     """What runs beside the database, in the directory in which we are; None without --appl."""
+    from steelyard.cluster.experiment import Application
     from steelyard.errors import UsageError
-    from steelyard.model.cluster import Application
 
     if options["line"] is not None:
         return Application(options["line"], os.getcwd(), options["ranks"], options["pycompss"])  # noqa: PTH109
@@ -72,7 +72,7 @@ def make_application(options: dict[str, Any]) -> Any:
 
 def make_cluster(options: dict[str, Any], appl: Any, *, default: int, **more: Any) -> Any:
     """The cluster that the options describe. Raises UsageError."""
-    from steelyard.model.cluster import Cluster, resolve_sizes
+    from steelyard.cluster.experiment import Cluster, resolve_sizes
 
     numbers = (options["total"], options["database_nodes"], options["application"])
     node_counts = resolve_sizes(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from steelyard.cli.terminal import echo
-from steelyard.controller.lock_files import MEASURES
+from steelyard.controller.machine.lock_files import MEASURES
 from steelyard.controller.observer import Observer, Progress
 from steelyard.model.trial import Result
 from steelyard.store.layout import RunFolder

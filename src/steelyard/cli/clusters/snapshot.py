@@ -22,7 +22,7 @@ def command(cluster: str | None, place: str | None, store: str | None, as_json: 
     steelyard cluster snapshot
     steelyard cluster snapshot brain --snapshots s3://results/brain
     """
-    from steelyard.controller.clusters import find_cluster
+    from steelyard.cluster.clusters import find_cluster
     from steelyard.spec.stores import choose_store
     from steelyard.units import show
 

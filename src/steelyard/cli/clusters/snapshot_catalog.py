@@ -20,7 +20,7 @@ class SnapshotCatalog:
     def __init__(self, place: str) -> None:
         import os
 
-        from steelyard.remote.snapshot_store import SnapshotStore, make_local_runner
+        from steelyard.snapshots.store import SnapshotStore, make_local_runner
 
         self.place, self._vault, self._run = (
             place,

@@ -26,7 +26,7 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
     steelyard cluster status
     steelyard cluster status brain --json
     """
-    from steelyard.controller.clusters import find_cluster, format_clusters, list_clusters
+    from steelyard.cluster.clusters import find_cluster, format_clusters, list_clusters
     from steelyard.spec.stores import choose_store
 
     where = choose_store(store)
@@ -52,7 +52,7 @@ def _describe_cluster(one: Any) -> dict[str, Any]:
 
 def _query_status(one: Any) -> dict[str, Any]:
     """What its controller says; what its journal and its scheduler say where that cannot be asked."""
-    from steelyard.controller.clusters import query_job
+    from steelyard.cluster.clusters import query_job
     from steelyard.errors import HostError
 
     status = _describe_cluster(one)

@@ -20,7 +20,7 @@ def command(cluster: str | None, store: str | None) -> int:
     steelyard cluster stop
     steelyard cluster stop brain
     """
-    from steelyard.controller.clusters import find_cluster
+    from steelyard.cluster.clusters import find_cluster
     from steelyard.errors import UsageError
     from steelyard.spec.stores import choose_store
 

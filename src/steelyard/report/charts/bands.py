@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.analysis.event_log import LoggedEvent
+from steelyard.analysis.over_time.event_log import LoggedEvent
 from steelyard.report.charts.base import Datum, Spec, tooltip
 
 _LINE, _MOST_LABELS = 12, 3  # pixels of a line, of which a label has two; labels below each other

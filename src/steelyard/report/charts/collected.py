@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.analysis.collected import CollectedSamples
-from steelyard.analysis.event_log import LoggedEvent
+from steelyard.analysis.over_time.collected import CollectedSamples
+from steelyard.analysis.over_time.event_log import LoggedEvent
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import Panel, host_panel
 

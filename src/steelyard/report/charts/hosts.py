@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from steelyard.analysis.event_log import LoggedEvent
-from steelyard.analysis.telemetry import HostSamples
+from steelyard.analysis.over_time.event_log import LoggedEvent
+from steelyard.analysis.over_time.telemetry import HostSamples
 from steelyard.report.charts.bands import band_data, band_layers, label_layers
 from steelyard.report.charts.base import Chart, Datum, Frame, Spec, Title, frame_chart, hit_layer, scale_value
 from steelyard.report.numbers import Scale, scale_for

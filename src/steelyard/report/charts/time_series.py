@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.analysis.event_log import LoggedEvent, TimeOrigin
-from steelyard.analysis.telemetry import HostSamples
-from steelyard.analysis.time_series import TrialSeries, group_by_unit
+from steelyard.analysis.over_time.event_log import LoggedEvent, TimeOrigin
+from steelyard.analysis.over_time.telemetry import HostSamples
+from steelyard.analysis.over_time.time_series import TrialSeries, group_by_unit
 from steelyard.model.metric import Metric
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import Panel, host_panel

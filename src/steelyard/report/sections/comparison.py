@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from steelyard.analysis.compare import ALPHA, ComparedCell, RunComparison
-from steelyard.analysis.gate import ALLOWABLE, GatedComparison, ObjectionKind
-from steelyard.analysis.sides import Which
+from steelyard.analysis.comparison.compare import ALPHA, ComparedCell, RunComparison
+from steelyard.analysis.comparison.gate import ALLOWABLE, GatedComparison, ObjectionKind
+from steelyard.analysis.comparison.sides import Which
 from steelyard.report.numbers import Scale, scale_for
 from steelyard.report.sections.finding import Section
 from steelyard.report.wording import format_count, format_list

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, explain_too_few
-from steelyard.analysis.drift import Drift, detect_drifts
+from steelyard.analysis.over_time.drift import Drift, detect_drifts
 from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric

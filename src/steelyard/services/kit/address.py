@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 from steelyard.errors import HostError
-from steelyard.remote.base import Host
+from steelyard.hosts.base import Host
 
 
 async def resolve_address(host: Host, name: str | None = None) -> str:

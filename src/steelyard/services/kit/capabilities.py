@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from steelyard.hosts.base import Host
 from steelyard.model.snapshot import Snapshot
-from steelyard.remote.base import Host
-from steelyard.remote.snapshot_store import SnapshotStore
+from steelyard.snapshots.store import SnapshotStore
 
 Vaults = Callable[[Host], SnapshotStore]
 """Where the files of a snapshot lie, for each host: one place for all, or one of its own."""

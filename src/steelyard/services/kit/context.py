@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from steelyard.hosts.base import Host
 from steelyard.model.command import Endpoint
-from steelyard.model.reference import Known
+from steelyard.model.keys.reference import Known
+from steelyard.model.keys.wrap import Conditions
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Scalar
-from steelyard.model.wrap import Conditions
-from steelyard.remote.base import Host
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from steelyard.hosts.accounts import CHOOSE, draw_accounts
+from steelyard.hosts.base import Host
+from steelyard.hosts.minder import SCRATCH_MARKER
 from steelyard.model.command import Command
-from steelyard.remote.accounts import CHOOSE, draw_accounts
-from steelyard.remote.base import Host
-from steelyard.remote.minder import SCRATCH_MARKER
-from steelyard.remote.snapshot_store import Runner
 from steelyard.services.base import Service
+from steelyard.snapshots.store import Runner
 
 _TEMPORARY = PurePosixPath("/tmp")  # noqa: S108 - where every server may keep temporary files
 _CHOOSE = f"""

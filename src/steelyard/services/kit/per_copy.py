@@ -9,8 +9,8 @@ from typing import ClassVar, TypeVar
 
 from pydantic import Field
 
+from steelyard.hosts.base import Host
 from steelyard.model.command import Endpoint
-from steelyard.remote.base import Host
 from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory, choose_accounts

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from steelyard.errors import HostError
-from steelyard.remote.base import Host
+from steelyard.hosts.base import Host
 
 # Below the range from which Linux gives out ports to clients (32768 and up), and above the usual services.
 _RANGE = range(20_000, 32_000)

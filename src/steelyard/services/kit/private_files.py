@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.remote.base import Host
+from steelyard.hosts.base import Host
 from steelyard.services.base import Service
 from steelyard.services.kit.data import DataDirectory
 

@@ -10,8 +10,8 @@ from secrets import token_hex
 from typing import ClassVar, TypeVar
 
 from steelyard.errors import HostError
+from steelyard.hosts.base import Host
 from steelyard.model.command import Endpoint
-from steelyard.remote.base import Host
 from steelyard.services.base import Service
 from steelyard.services.kit.certificates import Authority, is_encrypted
 from steelyard.services.kit.cql import CQL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from steelyard.remote.base import Host
+from steelyard.hosts.base import Host
 from steelyard.services.kit.cql_ring import Tokens, more_tokens, separate_tokens
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self
 
+from steelyard.hosts.base import Host, Process, Streams
+from steelyard.hosts.short_programs import find_log_errors, tail
 from steelyard.model.command import Command, Exit
-from steelyard.remote.base import Host, Process, Streams
-from steelyard.remote.short_programs import find_log_errors, tail
 
 _GRACE = 2.0  # seconds to end in good order
 # A program may give its children sessions of their own, so the tree is walked: first a parent, which then

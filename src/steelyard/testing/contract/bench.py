@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from steelyard.hosts.base import Host
+from steelyard.hosts.sweep import find_bearers
+from steelyard.hosts.token import Token
 from steelyard.model.command import Endpoint
 from steelyard.plugins import find
-from steelyard.remote.base import Host
-from steelyard.remote.sweep import find_bearers
-from steelyard.remote.token import Token
 from steelyard.services.base import Service
 from steelyard.services.kit.context import ServiceContext
 from steelyard.sites.local import Local, LocalOptions

@@ -20,10 +20,10 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.collectors.base import Collector
-from steelyard.controller.sampler import CollectorSource
+from steelyard.controller.machine.sampler import CollectorSource
 from steelyard.model.column import CLOCKS, ColumnKind, Sample, find_column
 from steelyard.model.command import Endpoint
-from steelyard.model.plugin_use import short_name
+from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.unit import base_unit
 from steelyard.spec.bind import bind_collector
 from steelyard.store.telemetry import RawSample, sample_line

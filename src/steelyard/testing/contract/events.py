@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from steelyard.events.base import Event, EventContext
-from steelyard.model.timeline import OWN_KEYS
-from steelyard.remote.base import Host
+from steelyard.hosts.base import Host
+from steelyard.model.keys.timeline import OWN_KEYS
 from steelyard.services.base import Service
 from steelyard.testing.contract.bench import Bench, with_bench
 from steelyard.testing.contract.services import find_least_options

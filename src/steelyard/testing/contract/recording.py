@@ -21,8 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
+from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.metric import Reading
-from steelyard.model.plugin_use import short_name
 from steelyard.spec.bind import workload_class
 from steelyard.workloads.base import Workload
 

@@ -16,7 +16,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.model.plugin_use import short_name
+from steelyard.model.keys.plugin_use import short_name
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import Killable, Pausable
 from steelyard.services.kit.ports import find_free_ports, list_listening_ports

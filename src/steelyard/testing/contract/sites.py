@@ -13,10 +13,10 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import UsageError
+from steelyard.hosts.base import Streams, finish
+from steelyard.hosts.sweep import find_bearers
+from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.remote.base import Streams, finish
-from steelyard.remote.sweep import find_bearers
-from steelyard.remote.token import Token
 from steelyard.sites.base import Capability, Site
 from steelyard.testing.contract.suite import Contract, Parameters, check_options
 from steelyard.testing.patience import PATIENCE, comes

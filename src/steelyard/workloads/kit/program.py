@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.command import Command, Output, Phase, Place
+from steelyard.model.keys.program import Program
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import ScratchOrAbsolute
-from steelyard.model.program import Program
 from steelyard.model.unit import base_unit
 from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
 from steelyard.workloads.kit.figures import FigureSource, find_figure, parse_path

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from steelyard.model import reference
 from steelyard.model.command import Command, Endpoint, Place
+from steelyard.model.keys import reference
 
 PASSWORD = "STEELYARD_SERVICE_PASSWORD"  # noqa: S105 - the name of a variable
 _PREFIX = "STEELYARD_SERVICE_"

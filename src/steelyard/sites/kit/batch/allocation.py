@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import HostError, ParseFailure
-from steelyard.remote.base import Host
-from steelyard.remote.connect import connect_all
-from steelyard.remote.lease import Lease
-from steelyard.remote.local import LocalHost
-from steelyard.remote.shell import ShellHost
-from steelyard.remote.token import Token
+from steelyard.hosts.base import Host
+from steelyard.hosts.connect import connect_all
+from steelyard.hosts.lease import Lease
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.shell import ShellHost
+from steelyard.hosts.token import Token
 from steelyard.sites.kit.batch.job import NODE_FAILED
 from steelyard.sites.kit.batch.job_control import JobControl
 from steelyard.sites.kit.batch.scheduler import Scheduler

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic
 
-from steelyard.remote.transport import Transport
+from steelyard.hosts.transport import Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.options import BatchOptionsT
 

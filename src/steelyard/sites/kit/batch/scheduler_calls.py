@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from steelyard.errors import HostError, ParseFailure
-from steelyard.remote.call import Answer, call
+from steelyard.hosts.call import Answer, call
 from steelyard.sites.kit.batch.scheduler import Scheduler
 
 Understood = TypeVar("Understood")
 
 
 class Caller(Protocol):
-    """Runs a scheduler's command; `steelyard.remote.call.call`, or a stand-in."""
+    """Runs a scheduler's command; `steelyard.hosts.call.call`, or a stand-in."""
 
     def __call__(
         self, argv: Sequence[str], *, stdin: str | None = None, env: Mapping[str, str] | None = None

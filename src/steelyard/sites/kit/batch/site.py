@@ -19,8 +19,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from steelyard.remote.base import Host
-from steelyard.remote.token import Token
+from steelyard.hosts.base import Host
+from steelyard.hosts.token import Token
 from steelyard.sites.base import Capability, Site
 from steelyard.sites.kit.batch.allocation import Allocation
 from steelyard.sites.kit.batch.job import Job, JobRequest

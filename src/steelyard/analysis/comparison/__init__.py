@@ -1,0 +1,1 @@
+"""Runs, and levels of one run, set against each other or against a published result."""

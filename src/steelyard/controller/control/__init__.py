@@ -1,0 +1,1 @@
+"""How a run is asked and steered from outside while it lives."""

@@ -1,0 +1,1 @@
+"""Runs that take place in the jobs of a batch scheduler."""

@@ -1,0 +1,1 @@
+"""The events of a trial, at their moments."""

@@ -1,0 +1,1 @@
+"""One trial, from its scratch directories to its record."""

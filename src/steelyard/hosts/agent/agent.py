@@ -1,0 +1,291 @@
+"""The controller's side of an agent on a far host: requests, events, the beat, and the children it started.
+
+The lease is the channel. When it ends, or the host sends what makes no sense, or does not answer in time,
+everybody who waits gets HostLost, and the agent there ends everything by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+from steelyard.errors import HostError, HostLost
+from steelyard.hosts.agent import wire
+from steelyard.hosts.agent.remote_child import RemoteChild
+from steelyard.hosts.token import Token
+from steelyard.hosts.transport import Channel, Transport
+
+T = TypeVar("T")
+
+_GREETING_NOISE = 65536  # bytes that a login shell may say before the agent does
+
+
+class AgentTimeouts(NamedTuple):
+    """How patient both sides are, in seconds.
+
+    `beat_interval`: how often the controller shows that it lives. `silence_timeout`: for how long the agent,
+    and the controller, bear that the other is silent. `hello_timeout`: for how long an agent may take to
+    begin.
+    """
+
+    beat_interval: float = 4.0
+    silence_timeout: float = 15.0
+    hello_timeout: float = 30.0
+
+
+class RequestRefused(HostError):
+    """The agent could not do what it was asked; `reason` is what it said."""
+
+    def __init__(self, name: str, code: int, reason: str) -> None:
+        self.code, self.reason = code, reason
+        super().__init__(f"host {name}: {reason or f'refused with code {code}'}")
+
+
+class Agent:
+    """An agent, for as long as it is needed: `async with Agent.open(...) as agent`."""
+
+    def __init__(self, channel: Channel, name: str, pace: AgentTimeouts, say: Callable[[str], None]) -> None:
+        self.name, self.hello = name, wire.Hello("", "", "")
+        self._channel, self._pace, self._say = channel, pace, say
+        self._waiting: deque[asyncio.Future[tuple[int, bytes]]] = deque()
+        self._greeting: asyncio.Future[wire.Hello] = asyncio.get_running_loop().create_future()
+        self._children: dict[str, RemoteChild] = {}
+        self._scripts: dict[str, asyncio.Future[int]] = {}
+        self._sending = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.lost: HostLost | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, transport: Transport, token: Token, pace: AgentTimeouts, say: Callable[[str], None]
+    ) -> AsyncIterator[Self]:
+        """Start `agent.sh` there. Leaving the block ends it, and returns when it is gone. Raises HostLost."""
+        agent = cls(await transport.run(agent_script(token, pace)), transport.name, pace, say)
+        try:
+            await agent._begin()
+            yield agent
+        finally:
+            await agent._end()
+
+    async def ask(self, *words: str) -> bytes:
+        """Send a request, and return what is replied. Raises Refused and HostLost."""
+        answer: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
+        line = self._encode_request(words)
+        async with self._sending:
+            self._check()
+            self._waiting.append(answer)
+            await self._send(line)
+        code, content = await self._wait_for(
+            answer, f"did not answer `{words[0]}`", self._pace.silence_timeout
+        )
+        if code:
+            raise RequestRefused(self.name, code, content.decode(errors="replace").strip())
+        return content
+
+    async def run(self, id_: str, seconds: float, script: str, *words: str) -> tuple[int, bytes]:
+        """Run a script with these arguments: its exit code (124: its time was up), and what it printed.
+
+        Everybody there can see script and arguments: nothing that is secret may be in them.
+        """
+        return await self._run_and_fetch(id_, seconds, "do", id_, f"{seconds:.3f}", script, *words)
+
+    async def remove(self, id_: str, seconds: float, path: str) -> tuple[int, bytes]:
+        """Remove a scratch directory that it made: as `run`, with what stands in its way."""
+        return await self._run_and_fetch(id_, seconds, "remove", id_, f"{seconds:.3f}", path)
+
+    async def _run_and_fetch(self, id_: str, seconds: float, *request: str) -> tuple[int, bytes]:
+        self._scripts[id_] = done = asyncio.get_running_loop().create_future()
+        try:
+            await self.ask(*request)
+            late = seconds + self._pace.silence_timeout
+            code = await self._wait_for(done, "did not end a script", late)
+            return code, await self.ask("fetch", id_)
+        except asyncio.CancelledError:
+            self._ask_in_background("kill", id_, "0")
+            raise
+        finally:
+            del self._scripts[id_]
+
+    async def start(self, id_: str, words: Sequence[str]) -> RemoteChild:
+        """Start a program: `words` are those of `start` after the ID. Raises NotStarted and HostLost."""
+        child = self._children[id_] = RemoteChild(self, id_)
+        try:
+            await self.ask("start", id_, *words)
+            await self._wait_for(
+                child.begun, "did not report whether a program started", self._pace.silence_timeout
+            )
+        except asyncio.CancelledError:
+            self._ask_in_background("kill", id_, "0")
+            raise
+        except HostError:
+            self._children.pop(id_, None)
+            raise
+        return child
+
+    async def become(self, path: str) -> None:
+        """Let the probe at `path` take the agent's place; nothing may run. Raises HostLost."""
+        async with self._sending:
+            self._check()
+            self._greeting = asyncio.get_running_loop().create_future()
+            await self._send(wire.encode_request(("become", path)))
+            self.hello = await self._wait_for(
+                self._greeting, "did not start the probe", self._pace.hello_timeout
+            )
+
+    # The channel ----------------------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        for work in (self._read_replies, self._read_events, self._send_heartbeats):
+            self._tasks.append(asyncio.create_task(self._run_guarded(work)))
+        silence = "sent no greeting (does it have a POSIX shell, and a silent shell start-up file?)"
+        self.hello = await self._wait_for(self._greeting, silence, self._pace.hello_timeout)
+
+    async def _end(self) -> None:
+        for task in self._tasks[2:]:
+            task.cancel()
+        with suppress(HostLost, TimeoutError):
+            async with asyncio.timeout(self._pace.silence_timeout):
+                await self._channel.end_input()
+                await self._channel.wait()
+        self._mark_lost("the lease is closed")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._channel.close()
+
+    async def _run_guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except (ValueError, asyncio.LimitOverrunError) as error:
+            self._mark_lost(f"sent an invalid message: {error}")
+        except (asyncio.IncompleteReadError, ConnectionError, OSError):
+            self._mark_lost("ended the connection")
+        except HostLost as error:
+            self._mark_lost(error.message)
+
+    async def _read_replies(self) -> None:
+        self._set_greeting(await self._read_greeting())
+        while True:
+            line = await self._channel.stdout.readuntil(b"\n")
+            if line.startswith(wire.GREETING) and not self._greeting.done():
+                self._set_greeting(wire.parse_hello(line))
+                continue
+            code, length = wire.parse_header(line)
+            content = await self._channel.stdout.readexactly(length)
+            if not self._waiting:
+                raise wire.WireError("a reply without a request")
+            answer = self._waiting.popleft()
+            if not answer.done():
+                answer.set_result((code, content))
+
+    def _set_greeting(self, hello: wire.Hello) -> None:
+        if not self._greeting.done():
+            self._greeting.set_result(hello)
+
+    async def _read_greeting(self) -> wire.Hello:
+        """What a login shell says before the agent is for the log."""
+        noise = 0
+        while noise < _GREETING_NOISE:
+            line = await self._channel.stdout.readuntil(b"\n")
+            if line.startswith(wire.GREETING):
+                return wire.parse_hello(line)
+            noise += len(line)
+            self._say(line.decode(errors="replace").rstrip())
+        raise wire.WireError(f"{noise} bytes and no greeting")
+
+    async def _read_events(self) -> None:
+        while line := await self._channel.stderr.readline():
+            self._handle_event(wire.parse_event(line))
+        raise ConnectionResetError
+
+    def _handle_event(self, event: wire.Event) -> None:
+        match event:
+            case wire.Say(text):
+                self._say(text)
+            case wire.Done(id_, code):
+                done = self._scripts.get(id_)
+                if done and not done.done():
+                    done.set_result(code)
+            case _:
+                child = self._children.get(event.id)
+                if child:
+                    child.handle_event(event)
+                if isinstance(event, wire.Exited | wire.Failed):
+                    self._children.pop(event.id, None)
+
+    async def _send_heartbeats(self) -> None:
+        """Show that we live, and see that the other side does: a cut cable makes no sound."""
+        while True:
+            await asyncio.sleep(self._pace.beat_interval)
+            if self._sending.locked():
+                continue
+            async with self._sending:
+                await self._send(wire.encode_request(("beat",)))
+            await self.ask("clock")
+
+    # Losing it ------------------------------------------------------------------------------------------
+
+    async def _send(self, data: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._pace.silence_timeout):
+                await self._channel.send(data)
+        except TimeoutError:
+            raise self._mark_lost(f"accepted no data for {self._pace.silence_timeout:g} s") from None
+        except HostLost as error:
+            raise self._mark_lost(error.message) from error
+
+    async def _wait_for(self, future: asyncio.Future[T], silence: str, seconds: float) -> T:
+        try:
+            async with asyncio.timeout(seconds):
+                return await future
+        except TimeoutError:
+            raise self._mark_lost(f"{silence} within {seconds:g} s") from None
+
+    def _encode_request(self, words: Sequence[str]) -> bytes:
+        try:
+            return wire.encode_request(words)
+        except ValueError as error:
+            raise HostError(f"host {self.name}: {error}") from error
+
+    def _check(self) -> None:
+        if self.lost:
+            raise HostLost(self.lost.message, hint=self.lost.hint)
+
+    def _mark_lost(self, why: str) -> HostLost:
+        """Nobody is to wait any longer. The agent ends everything when its lease ends."""
+        if self.lost is None:
+            text = why if why.startswith("host ") else f"host {self.name} is lost: it {why}"
+            self.lost = HostLost(
+                text, hint="its processes end by themselves; is it up, and reachable from here?"
+            )
+            self._channel.close()
+        waiting: list[asyncio.Future[Any]] = [self._greeting, *self._waiting, *self._scripts.values()]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(self.lost)
+                future.exception()  # nobody has to ask for it
+        for child in self._children.values():
+            child.fail(self.lost)
+        return self.lost
+
+    def _ask_in_background(self, *words: str) -> None:
+        """A request whose outcome nobody waits for any more."""
+
+        async def send() -> None:
+            with suppress(HostError):
+                await self.ask(*words)
+
+        self._tasks.append(asyncio.create_task(send()))
+
+
+def agent_script(token: Token, pace: AgentTimeouts) -> str:
+    """`agent.sh` with its parts and arguments, as the command of a channel."""
+    names = ("gate.sh", "processes.sh", "scratch.sh", "agent.sh")
+    gate, *parts = (Path(__file__).with_name(name).read_text("utf-8") for name in names)
+    words = (str(token), f"{pace.beat_interval:.3f}", f"{pace.silence_timeout:.3f}")
+    return wire.build_script(words, "".join(parts), sy_gate=gate)

@@ -1,0 +1,1 @@
+"""Machines that are rented for a run, and given back after it."""

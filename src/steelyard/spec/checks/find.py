@@ -1,0 +1,69 @@
+"""Checks of `find`: what it searches, within which bounds, and whether its condition can be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from steelyard.errors import suggest_name
+from steelyard.model.experiment import Experiment
+from steelyard.model.expression import Expression
+from steelyard.model.keys.find import WIDEST, Find, SearchBounds
+from steelyard.model.keys.levels import Levels
+from steelyard.spec.faults import Fault
+from steelyard.stats.condition import SMALLEST
+
+
+def repeat_faults(experiment: Experiment) -> Iterator[Fault]:
+    """Whether somebody says when to stop repeating, and whether a search can decide by so many."""
+    repeat, find = experiment.repeat, experiment.find
+    if find is None:
+        if repeat.at_most > repeat.at_least and repeat.until is None:
+            message = "at_most above at_least requires 'until', which defines when to stop"
+            yield Fault(("repeat",), message)
+        return
+    over = find.requirement.over_repetitions or "median"
+    least = SMALLEST.get(over, 1)
+    if repeat.at_most < least:
+        yield Fault(
+            ("repeat",),
+            f"find decides by the 95 % interval of the {over}, which needs at least {least} repetitions;"
+            f" at_most is {repeat.at_most}",
+        )
+
+
+def search_faults(experiment: Experiment, broken: Set[str], guessed: Set[str]) -> Iterator[Fault]:
+    """What is wrong with the searched parameter; what depends on the keys that are wrong is not looked at."""
+    find = experiment.find
+    if find is None or "parameters" in broken or find.parameter in guessed:
+        return
+    if find.parameter not in experiment.parameters:
+        hint = suggest_name(find.parameter, experiment.parameters) or _list_parameters(experiment)
+        yield Fault(("find", find.goal), f"find: '{find.parameter}' is not a parameter{hint}")
+        return
+    yield from _bounds_faults(find, experiment.parameters[find.parameter])
+    where = experiment.where
+    if isinstance(where, str) and "where" not in broken and find.parameter in Expression.parse(where).names:
+        message = f"where: '{find.parameter}' is searched by 'find', so 'where' cannot select its levels"
+        yield Fault(("where",), message)
+
+
+def _bounds_faults(find: Find, levels: Levels) -> Iterator[Fault]:
+    name = find.parameter
+    path = ("parameters", name)
+    if levels.between is None:
+        yield Fault(path, f"'{name}' is searched by 'find'; give it bounds: {name}: {{between: [LOW, HIGH]}}")
+        return
+    bounds = SearchBounds.of(find, levels)
+    if bounds.low <= 0:
+        yield Fault(path, f"'{name}' is searched by doubling; its bounds must be above 0, not {bounds.low}")
+    elif bounds.low >= bounds.high:
+        yield Fault(path, f"'{name}': {list(levels.between)} contains fewer than two whole numbers")
+    elif bounds.high > bounds.low * WIDEST:
+        yield Fault(path, f"'{name}': the bounds of a search may differ by a factor of at most {WIDEST:g}")
+    if "scale" in levels.model_fields_set:
+        yield Fault((*path, "scale"), f"'{name}' is searched by 'find', always by factors; remove 'scale'")
+
+
+def _list_parameters(experiment: Experiment) -> str:
+    names = ", ".join(experiment.parameters)
+    return f"; parameters are {names}" if names else "; this experiment has no parameters"

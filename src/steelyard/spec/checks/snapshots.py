@@ -1,0 +1,80 @@
+"""Faults in what an experiment says of its services' data: `recover`, `save`, `reset: snapshot`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.errors import PlugInError, UnknownName, UsageError
+from steelyard.model.experiment import Experiment
+from steelyard.model.keys.timeline import Entry
+from steelyard.model.keys.uses import ServiceUse
+from steelyard.model.lifetimes import list_preparations
+from steelyard.spec.bind import event_class, has_capability
+from steelyard.spec.checks.timeline import find_phase
+from steelyard.spec.faults import Fault
+
+
+def snapshot_faults(experiment: Experiment) -> Iterator[Fault]:
+    """All that can be told without a site."""
+    for name, use in experiment.services.items():
+        for fault in _service_faults(use, experiment):
+            yield Fault(("services", name, *fault.path), fault.message)
+    if experiment.reset == "snapshot":
+        yield from _reset_faults(experiment)
+
+
+def _service_faults(use: ServiceUse, experiment: Experiment) -> Iterator[Fault]:
+    places = {"recover": use.recover and use.recover.place, "save": use.save and use.save.into}
+    keys = {"recover": "from", "save": "into"}
+    for key in ("recover", "save"):
+        if getattr(use, key) is None:
+            continue
+        if not _can_snapshot(use, experiment):
+            yield Fault((key,), f"{key}: service {use.use} does not support snapshots of its data")
+        place = places[key]
+        if place and "${" not in place and (wrong := _place_problem(place)):
+            yield Fault((key, keys[key]), f"{keys[key]}: {wrong}")
+    if use.save and use.keep != "run":
+        yield Fault(("save",), "save: a service can be saved only with 'keep: run'")
+
+
+def _reset_faults(experiment: Experiment) -> Iterator[Fault]:
+    if not any(_can_snapshot(use, experiment) for use in experiment.services.values()):
+        yield Fault(("reset",), "reset: 'snapshot' needs a service that supports snapshots of its data")
+    prepared = {use.phase for use in list_preparations(experiment)}
+    for index, entry in enumerate(experiment.timeline):
+        phase = find_phase(entry, experiment)
+        service = experiment.services.get(str(entry.options.get("service")))
+        if phase and phase.phase in prepared:
+            message = f"during: with 'reset: snapshot', the phase '{phase.phase}' does not run in every trial"
+            yield Fault(("timeline", index, "during"), message)
+        elif service and service.keep != "trial" and _changes_hosts(entry):
+            message = (
+                f"do: with 'reset: snapshot', each repetition begins with the same nodes, so '{entry.do}' "
+                f"needs 'keep: trial' for '{entry.options['service']}'"
+            )
+            yield Fault(("timeline", index, "do"), message)
+
+
+def _changes_hosts(entry: Entry) -> bool:
+    """Whether its event does; not one that cannot be loaded, which is said elsewhere."""
+    try:
+        return event_class(entry.plugin).changes_hosts
+    except (UnknownName, PlugInError):
+        return False
+
+
+def _can_snapshot(use: ServiceUse, experiment: Experiment) -> bool:
+    from steelyard.services.kit.capabilities import Snapshottable
+
+    return has_capability(Snapshottable, use, experiment)
+
+
+def _place_problem(place: str) -> str:
+    from steelyard.snapshots.store import SnapshotStore
+
+    try:
+        SnapshotStore.from_place(place)
+    except UsageError as error:
+        return f"{error.message}; {error.hint}"
+    return ""

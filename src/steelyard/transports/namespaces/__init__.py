@@ -1,0 +1,1 @@
+"""Network namespaces of this machine as hosts."""

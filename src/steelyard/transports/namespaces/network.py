@@ -1,0 +1,237 @@
+"""Hosts out of one machine: network namespaces, joined by a bridge, that end with the run whatever dies.
+
+Nothing has a name that could stay behind. The bridge lives in a namespace of its own, the hub, and each host
+in another; a holder, a process that the run's minder started, keeps each of them. The holders end with the
+minder, which ends with the controller, and the kernel then takes namespaces, bridge and cables away.
+
+One cable leads from the controller's namespace to the hub. Its name there, `sy10-27-44`, is that of the
+network 10.27.44.0/24: the kernel lets only one run have the name, and so the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from ipaddress import IPv4Network
+from typing import NamedTuple, Self
+
+from steelyard.errors import HostError
+from steelyard.hosts.lease import Lease
+from steelyard.transports.namespaces.holders import capture_output, search_path, start_holder
+from steelyard.transports.namespaces.subnet import find_free_subnet
+
+MOST = 250
+HEALED_WITHIN = 10.0
+GLANCE = 0.05
+NEEDS = ("ip", "unshare", "nsenter", "setpriv")
+_TRIES = 10
+_CONTROLLER = 254  # the controller's own place in the network
+
+# Words: name of the uplink, the controller's pid, its address with the length of the prefix.
+_HUB = """
+set -e
+ip link add name bridge0 type bridge
+ip link add name uplink master bridge0 type veth peer name "$1" netns "$2"
+nsenter -t "$2" -n ip addr add "$3" dev "$1"
+nsenter -t "$2" -n ip link set "$1" up
+ip link set lo up
+ip link set bridge0 up
+ip link set uplink up
+echo ready
+exec sleep infinity >/dev/null 2>&1
+"""
+
+# Words: name, address with the length of the prefix, the hub's pid.
+_NODE = """
+set -e
+echo "$1" >/proc/sys/kernel/hostname
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p -m 700 /run/steelyard
+printf %s "$SY_HOSTS" >/run/steelyard/hosts
+mount --bind /run/steelyard/hosts /etc/hosts
+ip link set lo up
+ip link add name eth0 type veth peer name "$1" netns "$3"
+ip addr add "$2" dev eth0
+ip link set eth0 up
+nsenter -t "$3" -n ip link set "$1" master bridge0 up
+if [ "$SY_RATE" ]; then
+    tc qdisc add dev eth0 root tbf $SY_RATE
+    nsenter -t "$3" -n tc qdisc add dev "$1" root tbf $SY_RATE
+fi
+unset SY_HOSTS SY_RATE
+eval "$SY_BECOME"
+"""
+
+# A process that enters a mount namespace begins at its root, so it has to find its directory again.
+_ENTER = 'exec nsenter -t {pid} -n -u -m -- sh -c \'cd "$0" && exec "$@"\' "$PWD" "$@"'
+
+
+class NamespaceNode(NamedTuple):
+    """A host to be: its name, its address, and the pid of the process that holds its namespaces."""
+
+    name: str
+    address: str
+    pid: int
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Words that, before a command, have it run in there, in the same directory."""
+        return ("sh", "-c", _ENTER.format(pid=self.pid), "sh")
+
+
+class NodeSetup(NamedTuple):
+    """What a node becomes: shell lines that say `ready` and end in an exec, with variables that they use.
+
+    They run as root, with `set -e`; `$2` is the node's address, with the length of its prefix.
+    """
+
+    lines: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+IDLE = NodeSetup("unset SY_BECOME; echo ready; exec sleep infinity >/dev/null 2>&1")
+
+
+class Namespaces:
+    """The hosts and their cables: `async with Namespaces.open(lease) as made: await made.add(4)`."""
+
+    def __init__(self, lease: Lease, network: IPv4Network, hub: int) -> None:
+        self.network, self.nodes = network, tuple[NamespaceNode, ...]()
+        self._lease, self._hub = lease, hub
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, lease: Lease) -> AsyncIterator[Self]:
+        """A hub with a network of its own and no nodes yet, held by the lease's minder. Raises HostError."""
+        _require_programs(NEEDS)
+        made = cls(lease, *await _make_hub(lease))
+        try:
+            yield made
+        finally:
+            with suppress(HostError):  # it goes with the hub too; this way it is gone when we return
+                await capture_output(*_nsenter(made._hub, "ip", "link", "del", "uplink"))
+
+    def addresses(self, count: int) -> dict[str, str]:
+        """Names and addresses of so many nodes: n1 has the first."""
+        return {f"n{n}": str(self.network[n]) for n in range(1, count + 1)}
+
+    @property
+    def controller(self) -> str:
+        """The address at which the nodes see the controller."""
+        return str(self.network[_CONTROLLER])
+
+    async def add(self, count: int, inside: NodeSetup = IDLE, *, rate: float | None = None) -> None:
+        """Make so many nodes, all at once. `rate`, in bytes per second, limits what each sends and receives.
+
+        Raises HostError.
+        """
+        _require_programs(("tc",) if rate else ())
+        addresses = self.addresses(count)
+        hosts = {**addresses, os.uname().nodename: self.controller}
+        variables = {
+            "SY_HOSTS": "127.0.0.1 localhost\n::1 localhost\n"
+            + "".join(f"{address} {name}\n" for name, address in hosts.items()),
+            "SY_RATE": _shaping_arguments(rate) if rate else "",
+            "SY_BECOME": inside.lines,
+            **dict(inside.variables),
+        }
+        made = [asyncio.ensure_future(self._start_node(*each, variables)) for each in addresses.items()]
+        try:
+            self.nodes = tuple(await asyncio.gather(*made))
+        finally:
+            for node in made:
+                node.cancel()
+
+    async def cut(self, name: str) -> None:
+        """Pull a node's cable out of the hub: nothing reaches it, nothing leaves it. Raises HostError."""
+        await capture_output(*self.cable_command(name, "down"))
+
+    async def block_addresses(self, name: str, addresses: Iterable[str]) -> None:
+        """Have a node send nothing to these addresses. Raises HostError."""
+        for address in addresses:
+            await capture_output(
+                *_nsenter(self._holder(name), "ip", "route", "replace", "blackhole", f"{address}/32")
+            )
+
+    async def unblock_addresses(self, name: str, addresses: Iterable[str]) -> None:
+        """Have it send to them again; nothing happens where it does. Raises HostError."""
+        for address in addresses:
+            words = ("ip", "route", "flush", "type", "blackhole", "exact", f"{address}/32")
+            await capture_output(*_nsenter(self._holder(name), *words))
+
+    async def heal(self, name: str) -> None:
+        """Plug it in again; returns when both ends know, which takes up to a second. Raises HostError."""
+        await capture_output(*self.cable_command(name, "up"))
+        pid = self._holder(name)
+        deadline = time.monotonic() + HEALED_WITHIN
+        for holder, device in ((self._hub, name), (pid, "eth0")):
+            while "state UP" not in await capture_output(
+                *_nsenter(holder, "ip", "-o", "link", "show", "dev", device)
+            ):
+                if time.monotonic() > deadline:
+                    raise HostError(
+                        f"host {name}: its link was reconnected but did not come up within "
+                        f"{HEALED_WITHIN:g} s"
+                    )
+                await asyncio.sleep(GLANCE)
+
+    def _holder(self, name: str) -> int:
+        return next(node.pid for node in self.nodes if node.name == name)
+
+    def cable_command(self, name: str, state: str) -> tuple[str, ...]:
+        """The command that does so (`up`, `down`), for people too."""
+        return _nsenter(self._hub, "ip", "link", "set", name, state)
+
+    async def _start_node(self, name: str, address: str, variables: Mapping[str, str]) -> NamespaceNode:
+        words = (name, f"{address}/{self.network.prefixlen}", str(self._hub))
+        try:
+            holder = await start_holder(self._lease, ("-n", "-u", "-m"), _NODE, words, variables)
+        except HostError as error:
+            raise HostError(f"host {name}: {error.message}", hint=error.hint) from error
+        return NamespaceNode(name, address, holder)
+
+
+async def _make_hub(lease: Lease) -> tuple[IPv4Network, int]:
+    """The hub's network and its holder's pid."""
+    for _ in range(_TRIES):
+        routes = await capture_output("ip", "-4", "route", "show", "table", "all")
+        network = find_free_subnet(routes, random.Random())
+        words = (_uplink_name(network), str(os.getpid()), f"{network[_CONTROLLER]}/{network.prefixlen}")
+        try:
+            return network, await start_holder(lease, ("-n",), _HUB, words, {})
+        except HostError as error:
+            if "File exists" not in error.message:  # another run was faster with this network
+                raise
+    raise HostError(
+        "no network is available for namespaces; other runs took each free one first", hint="try again"
+    )
+
+
+def _nsenter(holder: int, *argv: str) -> tuple[str, ...]:
+    return ("nsenter", "-t", str(holder), "-n", *argv)
+
+
+def _uplink_name(network: IPv4Network) -> str:
+    return "sy" + "-".join(str(network.network_address).split(".")[:3])
+
+
+def _shaping_arguments(rate: float) -> str:
+    """Arguments of tc-tbf(8). The bucket holds 10 ms, and at least one large segment."""
+    burst = max(int(rate / 100), 1 << 16)
+    return f"rate {int(rate * 8)}bit burst {burst}b latency 50ms"
+
+
+def _require_programs(programs: Sequence[str]) -> None:
+    if os.geteuid() != 0:
+        raise HostError(
+            "namespaces need root", hint="run as root, or use `--site local:N`, which needs no root"
+        )
+    missing = [program for program in programs if not shutil.which(program, path=search_path())]
+    if missing:
+        hint = "install the packages iproute2 and util-linux, or use `--site local:N`, which needs neither"
+        raise HostError(f"namespaces need {', '.join(missing)}, which this machine does not have", hint=hint)

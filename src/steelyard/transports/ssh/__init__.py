@@ -1,0 +1,1 @@
+"""Hosts reached by OpenSSH."""
