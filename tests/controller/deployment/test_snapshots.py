@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import socket
 from collections.abc import Callable
@@ -198,10 +199,12 @@ def test_a_manifest_with_other_files_is_refused_while_the_server_lives(
     assert "has files other than dump.rdb" in trial.message
 
 
-def test_as_an_event_beside_a_workload(measured: Callable[..., api.Run], tmp_path: Path) -> None:
+def test_as_an_event_beside_a_workload(
+    measured: Callable[..., api.Run], lasting: Callable[[int], list[str]], tmp_path: Path
+) -> None:
     place = tmp_path / "shared"
     run = measured(
-        script=f"{COUNT}; sleep 1.5",
+        script=f"echo found: $({CLI} dbsize); {shlex.join(lasting(2))}",
         timeline=[
             {"during": "count", "at": "300ms", "do": "snapshot", "service": "store"},
             {"during": "count", "at": "400ms", "do": "snapshot", "service": "store", "into": str(place)},
