@@ -16,15 +16,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bench.timed_cassandra import TimedCassandra
+from steelyard.controller.context import RunContext
 from steelyard.controller.deployment.deployment import Deployment
 from steelyard.controller.placement import Placement
 from steelyard.controller.scratch import Scratch, Scratches
+from steelyard.design import Design, Results
 from steelyard.hosts.token import Token
 from steelyard.model.experiment import Experiment
 from steelyard.model.keys.roles import RoleClaim
 from steelyard.model.trial import Cell
 from steelyard.sites.local import Local, LocalOptions
-from steelyard.store.layout import RunFolder
+from steelyard.spec.sites import NamedSite
+from steelyard.store.layout import Store
+from steelyard.store.writer import RunWriter
 
 RUN = "bench"
 LONGEST = 300.0  # seconds
@@ -61,9 +65,12 @@ class Launch:
             each = (Scratch(host, base, RUN, experiment, _quiet, alone=False) for host in placement.hosts)
             scratches = Scratches(each)
             await scratches.open()
+            store = Store(self.place / "store")
             try:
-                deployment = Deployment(experiment, placement, scratches, RunFolder(self.place), _quiet)
-                return await _deployed(deployment)
+                with RunWriter(store.create(RUN)) as writer:
+                    named, design = NamedSite("local", site), Design(experiment, 1)
+                    context = RunContext(experiment, design, Results(), writer, store, named)
+                    return await _deployed(Deployment(context, placement, scratches))
             finally:
                 await scratches.close()
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from steelyard.controller.attempt import Attempt
+from steelyard.controller.context import RunContext
 from steelyard.controller.jobs.limit import SPARE, TimeLimit
 from steelyard.controller.trial.data import TrialData
 from steelyard.controller.trial_loop import TrialLoop
@@ -17,6 +19,7 @@ from steelyard.design import Design, Results
 from steelyard.errors import StoreFull, TrialFailure
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Result, Trial
+from steelyard.spec.sites import resolve
 from steelyard.store.layout import Store
 from steelyard.store.writer import RunWriter
 
@@ -36,9 +39,12 @@ class Runner:
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, TrialData]:
         self.made.append((number, attempt))
         if not self.categories:
-            return Result(trial, "ok", self.seconds, {"wall": 1.0}), TrialData(warnings=["said often"])
+            data = TrialData(Attempt.of(trial, number, attempt, 1), warnings=["said often"])
+            return Result(trial, "ok", self.seconds, {"wall": 1.0}), data
         category = self.categories.pop(0)
-        account = TrialData(failure=TrialFailure(category, f"it is {category}"))
+        account = TrialData(
+            Attempt.of(trial, number, attempt, 1), failure=TrialFailure(category, f"it is {category}")
+        )
         return Result(trial, "failed", 1.0, category=category), account
 
 
@@ -71,8 +77,9 @@ def study(
     tree = {"experiment": "test", "workload": {"use": "command", "run": ["true"]}, "repeat": 3, **more}
     experiment = Experiment.model_validate(tree)
     found = results if results is not None else Results()
-    end = limit or TimeLimit(None)
-    return TrialLoop(experiment, Design(experiment, 1), found, runner, writer, told, end)  # type: ignore[arg-type]
+    store, design = Store(writer.folder.path.parents[1]), Design(experiment, 1)
+    context = RunContext(experiment, design, found, writer, store, resolve("local"), observer=told)  # type: ignore[arg-type]
+    return TrialLoop(context, design, runner, limit or TimeLimit(None))  # type: ignore[arg-type]
 
 
 def test_a_trial_that_would_not_end_in_time_is_not_begun(writer: RunWriter, told: Recorder) -> None:
@@ -136,10 +143,9 @@ def test_without_its_reserve_it_goes_on_only_with_room(writer: RunWriter, told: 
 
 
 def test_what_was_done_before_counts(writer: RunWriter, told: Recorder) -> None:
-    earlier = study(writer, Runner("crashed"), told)
-    asyncio.run(earlier.run(1))
-    runner = Runner()
-    made = study(writer, runner, told, earlier.results, repeat=5)
+    results, runner = Results(), Runner()
+    asyncio.run(study(writer, Runner("crashed"), told, results).run(1))
+    made = study(writer, runner, told, results, repeat=5)
     assert (made.progress().done, made.progress().failed, made.progress().left) == (3, 1, None)
     asyncio.run(made.run(4))
     assert runner.made == [(4, 1), (5, 1)]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from steelyard.controller.control.activity import CLUSTER_TAG, Activity, describe_line, find_activity
+from steelyard.controller.activity import CLUSTER_TAG, Activity, describe_line, find_activity
 from steelyard.controller.jobs.follow import Follower
 from steelyard.controller.jobs.run_job import RunJob
 from steelyard.controller.loop import complete

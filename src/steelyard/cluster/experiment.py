@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.controller.control.activity import CLUSTER_TAG
+from steelyard.controller.activity import CLUSTER_TAG
 from steelyard.errors import UsageError
 
 DEFAULT_NODES = 4

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from steelyard.controller.session import FAR_SCRATCH
+from steelyard.controller.scratch import FAR_SCRATCH
 from steelyard.errors import HostError, SteelyardError, UsageError
 from steelyard.hosts.base import Host, Streams, finish
 from steelyard.hosts.short_programs import tail

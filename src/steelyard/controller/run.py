@@ -10,6 +10,7 @@ from typing import Any
 
 from steelyard.controller.choices import JOB, RunChoices, choose_site, needs_job
 from steelyard.controller.clean import remove_run_scratch
+from steelyard.controller.context import RunContext
 from steelyard.controller.design_document import describe_design, find_folder, load_experiment
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
@@ -63,12 +64,22 @@ def start(
         writer.write_text(folder.experiment, text.rstrip("\n"))
         writer.write_document(folder.design, describe_design(experiment, design))
         save_texts(functions, writer)
-        session = Session(experiment, design, Results(), writer, store, site, choices, observer, place)
+        context = RunContext(
+            experiment,
+            design,
+            Results(),
+            writer,
+            store,
+            site,
+            choices or RunChoices(),
+            observer or Observer(),
+            place,
+        )
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         facts |= {"file": describe_file(origin)} if origin else {}
         facts |= _plugin_facts(experiment)
         facts["folder"] = str(experiment.folder)
-        complete(session.run("run-started", 1, **facts))
+        complete(Session(context).run("run-started", 1, **facts))
     _follow(folder, site, choices, observer)
     return folder
 
@@ -130,8 +141,10 @@ def _continue_run(
     writer.write_document(folder.design, describe_design(experiment, design))
     site = choose_site(choices, experiment, record.site)
     _warn_of_changes(record, observer or Observer())
-    session = Session(experiment, design, results, writer, store, site, choices, observer, None)
-    complete(session.run("run-resumed", record.last_number + 1, **_plugin_facts(experiment)))
+    context = RunContext(
+        experiment, design, results, writer, store, site, choices or RunChoices(), observer or Observer()
+    )
+    complete(Session(context).run("run-resumed", record.last_number + 1, **_plugin_facts(experiment)))
     return site
 
 

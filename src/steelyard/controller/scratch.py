@@ -11,13 +11,19 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from steelyard.controller.attempt import Attempt
 from steelyard.controller.placement import Workdir, WorkloadCopy
 from steelyard.errors import HostError, HostLost
 from steelyard.hosts.base import Host
 from steelyard.model.experiment import Experiment
-from steelyard.model.trial import Trial
 from steelyard.sites.base import Site
 from steelyard.workloads.base import Workload
+
+FAR_SCRATCH = PurePosixPath("/var/tmp")  # noqa: S108 - what is made there is ours, with a name unknown before
+"""Where test data go on a host far away that names no place: on its disk, unlike /tmp on many.
+
+No directory in between, which another account could make first.
+"""
 
 
 class Scratch:
@@ -71,11 +77,9 @@ class Scratch:
             with suppress(HostLost):
                 await self.host.remove_directory(path)
 
-    async def make_workdir(
-        self, workload: Workload[Any], trial: Trial, number: int, copy: WorkloadCopy
-    ) -> Workdir:
+    async def make_workdir(self, workload: Workload[Any], attempt: Attempt, copy: WorkloadCopy) -> Workdir:
         """A directory for a copy in a trial: empty, unless `reset: keep` gives the cell its old one."""
-        path = await self._make_root(workload) / self._name(trial, number, copy)
+        path = await self._make_root(workload) / self._name(attempt, copy)
         await self.host.make_directory(path)
         return Workdir(copy, path)
 
@@ -106,11 +110,11 @@ class Scratch:
             self._made.append(path)
         return path
 
-    def _name(self, trial: Trial, number: int, copy: WorkloadCopy) -> str:
+    def _name(self, attempt: Attempt, copy: WorkloadCopy) -> str:
         local = f".{copy.local}" if copy.copies_on_host > 1 else ""
         if not self._keep:
-            return f"t{number}{local}"
-        return f"cell-{hashlib.sha256(trial.cell.key.encode()).hexdigest()[:12]}{local}"
+            return f"t{attempt.number}{local}"
+        return f"cell-{hashlib.sha256(attempt.cell.key.encode()).hexdigest()[:12]}{local}"
 
 
 class Scratches:
@@ -137,11 +141,11 @@ class Scratches:
 
     @asynccontextmanager
     async def make_workdirs(
-        self, workload: Workload[Any], trial: Trial, number: int, copies: Sequence[WorkloadCopy]
+        self, workload: Workload[Any], attempt: Attempt, copies: Sequence[WorkloadCopy]
     ) -> AsyncIterator[tuple[Workdir, ...]]:
         """A directory for each copy, for as long as the block lasts."""
         entered = await asyncio.gather(
-            *(self.get_scratch(copy.slot.host).make_workdir(workload, trial, number, copy) for copy in copies)
+            *(self.get_scratch(copy.slot.host).make_workdir(workload, attempt, copy) for copy in copies)
         )
         try:
             yield tuple(entered)

@@ -11,7 +11,7 @@ import pytest
 from steelyard.analysis.comparison.published import load_published, published_ids
 from steelyard.errors import UnknownName
 
-SHARED = Path(__file__).parents[3] / "shared" / "published.csv"
+SHARED = Path(__file__).parents[4] / "shared" / "published.csv"
 FERMILAB = [
     *(f"fermilab-2015/figure-{number}" for number in range(1, 8)),
     "fermilab-2015/table-1",

@@ -13,7 +13,7 @@ import pytest
 
 from accounts import Account
 from steelyard import api
-from steelyard.controller.deployment.deployment import other_users
+from steelyard.controller.deployment import other_users
 from steelyard.controller.deployment.other_users import find_other_user
 from steelyard.hosts.accounts import RANGES
 from steelyard.report import markdown

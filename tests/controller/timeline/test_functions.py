@@ -125,7 +125,7 @@ def test_one_that_never_ends_ends_with_its_phase(told: Any, lasting: Lasting) ->
     assert trial.result.status == "ok", trial.message
     assert missed(trial) == []
     assert len(events(run)) == 2
-    assert run.record.design["timeline"] == [{"do": "script", "use": "test_timeline_functions.py:beat"}]
+    assert run.record.design["timeline"] == [{"do": "script", "use": "test_functions.py:beat"}]
     (kept,) = run.record.folder.functions.iterdir()
     assert "def beat(trial" in kept.read_text()
 
@@ -146,7 +146,7 @@ def test_its_mistake_fails_the_trial_with_its_line(told: Any, lasting: Lasting) 
     run = api.run(tree(stumble, lasting(2)), site="local:2", observer=told)
     (trial,) = run.record.trials
     assert trial.result.category == "event-failed"
-    assert "test_timeline_functions.py:stumble, line " in trial.message
+    assert "test_functions.py:stumble, line " in trial.message
     assert "LookupError: nobody is there" in trial.message
 
 

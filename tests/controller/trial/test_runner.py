@@ -182,21 +182,6 @@ def test_a_text_that_no_program_can_be_given_fails_its_trial_only(measure: Measu
     assert [trial.result.trial.cell.parameters["text"] for trial in run.record.trials] == odd
 
 
-def test_the_trial_seed_a_trial_is_its_own_and_stays(measure: Measure) -> None:
-    """A tool's random numbers: the same when a trial is made again, others in each repetition."""
-    from steelyard.controller.trial.runner import TrialRunner
-    from steelyard.model.trial import Cell, Trial
-
-    def seeds(seed: int) -> list[int]:
-        runner = TrialRunner.__new__(TrialRunner)
-        runner.seed = seed
-        return [runner._trial_seed(Trial(Cell({"n": n}), k)) for n in (1, 2) for k in (1, 2, 3)]
-
-    assert seeds(1) == seeds(1)
-    assert len(set(seeds(1) + seeds(2))) == 12
-    assert all(0 <= seed < 2**31 for seed in seeds(2**62))
-
-
 def test_every_figure_of_a_trial_is_in_the_journal(measure: Measure) -> None:
     """Nothing else is needed to analyse a run."""
     metrics = {"rate": {"regex": r"rate ([\d.]+)", "unit": "MiB/s", "better": "higher"}}

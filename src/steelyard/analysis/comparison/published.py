@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from steelyard.errors import UnknownName
 
-FOLDER = Path(__file__).parents[1] / "published"
+FOLDER = Path(__file__).parents[2] / "published"
 PREFIX = "published:"
 Kind = Literal["efficiency_loss", "order", "knee", "efficiency", "headroom", "failure_rate", "share", "ratio"]
 

@@ -14,22 +14,20 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from steelyard.controller.control.activity import CLUSTER_TAG, describe_line, find_activity
+from steelyard.controller.activity import find_activity
+from steelyard.controller.context import RunContext
 from steelyard.controller.control.socket import listen
 from steelyard.controller.control.status import describe_endpoint, query_nodes, summarise_snapshot
 from steelyard.controller.deployment.deployment import Deployment
 from steelyard.controller.jobs.limit import LATE, TimeLimit
-from steelyard.controller.observer import Observer
 from steelyard.controller.placement import Placement
 from steelyard.errors import HostError, StoreError, UsageError
 from steelyard.hosts.tasks import run_tasks, wait_first
-from steelyard.model.experiment import Experiment
 from steelyard.model.snapshot import Snapshot
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import NodeState
 from steelyard.spec.placement import service_hosts
 from steelyard.store.reader import RunRecord
-from steelyard.store.writer import RunWriter
 
 LEAST_FOR_A_SNAPSHOT = 30.0
 PACE = 50e6
@@ -43,8 +41,8 @@ _EARLY = ("starting", "deploying the database", "recovering a snapshot")
 class ControlServer:
     """What may be asked of a run, and the wait at its end."""
 
-    def __init__(self, experiment: Experiment, writer: RunWriter, observer: Observer) -> None:
-        self.experiment, self._writer, self._observer = experiment, writer, observer
+    def __init__(self, context: RunContext) -> None:
+        self._context, self.experiment = context, context.experiment
         self._placement: Placement | None = None
         self._deployment: Deployment | None = None
         self._limit = TimeLimit(None)
@@ -56,12 +54,10 @@ class ControlServer:
     @property
     def is_wanted(self) -> bool:
         """Whether somebody may want to ask: it is a cluster, or stays after its last trial."""
-        return self.experiment.hold or CLUSTER_TAG in self.experiment.tags
+        return self.experiment.hold or self._context.is_cluster
 
     @asynccontextmanager
-    async def accept_requests(
-        self, address: str, warn: Callable[[str], None], **facts: Any
-    ) -> AsyncIterator[None]:
+    async def accept_requests(self, address: str, **facts: Any) -> AsyncIterator[None]:
         """Be asked, for as long as the block lasts. `facts` stand in `control.json` beside ours.
 
         Where nobody can listen, that is a warning: the run goes on, and ends by signal or time limit.
@@ -71,20 +67,16 @@ class ControlServer:
             try:
                 announced = await stack.enter_async_context(listen(address, self._handle_request))
             except HostError as error:
-                warn(f"{error.message}; only its scheduler or a signal can end this run early")
+                self._context.warn(f"{error.message}; only its scheduler or a signal can end this run early")
             else:
                 self._announce(socket=announced._asdict())
             yield
 
-    def attach_deployment(self, placement: Placement, deployment: Deployment, limit: TimeLimit) -> None:
+    def attach_deployment(
+        self, placement: Placement, deployment: Deployment | None, limit: TimeLimit
+    ) -> None:
         """From now on there are hosts, and services to come."""
         self._placement, self._deployment, self._limit = placement, deployment, limit
-
-    def note(self, kind: str, **facts: Any) -> None:
-        """Write a line of the journal, and tell who waits what it means."""
-        self._writer.journal.write(kind, **facts)
-        if CLUSTER_TAG in self.experiment.tags and (text := describe_line({"kind": kind, **facts})):
-            self._observer.on_wait(text)
 
     # The end ------------------------------------------------------------------------------------------------
 
@@ -93,7 +85,7 @@ class ControlServer:
         living = self._deployment.live_services if self._deployment else {}
         if not (self.experiment.hold and living) or self._stopped.is_set():
             return "complete"
-        self.note("run-held", services=list(living))
+        self._context.note("run-held", services=list(living))
         deaths = (_raise_on_death(service) for service in living.values())
         async with run_tasks(self._wait_for_stop(), self.wait_for_deadline(), *deaths) as waiting:
             return (await wait_first(waiting)).result()
@@ -117,7 +109,9 @@ class ControlServer:
         if not self._deployment or not any(success or plan.when == "always" for plan in plans):
             return
         if not self._deployment.live_services:
-            self.note("warning", text="the planned snapshot was not taken: the service is no longer running")
+            self._context.note(
+                "warning", text="the planned snapshot was not taken: the service is no longer running"
+            )
             return
         await self._run_snapshot(lambda deployment: deployment.finish(success))
 
@@ -190,11 +184,11 @@ class ControlServer:
         async with self._taking:
             await asyncio.sleep(max(0.0, self._next - time.time()))
             self._next = math.floor(time.time()) + 1
-            self._writer.journal.write("snapshot-begun")
+            self._context.note("snapshot-begun")
             try:
                 taken: list[Snapshot] = await take(self._deployment)  # type: ignore[arg-type]
             except BaseException as error:
-                self._writer.journal.write("snapshot-failed", reason=str(error) or type(error).__name__)
+                self._context.note("snapshot-failed", reason=str(error) or type(error).__name__)
                 raise
             return taken
 
@@ -209,7 +203,7 @@ class ControlServer:
 
     def _current_activity(self) -> Any:
         recovers = any(use.recover for use in self.experiment.services.values())
-        return find_activity(RunRecord(self._writer.folder).journal, recovers=recovers)
+        return find_activity(RunRecord(self._context.folder).journal, recovers=recovers)
 
     async def _list_nodes(self) -> dict[str, tuple[NodeState, ...]]:
         """By service; those of one that is being deployed are `starting`."""
@@ -232,12 +226,12 @@ class ControlServer:
     def _announce(self, **more: Any) -> None:
         """On the disk when this returns, since others may read it through a file server."""
         self._facts |= more
-        self._writer.announce(**self._facts)
-        file = os.open(self._writer.folder.control, os.O_RDONLY | os.O_CLOEXEC)
+        self._context.writer.announce(**self._facts)
+        file = os.open(self._context.folder.control, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(file)
         except OSError as error:
-            raise StoreError(f"cannot write {self._writer.folder.control}: {error.strerror}") from error
+            raise StoreError(f"cannot write {self._context.folder.control}: {error.strerror}") from error
         finally:
             os.close(file)
 

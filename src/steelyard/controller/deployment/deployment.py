@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.controller.context import RunContext
 from steelyard.controller.deployment.other_users import find_shared_hosts
 from steelyard.controller.deployment.ready_services import LastingService, Note, ReadyServices
-from steelyard.controller.deployment.snapshots import SnapshotOrigin, Snapshots, fail_trial
+from steelyard.controller.deployment.shares import list_occupants, share_machines
+from steelyard.controller.deployment.snapshots import Snapshots, fail_trial
 from steelyard.controller.placement import Placement
 from steelyard.controller.scratch import Scratches
 from steelyard.errors import HostError
-from steelyard.hosts.base import Host
-from steelyard.model.experiment import Experiment
 from steelyard.model.keys.reference import find_services, order_services
 from steelyard.model.keys.uses import ServiceUse
 from steelyard.model.keys.wrap import Conditions
@@ -27,35 +26,22 @@ from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import HasMirror
-from steelyard.services.kit.context import HostShare, ServiceContext
+from steelyard.services.kit.context import ServiceContext
 from steelyard.spec.bind import bind_service, service_class
-from steelyard.spec.placement import resolve_placement, service_hosts
+from steelyard.spec.placement import service_hosts
 from steelyard.spec.service_kinds import resolve_service
-from steelyard.store.layout import RunFolder
 
 
 class Deployment:
-    """Deploys what an experiment asks for. `note` writes a line of the journal."""
+    """Deploys what an experiment asks for."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        placement: Placement,
-        scratches: Scratches,
-        folder: RunFolder,
-        note: Note,
-        origin: SnapshotOrigin | None = None,
-    ) -> None:
-        self._experiment, self._placement, self._scratches = experiment, placement, scratches
-        self._folder, self._note = folder, note
-        self.snapshots = Snapshots(folder, scratches, note, origin or SnapshotOrigin())
+    def __init__(self, context: RunContext, placement: Placement, scratches: Scratches) -> None:
+        self._experiment, self._folder = context.experiment, context.folder
+        self._note: Note = context.note
+        self._placement, self._scratches = placement, scratches
+        self.snapshots = Snapshots(context, scratches)
         self._kept: dict[str, LastingService] = {}
         self._sound = True
-
-    @property
-    def has_services(self) -> bool:
-        """Whether there is anything to deploy at all."""
-        return bool(self._experiment.services)
 
     @property
     def live_services(self) -> dict[str, Service[Any]]:
@@ -219,28 +205,3 @@ class Deployment:
             share_machines((*hosts, *more), list_occupants(self._experiment, self._placement, cell)),
             await self.snapshots.find(wanted, first, scratch[first.name], logs) if wanted else None,
         )
-
-
-def list_occupants(experiment: Experiment, placement: Placement, cell: Cell) -> list[Host]:
-    """A host for each service and each workload on it: as many share its cores and memory."""
-    hosts: list[Host] = []
-    for use in experiment.services.values():
-        if service_class(resolve_service(use, cell.parameters).plugin).is_external:
-            continue
-        for chosen in filter(None, service_hosts(use, cell.parameters)):
-            hosts += [slot.host for slot in placement.select_slots(chosen)]
-    workers = [
-        placement.select_slots(resolve_placement(use, cell.parameters, experiment).on)
-        for use in experiment.workload
-    ]
-    return [*hosts, *{slot.host.name: slot.host for seats in workers for slot in seats}.values()]
-
-
-def share_machines(hosts: Iterable[Host], parties: Iterable[Host]) -> dict[str, HostShare]:
-    """What each host has for one service: its machine in equal parts, since hosts may share a machine."""
-    count = Counter(host.machine for host in parties)
-    return {
-        host.name: HostShare(max(1, host.cores // parts), host.memory // parts)
-        for host in hosts
-        if (parts := max(1, count[host.machine]))
-    }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
+from steelyard.controller.context import RunContext
+from steelyard.controller.deployment.ready_services import Note
 from steelyard.controller.scratch import Scratches
 from steelyard.errors import HostError, HostLost, TrialFailure, UnknownName
 from steelyard.hosts.base import Host
@@ -19,7 +21,6 @@ from steelyard.model.snapshot import Snapshot, snapshot_name
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import Snapshottable, Vaults
 from steelyard.snapshots.store import SnapshotStore
-from steelyard.store.layout import RunFolder, Store
 
 LATEST = "latest"
 
@@ -35,20 +36,13 @@ def fail_trial() -> Iterator[None]:
         raise TrialFailure("service-failed", error.message) from error
 
 
-class SnapshotOrigin(NamedTuple):
-    """Whose snapshots they are: the site as it was named, and the id of its job, where there is one."""
-
-    site: str = ""
-    job: str = ""
-
-
 class Snapshots:
     """Keeps data of services in places that hosts see, or in the run's scratch on each host."""
 
-    def __init__(
-        self, folder: RunFolder, scratches: Scratches, note: Callable[..., None], origin: SnapshotOrigin
-    ) -> None:
-        self._folder, self._scratches, self._note, self._origin = folder, scratches, note, origin
+    def __init__(self, context: RunContext, scratches: Scratches) -> None:
+        self._context, self._scratches = context, scratches
+        self._note: Note = context.note
+        self._job = context.site.site.current_job() or ""
         self._near: dict[str, PurePosixPath] = {}
         self._names: Counter[str] = Counter()
         self._last: dict[str, tuple[Snapshot, str | None]] = {}
@@ -126,12 +120,12 @@ class Snapshots:
         if not isinstance(service, Snapshottable):
             raise HostError(f"service {service.context.name} cannot take snapshots")
         snapshot = await service.snapshot(vaults, self._make_name())
-        about = {"origin": self._folder.id, "job": self._origin.job, "site": self._origin.site}
+        about = {"origin": self._context.folder.id, "job": self._job, "site": self._context.site.name}
         return snapshot.model_copy(update=about)
 
     def _make_name(self) -> str:
         """Several services are kept within a second, so names that are alike are numbered."""
-        name = snapshot_name(time.time(), self._origin.job or self._folder.id[-4:])
+        name = snapshot_name(time.time(), self._job or self._context.folder.id[-4:])
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}.{self._names[name]}"
 
@@ -168,8 +162,7 @@ class Snapshots:
             self._note("warning", text=text)
 
     def _snapshot_store(self, place: str | None) -> SnapshotStore:
-        mine = str(Store(self._folder.path.absolute().parents[1]).snapshots)
-        return SnapshotStore.from_place(place or mine, os.environ)
+        return SnapshotStore.from_place(place or str(self._context.store.snapshots.absolute()), os.environ)
 
     async def _open_local_stores(self, hosts: Sequence[Host]) -> Vaults:
         for host in hosts:

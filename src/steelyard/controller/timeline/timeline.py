@@ -9,49 +9,38 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from steelyard.controller.attempt import Attempt
+from steelyard.controller.context import RunContext
 from steelyard.controller.timeline.script import EntryOutcome, TimelineScript
 from steelyard.controller.timeline.stages import Stages
 from steelyard.controller.timeline.states import read_all_states, read_states
 from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
 from steelyard.events.base import Event, EventContext
 from steelyard.hosts.tasks import run_tasks, wait_first
-from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError
 from steelyard.model.keys.timeline import SCRIPT, Entry, event_prefix
 from steelyard.model.keys.uses import WorkloadUse
 from steelyard.model.metric import Mark
-from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_event
 from steelyard.spec.checks.timeline import find_phase
 
-Note = Callable[..., None]
 GLANCE = 0.5  # seconds between looks at a condition
 COMPLETE_WITHIN = 600.0  # seconds for an event without `within`
 
 
 class Timeline:
-    """The events of one trial. `note` writes a line of the journal; `seed` is for functions that draw.
+    """The events of one trial.
 
     `figures` are metrics of the trial: how long each event took, and what it tells of itself.
     """
 
     def __init__(
-        self,
-        experiment: Experiment,
-        cell: Cell,
-        event_context: EventContext,
-        stages: Stages,
-        number: int,
-        note: Note,
-        seed: int = 0,
+        self, context: RunContext, attempt: Attempt, event_context: EventContext, stages: Stages
     ) -> None:
-        self._experiment, self._cell, self._event_context, self._stages = (
-            experiment,
-            cell,
-            event_context,
-            stages,
-        )
-        self._number, self._note, self._seed = number, note, seed
+        self._experiment = context.experiment
+        self._note: Callable[..., None] = context.note
+        self._attempt, self._cell = attempt, attempt.cell
+        self._event_context, self._stages = event_context, stages
         self.figures: dict[str, float] = {}
         self._events: list[Event[Any]] = []
         self._begun: list[int] = []
@@ -84,9 +73,6 @@ class Timeline:
 
         Raises what the work raises, and TrialFailure when an event fails.
         """
-        if not self._experiment.timeline:
-            await work
-            return
         async with run_tasks(work, self._play()) as running:
             await asyncio.gather(*running)
 
@@ -132,7 +118,11 @@ class Timeline:
         began = await self._wait_until_due(index, entry, self._phase(entry))
         if began is None:
             return None
-        script, outcome, steps = TimelineScript(entry, self._experiment, self._cell, self._seed), None, 0
+        script, outcome, steps = (
+            TimelineScript(entry, self._experiment, self._cell, self._attempt.seed),
+            None,
+            0,
+        )
         try:
             while (
                 step := script.next_entry(
@@ -208,7 +198,7 @@ class Timeline:
         self._events.append(event)
         now = time.monotonic()
         about = {
-            "trial": self._number,
+            "trial": self._attempt.number,
             "entry": index,
             "event": entry.do,
             "phase": use.phase,
@@ -245,7 +235,9 @@ class Timeline:
             try:
                 await event.heal()
             except HostError as error:
-                self._note("warning", text=f"trial {self._number}: cannot heal an event: {error.message}")
+                self._note(
+                    "warning", text=f"trial {self._attempt.number}: cannot heal an event: {error.message}"
+                )
         self._events.clear()
 
     def _phase(self, entry: Entry) -> WorkloadUse:

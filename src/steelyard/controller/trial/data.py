@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.controller.attempt import Attempt
 from steelyard.controller.trial.phase_result import PhaseResult
 from steelyard.errors import TrialFailure
 from steelyard.model.keys.computed import ComputedMetric, compute
@@ -18,6 +19,7 @@ from steelyard.model.trial import Scalar
 class TrialData:
     """What is known of a trial so far; whatever happens, this much is recorded."""
 
+    attempt: Attempt
     phases: list[PhaseResult] = field(default_factory=list)
     preparation: Mapping[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from steelyard.controller.attempt import Attempt
+from steelyard.controller.context import RunContext
 from steelyard.controller.placement import Workdir
 from steelyard.controller.trial.evidence import judge, read_output
 from steelyard.controller.trial.lockstep import (
@@ -22,16 +24,16 @@ from steelyard.controller.trial.lockstep import (
 from steelyard.controller.trial.merge import drop_short, merge_readings
 from steelyard.controller.trial.phase_result import CopyResult, PhaseResult
 from steelyard.controller.trial.result_files import ResultFiles
+from steelyard.controller.trial.step import PipelineStep
 from steelyard.controller.trial.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.hosts.base import Host, Process, Streams, finish
 from steelyard.hosts.short_programs import explain_missing_file
 from steelyard.hosts.tasks import run_tasks
 from steelyard.hosts.wrapping import read_kernel, wrap_command
-from steelyard.model.command import Command, Endpoint, Phase, Place
+from steelyard.model.command import Command, Phase, Place
 from steelyard.model.keys.reference import FOLDER, Known
-from steelyard.model.keys.uses import Start, WorkloadUse
-from steelyard.model.keys.wrap import ConditionCheck, Conditions
+from steelyard.model.keys.wrap import ConditionCheck
 from steelyard.model.metric import Reading
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload
@@ -48,7 +50,7 @@ def list_phases(workload: Workload[Any], host: Host) -> list[Phase]:
 
 
 class PhaseRunner:
-    """Runs workloads for one trial. `folder(slot, phase)` gives the place for the output of a copy.
+    """Runs workloads for one trial.
 
     `cores` are those of each host, by name, that a workload has for itself beside services; `known` is what
     there is to know of services and roles.
@@ -56,59 +58,49 @@ class PhaseRunner:
 
     def __init__(
         self,
-        folder: Callable[[str, str], Path],
-        *,
-        seed: int,
-        start: Start,
+        context: RunContext,
+        attempt: Attempt,
         lockstep: LockStep,
-        launcher: str = "mpirun",
-        cores: Mapping[str, int] | None = None,
-        known: Known | None = None,
+        cores: Mapping[str, int],
+        known: Known,
     ) -> None:
-        self._folder, self._seed, self._start, self._lockstep = folder, seed, start, lockstep
-        self.launcher, self._cores, self.known = launcher, cores or {}, known or {}
+        self._context, self._attempt, self._lockstep = context, attempt, lockstep
+        self._cores, self.known = cores, known
 
     async def run(
         self,
-        use: WorkloadUse,
-        workload: Workload[Any],
-        workdirs: Sequence[Workdir],
-        *,
+        step: PipelineStep,
         prefix: str,
-        limit: float | None,
         tell: Callable[[PhaseResult], None],
-        to: Endpoint | None = None,
-        named: Mapping[str, Endpoint] | None = None,
-        wrap: Conditions = Conditions(),  # noqa: B008 - frozen
         began: Callable[[float], None] | None = None,
     ) -> None:
         """All phases in order; `tell` hears of each that ended. Raises TrialFailure when one fails.
 
         `began` hears when the measured one begins, or the first where none is (monotonic clock, s).
         """
-        phases = list_phases(workload, workdirs[0].host)
+        phases = list_phases(step.workload, step.workdirs[0].host)
         counts = next((phase for phase in phases if phase.measured), phases[0])
         for phase in phases:
-            stage = _Stage(
-                self,
-                use,
-                workload,
-                f"{prefix}{phase.name}",
-                phase.name,
-                use.timeout or limit,
-                to,
-                named or {},
-                wrap,
-            )
-            await self._run_phase(stage, workdirs, tell, began if phase is counts else None)
+            stage = _Stage(self, step, f"{prefix}{phase.name}", phase.name)
+            await self._run_phase(stage, tell, began if phase is counts else None)
+
+    @property
+    def limit(self) -> float | None:
+        """Seconds that a phase may take where neither it nor its entry says."""
+        return self._context.experiment.timeout
+
+    @property
+    def launcher(self) -> str:
+        """How ranks start on the site."""
+        return self._context.site.site.launcher()
 
     async def _run_phase(
         self,
         stage: _Stage,
-        workdirs: Sequence[Workdir],
         tell: Callable[[PhaseResult], None],
         beginning: Callable[[float], None] | None,
     ) -> None:
+        workdirs = stage.step.workdirs
         instant = await self._schedule_instant(workdirs)
         if beginning:
             beginning(time.monotonic() + (max(0.0, instant.at / 1e9 - time.time()) if instant else 0.0))
@@ -116,7 +108,7 @@ class PhaseRunner:
         reading = window = None
         began = time.monotonic()
         try:
-            await _run_all(stage.run_copy(workdir, workdirs, instant, copies) for workdir in workdirs)
+            await _run_all(stage.run_copy(workdir, instant, copies) for workdir in workdirs)
             ended = [copies[workdir.copy.name] for workdir in workdirs]
             window = stage.window(ended, instant)
             reading = stage.merge_copies(ended, window)
@@ -128,36 +120,34 @@ class PhaseRunner:
             tell(PhaseResult(stage.label, tuple(copies.values()), reading, start, window))
 
     async def _schedule_instant(self, workdirs: Sequence[Workdir]) -> Instant | None:
-        if len(workdirs) == 1 or not self._start.together:
+        if len(workdirs) == 1 or not self._context.experiment.start.together:
             return None
         return await self._lockstep.schedule_instant(workdirs)
 
-    def make_place(
-        self, workdir: Workdir, workdirs: Sequence[Workdir], raw: PurePosixPath, to: Endpoint | None
-    ) -> Place:
+    def make_place(self, step: PipelineStep, workdir: Workdir, raw: PurePosixPath) -> Place:
         """What a copy may know."""
         host, number = workdir.host, workdir.copy.number
-        peers = dict.fromkeys(each.host.address for each in workdirs)
-        seed = (self._seed + number * _SEED_STEP) % 2**31
         return Place(
-            workdir.scratch,
-            raw,
-            host.cores,
-            host.memory,
-            seed,
-            number,
-            len(workdirs),
-            host.name,
-            host.address,
-            tuple(peers),
-            to,
-            self._cores.get(host.name, 0),
-            self.known,
+            scratch=workdir.scratch,
+            raw=raw,
+            cores=host.cores,
+            memory=host.memory,
+            seed=(self._attempt.seed + number * _SEED_STEP) % 2**31,
+            copy=number,
+            copies=len(step.workdirs),
+            host=host.name,
+            address=host.address,
+            peers=tuple(dict.fromkeys(each.host.address for each in step.workdirs)),
+            to=step.to,
+            share=self._cores.get(host.name, 0),
+            references=self.known,
+            endpoints=step.named,
         )
 
-    def folder(self, workdir: Workdir, phase: str) -> Path:
+    def make_folder(self, workdir: Workdir, phase: str) -> Path:
         """Where the output of a copy goes."""
-        return self._folder(workdir.copy.slot.name, workdir.copy.folder(phase))
+        slot, name = workdir.copy.slot.name, workdir.copy.folder(phase)
+        return self._context.writer.make_phase_folder(self._attempt.number, slot, name)
 
 
 @dataclass
@@ -165,32 +155,19 @@ class _Stage:
     """One phase of a workload entry while it runs. `label` names it in the record, `name` in the workload."""
 
     runner: PhaseRunner
-    use: WorkloadUse
-    workload: Workload[Any]
+    step: PipelineStep
     label: str
     name: str
-    limit: float | None
-    to: Endpoint | None
-    named: Mapping[str, Endpoint]
-    wrap: Conditions
     ready_at: float | None = None
 
-    async def run_copy(
-        self,
-        workdir: Workdir,
-        workdirs: Sequence[Workdir],
-        instant: Instant | None,
-        found: dict[str, CopyResult],
-    ) -> None:
+    async def run_copy(self, workdir: Workdir, instant: Instant | None, found: dict[str, CopyResult]) -> None:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
-        folder, host = self.runner.folder(workdir, self.label), workdir.host
+        folder, host = self.runner.make_folder(workdir, self.label), workdir.host
         raw = await _make_raw(workdir, folder)
-        place = dataclasses.replace(
-            self.runner.make_place(workdir, workdirs, raw, self.to), endpoints=self.named
-        )
+        place = self.runner.make_place(self.step, workdir, raw)
         phase = await self._wrap_phase(workdir, raw, self._phase(place))
         phase = self._add_ranks(workdir, phase)
-        limit = phase.timeout or self.limit
+        limit = phase.timeout or self.step.use.timeout or self.runner.limit
         if missing := await explain_missing_file(host, phase.command, self.runner.known.get(FOLDER)):
             raise TrialFailure("tool-missing", missing)
         results = ResultFiles(host, phase.command.cwd or workdir.scratch, phase.results)
@@ -203,19 +180,19 @@ class _Stage:
         ended = CopyResult(
             workdir.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out)
         )
-        if self.wrap.any:
+        if self.step.wrap.any:
             got = await read_kernel(host, workdir.scratch)
             ended = dataclasses.replace(
-                ended, condition_check=ConditionCheck(f"{self.label} of {ended.name}", self.wrap, got)
+                ended, condition_check=ConditionCheck(f"{self.label} of {ended.name}", self.step.wrap, got)
             )
         try:
             judge(phase, ended.exit, folder, limit)
-            if phase.measured and self.use.measured:
-                read = read_output(self.workload, phase, ended.exit, folder)
-                reading = drop_short(self.workload.metrics(), read)
+            if phase.measured and self.step.use.measured:
+                read = read_output(self.step.workload, phase, ended.exit, folder)
+                reading = drop_short(self.step.workload.metrics(), read)
                 ended = dataclasses.replace(ended, reading=reading)
         except TrialFailure as failure:
-            ended = dataclasses.replace(ended, failure=_locate_failure(failure, workdir, workdirs))
+            ended = dataclasses.replace(ended, failure=_locate_failure(failure, workdir, self.step.workdirs))
         found[ended.name] = ended
         if ended.failure and not self._is_counted(ended.failure):
             raise ended.failure
@@ -237,28 +214,30 @@ class _Stage:
         return process
 
     def _phase(self, place: Place) -> Phase:
-        return next(phase for phase in self.workload.phases(place) if phase.name == self.name)
+        return next(phase for phase in self.step.workload.phases(place) if phase.name == self.name)
 
     async def _wrap_phase(self, workdir: Workdir, raw: PurePosixPath, phase: Phase) -> Phase:
         folder = self.runner.known.get(FOLDER)
-        command = await wrap_command(workdir.host, phase.command, self.wrap, workdir.scratch, raw, folder)
+        command = await wrap_command(
+            workdir.host, phase.command, self.step.wrap, workdir.scratch, raw, folder
+        )
         return dataclasses.replace(phase, command=command)
 
     def _add_ranks(self, workdir: Workdir, phase: Phase) -> Phase:
         ranks = workdir.copy.ranks
         if ranks is None:
             return phase
-        command = ranks.launch_command(phase.command, self.use.launcher or self.runner.launcher)
+        command = ranks.launch_command(phase.command, self.step.use.launcher or self.runner.launcher)
         return dataclasses.replace(phase, command=command)
 
     def _is_counted(self, failure: TrialFailure) -> bool:
-        return self.workload.failures == "count" and failure.category in COUNTED
+        return self.step.workload.failures == "count" and failure.category in COUNTED
 
     def window(self, ended: Sequence[CopyResult], instant: Instant | None) -> Window | None:
         """When those that say something worked, where rates of them add up and their clocks compare."""
         copies = [(copy, copy.reading) for copy in ended if copy.reading]
         alike = len({copy.host.machine for copy, _ in copies}) == 1
-        rates = [metric.name for metric in self.workload.metrics() if is_shared(metric)]
+        rates = [metric.name for metric in self.step.workload.metrics() if is_shared(metric)]
         if len(copies) < 2 or not (instant or alike) or not rates:
             return None
         ahead = {name: clock.offset for name, clock in instant.clocks.items()} if instant else {}
@@ -280,8 +259,8 @@ class _Stage:
         readings = {copy.name: copy.reading for copy in ended if copy.reading}
         if not readings:
             return None
-        reading = merge_readings(self.workload.metrics(), readings, window)
-        if self.workload.failures == "trial":
+        reading = merge_readings(self.step.workload.metrics(), readings, window)
+        if self.step.workload.failures == "trial":
             return reading
         rates = [copy.reading.values.get("failure_rate", 0.0) if copy.reading else 1.0 for copy in ended]
         return dataclasses.replace(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.controller.control.activity import describe_line, find_activity
+from steelyard.controller.activity import describe_line, find_activity
 
 
 def told(*kinds: str, recovers: bool = False, **last: Any) -> str:
