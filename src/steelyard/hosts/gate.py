@@ -28,8 +28,12 @@ def gate_command(command: Command, at: int, record: Path, probe: Path | None) ->
     """
     if probe:
         return command.wrap(str(probe), "gate", str(at), str(record))
-    script = Path(__file__).with_name("gate.sh").read_text("utf-8")
-    return command.wrap("sh", "-c", script, "sh", str(at), str(record))
+    return command.wrap("sh", "-c", read_gate_script(), "sh", str(at), str(record))
+
+
+def read_gate_script() -> str:
+    """The gate for any POSIX shell."""
+    return Path(__file__).with_name("gate.sh").read_text("utf-8")
 
 
 def read_record(fd: int) -> GateRecord:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from steelyard.errors import HostError, HostLost
 from steelyard.hosts.agent import wire
 from steelyard.hosts.agent.remote_child import RemoteChild
+from steelyard.hosts.gate import read_gate_script
 from steelyard.hosts.token import Token
 from steelyard.hosts.transport import Channel, Transport
 
@@ -285,7 +286,7 @@ class Agent:
 
 def agent_script(token: Token, pace: AgentTimeouts) -> str:
     """`agent.sh` with its parts and arguments, as the command of a channel."""
-    names = ("gate.sh", "processes.sh", "scratch.sh", "agent.sh")
-    gate, *parts = (Path(__file__).with_name(name).read_text("utf-8") for name in names)
+    names = ("processes.sh", "scratch.sh", "agent.sh")
+    parts = (Path(__file__).with_name(name).read_text("utf-8") for name in names)
     words = (str(token), f"{pace.beat_interval:.3f}", f"{pace.silence_timeout:.3f}")
-    return wire.build_script(words, "".join(parts), sy_gate=gate)
+    return wire.build_script(words, "".join(parts), sy_gate=read_gate_script())
