@@ -149,3 +149,30 @@ def test_what_was_done_before_counts(writer: RunWriter, told: Recorder) -> None:
     assert (made.progress().done, made.progress().failed, made.progress().left) == (3, 1, None)
     asyncio.run(made.run(4))
     assert runner.made == [(4, 1), (5, 1)]
+
+
+def test_a_trial_that_was_cut_off_before_we_hear_of_it_has_not_failed(
+    writer: RunWriter, told: Recorder
+) -> None:
+    """Who cancels a job ends the program of its trial, too, and that may be seen first."""
+
+    async def cancel() -> None:
+        task = asyncio.create_task(study(writer, Runner("crashed"), told).run(1))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    writer.folder.cancel_file.write_text("somebody")
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancel())
+    assert "trial-ended" not in writer.folder.journal.read_text()
+
+
+def test_a_trial_that_failed_while_the_run_is_cancelled_is_not_recorded_without_a_signal(
+    writer: RunWriter, told: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steelyard.controller.trial_loop.SIGNAL_FOLLOWS", 0)
+    writer.folder.cancel_file.write_text("somebody")
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(study(writer, Runner("crashed"), told).run(1))
+    assert "trial-ended" not in writer.folder.journal.read_text()

@@ -15,6 +15,9 @@ from steelyard.design import Design
 from steelyard.errors import StoreFull
 from steelyard.model.trial import Result, Trial
 
+SIGNAL_FOLLOWS, SIGNAL_MAY_FOLLOW = 10.0, 1.0
+"""Seconds for which a signal is waited for that ends us, where somebody cancelled the run, and in a job."""
+
 
 class TrialLoop:
     """The loop over the trials of a session; `design` wants those that are left for it."""
@@ -53,6 +56,8 @@ class TrialLoop:
         for attempt in range(1, 2 + (retry.times if retry else 0)):
             self._context.observer.on_trial_start(trial, number, self.progress())
             result, data = await self._runner.execute(trial, number, attempt)
+            if result.status == "failed":
+                await self._wait_for_signal()
             again = retry is not None and result.category in retry.on and attempt <= retry.times
             self._end(result, data, again=again)
             self._limit.record_duration(result.seconds)
@@ -60,6 +65,17 @@ class TrialLoop:
                 break
             number += 1
         return number
+
+    async def _wait_for_signal(self) -> None:
+        """Whoever ends a job signals all its processes, and ours may be the last to be heard.
+
+        Then the trial was cut off and is no failure: it is made again by who goes on with the run.
+        """
+        if self._context.folder.canceller():
+            await asyncio.sleep(SIGNAL_FOLLOWS)
+            raise asyncio.CancelledError
+        if self._context.site.site.current_job():
+            await asyncio.sleep(SIGNAL_MAY_FOLLOW)
 
     def _end(self, result: Result, data: TrialData, *, again: bool) -> None:
         for text in data.warnings:
