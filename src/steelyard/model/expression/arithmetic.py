@@ -121,6 +121,12 @@ ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": is_equal,
+    "!=": lambda left, right: not is_equal(left, right),
+    "in": is_among,
+    "not in": lambda left, right: not is_among(left, right),
+}
 FUNCTIONS: dict[str, Function] = {
     "min": Function(2, 100, min),
     "max": Function(2, 100, max),

@@ -1,4 +1,4 @@
-"""From the parts of an expression to a function of its names.
+"""What the parts of an expression do: functions of its names.
 
 Functions of functions are several times faster than walking the parts, which counts where a `where` is
 asked of every cell of a large space; and no code is ever generated.
@@ -6,20 +6,18 @@ asked of every cell of a large space; and no code is ever generated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from steelyard.errors import suggest_name
-from steelyard.model.expression import nodes
 from steelyard.model.expression.arithmetic import (
     ARITHMETIC,
+    COMPARISONS,
     FUNCTIONS,
     NUMERIC,
     ORDER,
     check_range,
     describe,
-    is_among,
-    is_equal,
 )
 from steelyard.model.expression.error import ExpressionError, quote_text
 
@@ -29,36 +27,24 @@ Names = Mapping[str, Any]
 Evaluate = Callable[[Names], Any]
 """Gives the value of a part; raises ExpressionError."""
 
-
-def compile_node(node: nodes.Node) -> Evaluate:  # noqa: PLR0911 - one line per kind of part reads best
-    """The function that evaluates a part and all that is below it."""
-    match node:
-        case nodes.Constant(value=value):
-            return lambda _: value
-        case nodes.Name():
-            return _compile_name(node)
-        case nodes.Minus():
-            return _compile_minus(node)
-        case nodes.Arithmetic():
-            return _compile_arithmetic(node)
-        case nodes.ComparisonChain():
-            return _compile_comparison(node)
-        case nodes.ChoiceList(items=items):
-            choices = [compile_node(item) for item in items]
-            return lambda names: [choice(names) for choice in choices]
-        case nodes.Logic():
-            return _compile_logic(node)
-        case nodes.Not():
-            holds = _compile_condition(node.operand, "'not'", node.column)
-            return lambda names: not holds(names)
-        case nodes.Conditional():
-            return _compile_conditional(node)
-        case nodes.Call():
-            return _compile_call(node)
+Test = Callable[[Any, Any], bool]
+"""Whether two values compare as a sign says."""
 
 
-def _compile_name(node: nodes.Name) -> Evaluate:
-    name, column = node.name, node.column
+class Term(NamedTuple):
+    """A part of an expression, and whether it can only be true or false."""
+
+    evaluate: Evaluate
+    is_condition: bool = False
+
+
+def make_constant(value: object) -> Term:
+    """A number, a text, true, false or null."""
+    return Term(lambda _: value)
+
+
+def make_name(name: str, column: int) -> Term:
+    """A parameter."""
 
     def evaluate(names: Names) -> Any:
         try:
@@ -66,7 +52,7 @@ def _compile_name(node: nodes.Name) -> Evaluate:
         except KeyError:
             raise ExpressionError(_describe_unknown(name, names), column) from None
 
-    return evaluate
+    return Term(evaluate)
 
 
 def _describe_unknown(name: str, known: Iterable[str]) -> str:
@@ -75,24 +61,24 @@ def _describe_unknown(name: str, known: Iterable[str]) -> str:
     return f"unknown name {quote_text(name)}" + (hint or (listed and f"; known are {listed}"))
 
 
-def _compile_minus(node: nodes.Minus) -> Evaluate:
-    operand, column = compile_node(node.operand), node.column
+def make_minus(column: int, operand: Term) -> Term:
+    """A number with its sign turned."""
 
     def evaluate(names: Names) -> Any:
-        value = operand(names)
+        value = operand.evaluate(names)
         if type(value) not in NUMERIC:
             raise _operand_error("'-'", [value], column)
         return -value
 
-    return evaluate
+    return Term(evaluate)
 
 
-def _compile_arithmetic(node: nodes.Arithmetic) -> Evaluate:
-    left, right = compile_node(node.left), compile_node(node.right)
-    apply, sign, column = ARITHMETIC[node.sign], node.sign, node.column
+def make_arithmetic(sign: str, column: int, left: Term, right: Term) -> Term:
+    """Two numbers to one: + - * / // % **."""
+    (evaluate_left, _), (evaluate_right, _), apply = left, right, ARITHMETIC[sign]
 
     def evaluate(names: Names) -> Any:
-        first, second = left(names), right(names)
+        first, second = evaluate_left(names), evaluate_right(names)
         if type(first) not in NUMERIC or type(second) not in NUMERIC:
             raise _operand_error(f"'{sign}'", [first, second], column)
         try:
@@ -100,15 +86,15 @@ def _compile_arithmetic(node: nodes.Arithmetic) -> Evaluate:
         except (ArithmeticError, ValueError) as error:
             raise _convert_error(error, column) from None
 
-    return evaluate
+    return Term(evaluate)
 
 
-def _compile_call(node: nodes.Call) -> Evaluate:
-    arguments = [compile_node(argument) for argument in node.arguments]
-    apply, function, column = FUNCTIONS[node.function].apply, node.function, node.column
+def make_call(function: str, column: int, arguments: Sequence[Term]) -> Term:
+    """A function of numbers."""
+    apply = FUNCTIONS[function].apply
 
     def evaluate(names: Names) -> Any:
-        values = [argument(names) for argument in arguments]
+        values = [argument.evaluate(names) for argument in arguments]
         if not all(type(value) in NUMERIC for value in values):
             raise _operand_error(function, values, column)
         try:
@@ -116,39 +102,35 @@ def _compile_call(node: nodes.Call) -> Evaluate:
         except (ArithmeticError, ValueError) as error:
             raise _convert_error(error, column) from None
 
-    return evaluate
+    return Term(evaluate)
 
 
-def _compile_comparison(node: nodes.ComparisonChain) -> Evaluate:
-    first = compile_node(node.first)
-    links = [(compile_node(link.operand), _select_test(link)) for link in node.links]
+def make_choices(items: Sequence[Term]) -> Term:
+    """The list to the right of `in`."""
+    return Term(lambda names: [item.evaluate(names) for item in items])
+
+
+def make_comparison(first: Term, links: Sequence[tuple[Test, Term]]) -> Term:
+    """`a < b <= c`: true if each link holds."""
+    evaluate_first, pairs = first.evaluate, [(holds, operand.evaluate) for holds, operand in links]
 
     def evaluate(names: Names) -> bool:
-        left = first(names)
-        for operand, holds in links:
-            right = operand(names)
+        left = evaluate_first(names)
+        for holds, evaluate_operand in pairs:
+            right = evaluate_operand(names)
             if not holds(left, right):
                 return False
             left = right
         return True
 
-    return evaluate
+    return Term(evaluate, is_condition=True)
 
 
-def _select_test(link: nodes.Link) -> Callable[[Any, Any], bool]:
-    """The function behind a sign of comparison."""
-    if link.sign in ORDER:
-        return _compile_order(link)
-    return {
-        "==": is_equal,
-        "!=": lambda left, right: not is_equal(left, right),
-        "in": is_among,
-        "not in": lambda left, right: not is_among(left, right),
-    }[link.sign]
-
-
-def _compile_order(link: nodes.Link) -> Callable[[Any, Any], bool]:
-    apply, sign, column = ORDER[link.sign], link.sign, link.column
+def make_test(sign: str, column: int) -> Test:
+    """The function behind a sign of comparison, `in` or `not in`."""
+    if sign in COMPARISONS:
+        return COMPARISONS[sign]
+    apply = ORDER[sign]
 
     def holds(left: Any, right: Any) -> bool:
         numbers = type(left) in NUMERIC and type(right) in NUMERIC
@@ -160,26 +142,33 @@ def _compile_order(link: nodes.Link) -> Callable[[Any, Any], bool]:
     return holds
 
 
-def _compile_logic(node: nodes.Logic) -> Evaluate:
-    left = _compile_condition(node.left, f"'{node.word}'", node.column)
-    right = _compile_condition(node.right, f"'{node.word}'", node.column)
-    if node.word == "and":
-        return lambda names: left(names) and right(names)
-    return lambda names: left(names) or right(names)
+def make_logic(word: str, column: int, left: Term, right: Term) -> Term:
+    """`and`, `or`."""
+    first, second = (_check_condition(side, f"'{word}'", column) for side in (left, right))
+    if word == "and":
+        return Term(lambda names: first(names) and second(names), is_condition=True)
+    return Term(lambda names: first(names) or second(names), is_condition=True)
 
 
-def _compile_conditional(node: nodes.Conditional) -> Evaluate:
-    condition = _compile_condition(node.condition, "'if'", node.column)
-    then, other = compile_node(node.then), compile_node(node.other)
-    return lambda names: then(names) if condition(names) else other(names)
+def make_not(column: int, operand: Term) -> Term:
+    """The contrary."""
+    holds = _check_condition(operand, "'not'", column)
+    return Term(lambda names: not holds(names), is_condition=True)
 
 
-def _compile_condition(node: nodes.Node, where: str, column: int) -> Evaluate:
-    """The function of a part that must be true or false."""
-    function = compile_node(node)
+def make_conditional(column: int, condition: Term, then: Term, other: Term) -> Term:
+    """`then if condition else other`."""
+    holds = _check_condition(condition, "'if'", column)
+    return Term(lambda names: then.evaluate(names) if holds(names) else other.evaluate(names))
+
+
+def _check_condition(term: Term, where: str, column: int) -> Evaluate:
+    """The function of a part that must be true or false; only what can be another value is checked."""
+    if term.is_condition:
+        return term.evaluate
 
     def evaluate(names: Names) -> bool:
-        value = function(names)
+        value = term.evaluate(names)
         if isinstance(value, bool):
             return value
         raise ExpressionError(f"{where} needs true or false, found {describe(value)}", column)

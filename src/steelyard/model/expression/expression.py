@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from steelyard.model.expression.error import ExpressionError
-from steelyard.model.expression.evaluate import Evaluate, Names, compile_node
-from steelyard.model.expression.nodes import ComparisonChain, Logic, Node, Not
+from steelyard.model.expression.evaluate import Names, Term
 from steelyard.model.expression.parser import Parser, Quantity
 
 MAX_LENGTH = 1_000
@@ -18,11 +16,11 @@ Value = int | float | str | bool | None
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression: its text, its parts, and the names (parameters) that it asks for."""
+    """A parsed expression: its text, the names (parameters) that it asks for, and what it does."""
 
     text: str
-    root: Node
     names: frozenset[str]
+    _root: Term = field(compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -39,12 +37,13 @@ class Expression:
             message = f"an expression of {len(text):,} characters; at most {MAX_LENGTH:,} are allowed"
             raise ExpressionError(message, 1 + offset)
         parser = Parser(text, quantity, offset, dotted=dotted)
-        return cls(text, parser.parse(), frozenset(parser.names))
+        root = parser.parse()
+        return cls(text, frozenset(parser.names), root)
 
     @property
     def is_condition(self) -> bool:
         """Whether its value can only be true or false."""
-        return isinstance(self.root, ComparisonChain | Logic | Not)
+        return self._root.is_condition
 
     def value(self, names: Names) -> Value:
         """The value for these parameters.
@@ -52,9 +51,5 @@ class Expression:
         Raises ExpressionError for an unknown name, values that do not suit an operator, division by
         zero, and numbers beyond 2**128 (whole ones) or 1e30 (others).
         """
-        result: Value = self._evaluate(names)
+        result: Value = self._root.evaluate(names)
         return result
-
-    @cached_property
-    def _evaluate(self) -> Evaluate:
-        return compile_node(self.root)

@@ -1,4 +1,4 @@
-"""From the words of an expression to its parts, by precedence climbing (Pratt, "Top down operator
+"""From the words of an expression to what it does, by precedence climbing (Pratt, "Top down operator
 precedence", POPL 1973). Precedence and grouping are Python's, as is the meaning of a chain `a < b < c`.
 """
 
@@ -9,22 +9,10 @@ import re
 from collections.abc import Callable
 
 from steelyard.errors import suggest_name
+from steelyard.model.expression import evaluate
 from steelyard.model.expression.arithmetic import FUNCTIONS, check_range
 from steelyard.model.expression.error import ExpressionError, quote_text
-from steelyard.model.expression.nodes import (
-    Arithmetic,
-    Call,
-    ChoiceList,
-    ComparisonChain,
-    Conditional,
-    Constant,
-    Link,
-    Logic,
-    Minus,
-    Name,
-    Node,
-    Not,
-)
+from steelyard.model.expression.evaluate import Term
 from steelyard.model.expression.tokens import ExpressionToken, tokenize
 
 MAX_NESTING = 50
@@ -34,15 +22,17 @@ MAX_DIGITS = 30
 Quantity = Callable[[str], float]
 """Reads a number with a unit, `4MiB`, to base units; raises ValueError."""
 
-_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 9)
+_ANY, _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 10)
 _LEVELS = {
-    **dict.fromkeys(("or",), _OR),
-    **dict.fromkeys(("and",), _AND),
+    "if": _ANY,
+    "or": _OR,
+    "and": _AND,
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in", "not"), _COMPARE),
     **dict.fromkeys(("+", "-"), _SUM),
     **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),
-    **dict.fromkeys(("**",), _POWER),
+    "**": _POWER,
 }
+"""How tightly what may follow a value binds."""
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _PLAIN_NUMBER = re.compile(r"[0-9.]+(?:[eE][-+]?[0-9]+)?")
 
@@ -60,26 +50,36 @@ class Parser:
         self._operators = 0
         self._quantity = quantity
 
-    def parse(self) -> Node:
+    def parse(self) -> Term:
         """The whole expression. Raises ExpressionError."""
         if self._next_token.kind == "end":
             raise ExpressionError("the expression is empty", self._next_token.column)
-        node = self._parse_expression()
+        term = self._parse_operation(_ANY)
         if self._next_token.kind != "end":
             raise self._syntax_error("an operator or the end")
-        return node
+        return term
 
     @property
     def _next_token(self) -> ExpressionToken:
         return self._tokens[self._at]
 
+    @property
+    def _next_level(self) -> int:
+        return _LEVELS.get(self._next_token.text, 0)
+
     def _take(self) -> ExpressionToken:
-        token = self._tokens[self._at]
         self._at += 1
-        return token
+        return self._tokens[self._at - 1]
+
+    def _take_operator(self) -> ExpressionToken:
+        self._operators += 1
+        if self._operators > MAX_OPERATORS:
+            message = f"more than {MAX_OPERATORS} operators in one expression"
+            raise ExpressionError(message, self._next_token.column)
+        return self._take()
 
     def _accept(self, word: str) -> bool:
-        accepted = self._next_token.text == word and self._next_token.kind in {"sign", "keyword"}
+        accepted = self._next_token.text == word
         self._at += accepted
         return accepted
 
@@ -89,136 +89,117 @@ class Parser:
 
     def _syntax_error(self, expected: str) -> ExpressionError:
         token = self._next_token
-        before = self._tokens[self._at - 1] if self._at else None
-        if token.text == "[" and before and before.kind == "name":
+        if token.text == "[" and self._at and self._tokens[self._at - 1].kind == "name":
             return ExpressionError("'[' is not allowed here: names cannot have parts", token.column)
         actual = "the end" if token.kind == "end" else quote_text(token.text)
         return ExpressionError(f"expected {expected}, found {actual}", token.column)
 
-    def _parse_expression(self) -> Node:
-        node = self._parse_operation(_OR)
-        column = self._next_token.column
-        if not self._accept("if"):
-            return node
-        condition = self._parse_operation(_OR)
-        self._expect("else")
-        self._count_operator(column)
-        self._depth += 1
-        other = self._parse_expression()
-        self._depth -= 1
-        return Conditional(column, condition, node, other)
-
-    def _parse_operation(self, least: int) -> Node:
-        """An operand and all operators behind it that bind at least this tightly."""
+    def _parse_operation(self, least: int) -> Term:
+        """A value and all operators behind it that bind at least this tightly."""
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise ExpressionError(f"nested more than {MAX_NESTING} deep", self._next_token.column)
-        node = self._parse_operand(least)
-        while (level := self._level()) >= least:
-            node = self._parse_comparison(node) if level == _COMPARE else self._parse_infix(node, level)
+        term = self._parse_operand(least)
+        while (level := self._next_level) >= least:
+            term = self._parse_rest(term, level)
         self._depth -= 1
-        return node
+        return term
 
-    def _level(self) -> int:
-        return _LEVELS.get(self._next_token.text, 0) if self._next_token.kind in {"sign", "keyword"} else 0
-
-    def _count_operator(self, column: int) -> None:
-        self._operators += 1
-        if self._operators > MAX_OPERATORS:
-            raise ExpressionError(f"more than {MAX_OPERATORS} operators in one expression", column)
-
-    def _parse_infix(self, left: Node, level: int) -> Node:
-        token = self._take()
-        self._count_operator(token.column)
+    def _parse_rest(self, left: Term, level: int) -> Term:
+        """What follows a value, from its operator on."""
+        if level == _COMPARE:
+            return self._parse_comparison(left)
+        sign, column = self._take_operator()[1:]
+        if level == _ANY:
+            condition = self._parse_operation(_OR)
+            self._expect("else")
+            return evaluate.make_conditional(column, condition, left, self._parse_operation(_ANY))
         right = self._parse_operation(level if level == _POWER else level + 1)
-        if level in {_OR, _AND}:
-            return Logic(token.column, token.text, left, right)
-        return Arithmetic(token.column, token.text, left, right)
+        make = evaluate.make_logic if level in {_OR, _AND} else evaluate.make_arithmetic
+        return make(sign, column, left, right)
 
-    def _parse_comparison(self, first: Node) -> Node:
-        links: list[Link] = []
-        while self._level() == _COMPARE:
-            links.append(self._parse_link())
-            if isinstance(links[-1].operand, ChoiceList) and self._level() == _COMPARE:
+    def _parse_comparison(self, first: Term) -> Term:
+        links: list[tuple[evaluate.Test, Term]] = []
+        sign = ""
+        while self._next_level == _COMPARE:
+            if sign.endswith("in"):
                 message = (
                     f"'{self._next_token.text}' cannot follow a list; put parentheses around what precedes it"
                 )
                 raise ExpressionError(message, self._next_token.column)
-        return ComparisonChain(links[0].column, first, tuple(links))
+            sign, column = self._take_comparison()
+            operand = self._parse_choices() if sign.endswith("in") else self._parse_operation(_SUM)
+            links.append((evaluate.make_test(sign, column), operand))
+        return evaluate.make_comparison(first, links)
 
-    def _parse_link(self) -> Link:
-        token = self._take()
-        self._count_operator(token.column)
-        if token.text == "not":
-            self._expect("in")
-            return Link(token.column, "not in", self._parse_choices())
-        return Link(
-            token.column,
-            token.text,
-            self._parse_choices() if token.text == "in" else self._parse_operation(_SUM),
-        )
+    def _take_comparison(self) -> tuple[str, int]:
+        _, sign, column = self._take_operator()
+        if sign != "not":
+            return sign, column
+        self._expect("in")
+        return "not in", column
 
-    def _parse_choices(self) -> Node:
-        column = self._next_token.column
+    def _parse_choices(self) -> Term:
         self._expect("[")
-        return ChoiceList(column, self._parse_list("]"))
+        return evaluate.make_choices(self._parse_list("]"))
 
-    def _parse_list(self, closing: str) -> tuple[Node, ...]:
+    def _parse_list(self, closing: str) -> list[Term]:
         """Expressions between commas, up to the closing sign; a comma may trail."""
-        items: list[Node] = []
+        items: list[Term] = []
         while not self._accept(closing):
-            items.append(self._parse_expression())
+            items.append(self._parse_operation(_ANY))
             if not self._accept(",") and self._next_token.text != closing:
                 raise self._syntax_error(f"',' or '{closing}'")
-        return tuple(items)
+        return items
 
-    def _parse_operand(self, least: int) -> Node:
-        token = self._take()
-        if token.kind == "number":
-            return Constant(token.column, self._parse_number(token))
-        if token.kind == "text":
-            return Constant(token.column, token.text[1:-1])
-        if token.kind == "name":
-            return self._parse_call(token) if self._accept("(") else self._parse_name(token)
-        if token.text in _CONSTANTS:
-            return Constant(token.column, _CONSTANTS[token.text])
-        return self._parse_prefix(token, least)
+    def _parse_operand(self, least: int) -> Term:
+        kind, text, column = self._next_token
+        if kind in {"sign", "end"}:
+            return self._parse_prefix(least)
+        self._take()
+        if kind == "number":
+            return evaluate.make_constant(self._parse_number(text, column))
+        if kind == "text":
+            return evaluate.make_constant(text[1:-1])
+        if self._accept("("):
+            return self._parse_call(text, column)
+        self.names.add(text)
+        return evaluate.make_name(text, column)
 
-    def _parse_prefix(self, token: ExpressionToken, least: int) -> Node:
-        if token.text == "-":
-            return Minus(token.column, self._parse_operation(_SIGN))
-        if token.text == "not" and least <= _NOT:
-            return Not(token.column, self._parse_operation(_NOT))
-        if token.text == "(":
-            node = self._parse_expression()
-            self._expect(")")
-            return node
-        self._at -= 1
-        raise self._syntax_error("a value")
+    def _parse_prefix(self, least: int) -> Term:
+        _, text, column = self._next_token
+        if text not in {"-", "(", *_CONSTANTS} and not (text == "not" and least <= _NOT):
+            raise self._syntax_error("a value")
+        self._take()
+        if text == "-":
+            return evaluate.make_minus(column, self._parse_operation(_SIGN))
+        if text == "not":
+            return evaluate.make_not(column, self._parse_operation(_NOT))
+        if text in _CONSTANTS:
+            return evaluate.make_constant(_CONSTANTS[text])
+        term = self._parse_operation(_ANY)
+        self._expect(")")
+        return term
 
-    def _parse_name(self, token: ExpressionToken) -> Node:
-        self.names.add(token.text)
-        return Name(token.column, token.text)
-
-    def _parse_call(self, token: ExpressionToken) -> Node:
-        function = FUNCTIONS.get(token.text)
+    def _parse_call(self, name: str, column: int) -> Term:
+        function = FUNCTIONS.get(name)
         if function is None:
-            hint = suggest_name(token.text, FUNCTIONS) or f"; there are {', '.join(FUNCTIONS)}"
-            raise ExpressionError(f"'{token.text}' is not a function{hint}", token.column)
+            hint = suggest_name(name, FUNCTIONS) or f"; there are {', '.join(FUNCTIONS)}"
+            raise ExpressionError(f"'{name}' is not a function{hint}", column)
         arguments = self._parse_list(")")
         if not function.min_arguments <= len(arguments) <= function.max_arguments:
-            raise ExpressionError(f"{token.text} {function.arity}, found {len(arguments)}", token.column)
-        return Call(token.column, token.text, arguments)
+            raise ExpressionError(f"{name} {function.arity}, found {len(arguments)}", column)
+        return evaluate.make_call(name, column, arguments)
 
-    def _parse_number(self, token: ExpressionToken) -> int | float:
-        if sum(character.isdigit() for character in token.text) > MAX_DIGITS:
-            raise ExpressionError(f"a number of more than {MAX_DIGITS} digits", token.column)
+    def _parse_number(self, text: str, column: int) -> int | float:
+        if sum(character.isdigit() for character in text) > MAX_DIGITS:
+            raise ExpressionError(f"a number of more than {MAX_DIGITS} digits", column)
         try:
-            if _PLAIN_NUMBER.fullmatch(token.text):
-                return check_range(int(token.text) if token.text.isdecimal() else float(token.text))
-            return self._parse_quantity(token.text)
+            if _PLAIN_NUMBER.fullmatch(text):
+                return check_range(int(text) if text.isdecimal() else float(text))
+            return self._parse_quantity(text)
         except ValueError as error:
-            raise ExpressionError(str(error), token.column) from None
+            raise ExpressionError(str(error), column) from None
 
     def _parse_quantity(self, text: str) -> int | float:
         if self._quantity is None:

@@ -40,7 +40,7 @@ _FOREIGN = {
 
 
 class ExpressionToken(NamedTuple):
-    """One word: its kind (number, text, name, keyword, sign or end), how it is written, its column."""
+    """One word: its kind (number, text, name, sign, which `and` is too, or end), its letters, its column."""
 
     kind: str
     text: str
@@ -69,7 +69,7 @@ def _make_token(match: re.Match[str], offset: int) -> ExpressionToken:
     kind = str(match.lastgroup)
     word = match[kind]
     column = match.start(kind) + 1 + offset
-    return ExpressionToken("keyword" if kind == "name" and word in _KEYWORDS else kind, word, column)
+    return ExpressionToken("sign" if word in _KEYWORDS else kind, word, column)
 
 
 def _syntax_error(text: str, position: int, offset: int) -> ExpressionError:
