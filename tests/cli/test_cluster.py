@@ -14,7 +14,7 @@ from steelyard.cli.cluster import command as cluster
 from steelyard.cli.clusters.options import TimeSpan, parse_settings, snapshot_place
 from steelyard.cli.clusters.recover import _snapshot_site
 from steelyard.cli.clusters.show import link_logs
-from steelyard.cli.clusters.snapshot_catalog import format_table
+from steelyard.cli.clusters.snapshot_table import format_table
 from steelyard.cli.clusters.status import format_status
 from steelyard.cluster.clusters import exit_code
 from steelyard.errors import UsageError

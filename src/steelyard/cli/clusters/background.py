@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from steelyard.cli.clusters.launch import LaunchOptions
 from steelyard.cli.clusters.show import ClusterObserver, say
 from steelyard.cli.terminal import echo
 from steelyard.cluster.clusters import OUR_FAILURE
+from steelyard.cluster.launch import LaunchOptions
 from steelyard.controller.observer import Progress
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.store.layout import RunFolder

@@ -66,7 +66,7 @@ class SnapshotName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Those that are there."""
-        from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog
+        from steelyard.cluster.snapshot_catalog import SnapshotCatalog
 
         place = snapshot_place(ctx.params.get("store"), ctx.params.get("place"))
         try:

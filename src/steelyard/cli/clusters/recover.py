@@ -60,7 +60,8 @@ def command(ctx: click.Context, /, chosen: str | None, latest: bool, **options: 
 
 def _list_snapshots(place: str) -> int:
     """What there is, in place of a prompt; as nothing was done, the code is that of a wrong command."""
-    from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog, format_table
+    from steelyard.cli.clusters.snapshot_table import format_table
+    from steelyard.cluster.snapshot_catalog import SnapshotCatalog
 
     snapshots = SnapshotCatalog(place).read_all()
     if not snapshots:
@@ -72,7 +73,7 @@ def _list_snapshots(place: str) -> int:
 
 
 def _find_snapshot(place: str, name: str | None) -> Any:
-    from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog
+    from steelyard.cluster.snapshot_catalog import SnapshotCatalog
     from steelyard.errors import UsageError
 
     shelf = SnapshotCatalog(place)

@@ -48,7 +48,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 def make_options(ctx: click.Context, options: dict[str, Any]) -> Any:
     """What the options say of the job."""
-    from steelyard.cli.clusters.launch import LaunchOptions
+    from steelyard.cluster.launch import LaunchOptions
 
     keys = ("name", "store", "site", "detach", "seconds", "partition", "account", "qos", "logs")
     return LaunchOptions(**{key: options[key] for key in keys}, words=ctx.meta.get("words", ()))

@@ -30,7 +30,8 @@ def command(
     Files shared with other snapshots are kept as long as one of those needs them. Files only minutes old are
     also kept until the next removal, because a snapshot that needs them may be in progress.
     """
-    from steelyard.cli.clusters.snapshot_catalog import SnapshotCatalog, describe_snapshot, format_table
+    from steelyard.cli.clusters.snapshot_table import describe_snapshot, format_table
+    from steelyard.cluster.snapshot_catalog import SnapshotCatalog
     from steelyard.units import show
 
     shelf = SnapshotCatalog(snapshot_place(store, place))
