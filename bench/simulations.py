@@ -1,7 +1,8 @@
 """What the statistics hold in made-up worlds whose truth is known: the home of every figure that is claimed.
 
-It writes `steelyard/analysis/claims.json`, from which reports and docs/statistics.md quote. All is seeded, so
-a figure changes only with the code; with --quick a tenth of the cases is drawn, and nothing is written.
+It writes `steelyard/analysis/claims.json`, from which reports and docs/explanation/statistics.md quote.
+All is seeded, so a figure changes only with the code; with --quick a tenth of the cases is drawn, and
+nothing is written.
 """
 
 from __future__ import annotations

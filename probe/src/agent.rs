@@ -1,4 +1,4 @@
-//! The agent on a host: one loop that waits on the lease and on all it has started (docs/agent-protocol.md).
+//! The agent on a host: one loop that waits on the lease and on all it has started (docs/reference/agent-protocol.md).
 
 mod answers;
 

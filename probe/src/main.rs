@@ -21,7 +21,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 steelyard-probe: Steelyard's precise agent on a host. Steelyard starts it by itself; by hand it serves to look.
 
-  steelyard-probe agent TOKEN BEAT PATIENCE   obey the requests on standard input (docs/agent-protocol.md)
+  steelyard-probe agent TOKEN BEAT PATIENCE   obey the requests on standard input (docs/reference/agent-protocol.md)
   steelyard-probe gate AT RECORD PROGRAM WORD...
                                               wait until AT (ns of the wall clock), become the program, and
                                               leave the line 'RELEASED STARTED' (ns) in the file RECORD

@@ -1,4 +1,4 @@
-//! Whether nobody but us and root can change where a path leads: docs/agent-protocol.md tells the rule.
+//! Whether nobody but us and root can change where a path leads: docs/reference/agent-protocol.md tells the rule.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};

@@ -9,7 +9,7 @@ use crate::wire::{is_bare, Word};
 /// Events that name a child stay shorter than 512 bytes.
 const ID_LIMIT: usize = 200;
 
-/// A request, as in docs/agent-protocol.md.
+/// A request, as in docs/reference/agent-protocol.md.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
     Beat,

@@ -1,6 +1,6 @@
 //! What goes over the wire: words quoted as a shell reads them, replies, and frames of files.
 //!
-//! The words and their quoting are laid down in docs/agent-protocol.md. All of this is pure.
+//! The words and their quoting are laid down in docs/reference/agent-protocol.md. All of this is pure.
 
 /// A word as bytes; it need not be UTF-8.
 pub type Word = Vec<u8>;

@@ -15,7 +15,7 @@ from steelyard.tools.find import find_missing
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples" / "everyday").glob("*.yaml"))
-PAGES = ROOT / "docs" / "everyday"
+PAGES = ROOT / "docs" / "how-to"
 SCREEN = 40
 ENDS = {"ab": 1}
 """Exit codes by design: the new build is slower."""
@@ -28,7 +28,7 @@ def names(paths):
 
 def test_there_are_ten_each_with_its_page():
     assert len(FILES) == 10
-    assert names(FILES) == names(PAGES.glob("*.md"))
+    assert names(FILES) <= names(PAGES.glob("*.md"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -45,7 +45,7 @@ def test_the_question_is_the_first_line_and_the_page_is_short(path):
 
 def test_the_readme_leads_to_all_of_them():
     readme = (ROOT / "README.md").read_text()
-    assert [path.stem for path in FILES if f"docs/everyday/{path.stem}.md" not in readme] == []
+    assert [path.stem for path in FILES if f"docs/how-to/{path.stem}.md" not in readme] == []
 
 
 @pytest.mark.full

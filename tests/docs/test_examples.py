@@ -30,10 +30,10 @@ FILES = sorted(
     for path in (ROOT / "examples").rglob("*.yaml")
     if not path.is_symlink() and not path.is_relative_to(PACKAGE)
 )
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{number}")
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
     for number, block in enumerate(BLOCK.findall(page.read_text()))
     if "openssl_speed" not in block  # a workload that test_contributing.py makes
@@ -41,7 +41,7 @@ BLOCKS = [
     if not block.startswith("# sites.yaml")
 ]
 SITES = [
-    pytest.param(block, id=f"{page.name}-{number}")
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
     for number, block in enumerate(BLOCK.findall(page.read_text()))
     if block.startswith("# sites.yaml")

@@ -1,4 +1,4 @@
-"""docs/plugins.md: its experiment is sound where the files that it names are there."""
+"""docs/reference/plugins.md: its experiment is sound where the files that it names are there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steelyard.spec.load import load
 from steelyard.testing import contract
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "plugins.md").read_text()
+TEXT = (ROOT / "docs" / "reference" / "plugins.md").read_text()
 KV = ROOT / "examples" / "plugin" / "src" / "steelyard_kv"
 FILES = {"my_server.py": "kv_server.py", "my_client.py": "kv_load.py", "my_event.py": "stutter.py"}
 
@@ -37,6 +37,6 @@ def test_its_tests_are_python_with_suites_that_there_are(folder):
     blocks = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 2
     for block in blocks:
-        compile(block, "docs/plugins.md", "exec")
+        compile(block, "docs/reference/plugins.md", "exec")
     named = set(re.findall(r"`?(\w+Contract)\b", TEXT))
     assert set(contract.__all__) <= named, "each suite is told of"

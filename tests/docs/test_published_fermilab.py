@@ -53,6 +53,6 @@ def test_the_small_ones_are_there(name):
 
 
 def test_the_experiment_in_the_page_on_derived_results_is_sound():
-    page = (ROOT / "docs" / "derived.md").read_text()
+    page = (ROOT / "docs" / "reference" / "derived.md").read_text()
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     load_source(read(block, "block"))

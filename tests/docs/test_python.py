@@ -12,7 +12,7 @@ from steelyard.collectors.telemetry import COLUMNS
 from steelyard.model.column import CLOCKS
 from steelyard.report.tidy import _FIXED, _PLACED
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
 BEGIN, END = "<!-- columns: made by tests/docs/test_python.py -->\n", "<!-- end of columns -->"
 UNITS = {"1": "count", "%": "share of 1"}
 

@@ -8,7 +8,7 @@ from steelyard.plugins import find, names
 from steelyard.services.base import Service
 from steelyard.services.kit.access import Listener
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
 BEGIN, END = "<!-- services: made by tests/docs/test_security.py -->\n", "<!-- end of services -->"
 HEAD = "| service | listens for | at | asks for | encrypted |\n|---|---|---|---|---|\n"
 

@@ -1,4 +1,4 @@
-"""docs/services.md names every service and every option that there is."""
+"""docs/reference/services.md names every service and every option that there is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from steelyard.plugins import builtin_names, find
 from steelyard.services.base import Service
 
-PAGE = (Path(__file__).parents[2] / "docs" / "services.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "services.md").read_text()
 SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steelyard.analysis.claims import SimulationClaim, load_claims
 
-PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "statistics.md"
 BEGIN, END = "<!-- claims: made by tests/docs/test_statistics.py -->\n", "<!-- end of claims -->"
 HEAD = "| simulation | data | how | share | of | date |\n|---|---|---|---|---|---|\n"
 

@@ -1,4 +1,4 @@
-"""LSF's own side: builders and parsers on forms of real servers and manuals; docs/hosts.md has sources."""
+"""LSF's own side: builders and parsers on forms of servers, manuals; docs/reference/hosts.md has sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PBS's own side: builders and parsers on forms of real servers and sources; docs/hosts.md has these."""
+"""PBS's own side: builders and parsers on forms of servers and sources; docs/reference/hosts.md has these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof that the bracket of a search holds the true limit as often as docs/find.md says.
+"""The proof that the bracket of a search holds the true limit as often as docs/reference/find.md says.
 
 The world: a figure whose median reaches the bound at a known level, with lognormal noise around it. It rises
 with the level to the power of `steepness`, as steeply as latency does near the limit of a server, or gently.

@@ -18,7 +18,8 @@ from steelyard.model.trial import Disturbed
 @click.option(
     "--outliers",
     type=click.Choice(["none", "tukey", "mad", "extremes"]),
-    help="Overrides the file's policy; tukey and mad can make intervals too narrow (docs/statistics.md)",
+    help="Overrides the file's policy; tukey and mad can make intervals too narrow "
+    "(docs/explanation/statistics.md)",
 )
 @metric_option("Report only this metric; repeatable; a pattern such as 'latency_*' is allowed")
 @disturbed_option

@@ -156,7 +156,7 @@ class Experiment(Part):
     outliers: Literal["none", "tukey", "mad", "extremes"] = Field(
         "none",
         description="How a summary excludes outliers; `tukey` and `mad` make intervals too narrow where "
-        "there are two modes (docs/statistics.md)",
+        "there are two modes (docs/explanation/statistics.md)",
     )
     disturbed: Literal["replace", "exclude", "include"] = Field(
         "replace",

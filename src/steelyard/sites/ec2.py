@@ -143,9 +143,9 @@ class Ec2(Site[Ec2Options]):
     """Machines rented from Amazon EC2 for one run, and terminated when it ends, however it ends.
 
     `ec2:4` rents four; sites.yaml describes them, as in `ec2: {image: ami-…, type: c7i.xlarge}`, and
-    docs/ec2.md explains how to begin. They are reached over SSH, with a key created for the run. Hosts are
-    named by type and number, `c4.xlarge-0`, in the order of `types`. The machines cost money as long as they
-    run.
+    docs/how-to/ec2.md explains how to begin. They are reached over SSH, with a key created for the run. Hosts
+    are named by type and number, `c4.xlarge-0`, in the order of `types`. The machines cost money as long as
+    they run.
     """
 
     Options = Ec2Options

@@ -1,4 +1,4 @@
-"""steelyard-probe, driven through pipes as a controller drives it: docs/agent-protocol.md, word by word."""
+"""steelyard-probe, driven through pipes: the words of docs/reference/agent-protocol.md, one by one."""
 
 from __future__ import annotations
 

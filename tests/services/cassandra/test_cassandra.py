@@ -238,7 +238,7 @@ def complete(service: Cassandra, node: int, consistency: int = ALL) -> bool:
 
 
 def by_hand(service: Cassandra, *words: str) -> str:
-    """What Cassandra's own nodetool says of a ring, as docs/cassandra.md has it called."""
+    """What Cassandra's own nodetool says of a ring, as docs/reference/cassandra.md has it called."""
     program = install_directory(CASSANDRA) / "bin" / "nodetool"
     place = Path(service.scratch(service.context.hosts[0])) / "ring"
     argv = (str(program), str(place), service.servers[0].address, *words)

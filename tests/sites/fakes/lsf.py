@@ -1,8 +1,8 @@
 """Stand-ins for LSF's commands, told apart by their names: bsub bjobs bkill bstop bresume blaunch.
 
 They take the options, and print in the form, of the IBM Spectrum LSF 10.1 command reference and of recorded
-output: docs/hosts.md says which source tells what. Written from memory: the ERROR record of bjobs -json, the
-words of refusals, and all that blaunch says.
+output: docs/reference/hosts.md says which source tells what. Written from memory: the ERROR record of
+bjobs -json, the words of refusals, and all that blaunch says.
 FAKE_LSF, words: hms (LSB_HMS_TIME_FORMAT=y), short (LSB_SHORT_HOSTLIST=1), consistent
 (LSB_BJOBS_CONSISTENT_EXIT_CODE=Y), busy (a line on standard output before the answer), plain (a queue that
 takes no exclusive jobs).

@@ -1,4 +1,4 @@
-# The agent on a host where nothing of ours is installed: docs/agent-protocol.md says what it understands.
+# The agent on a host where nothing of ours is installed: docs/reference/agent-protocol.md says what it understands.
 #
 # Its arguments are TOKEN BEAT PATIENCE; $sy_gate holds gate.sh. It begins with processes.sh and scratch.sh, and runs
 # under any POSIX shell. All variables begin with sy_, so that none that a program inherits is changed. Standard error

@@ -1,5 +1,5 @@
-# Directories of a run, for agent.sh, and the way there that nobody else may change: docs/agent-protocol.md tells
-# the rule. Each of scratch.1, scratch.2 … in $sy_dir has the mark of one, its path, and the parents made for it.
+# Directories of a run, for agent.sh, and the way there that nobody else may change:
+# docs/reference/agent-protocol.md tells the rule. Each of scratch.1, scratch.2 … in $sy_dir has the mark of one, its path, and the parents made for it.
 sy_marker=.steelyard-scratch sy_noted=0
 
 # Who may write -----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""The words that go to an agent and the lines that come from it (docs/agent-protocol.md): pure, and strict.
+"""The words that go to an agent and the lines that come from it: pure, and strict.
 
-What comes from a host is believed only where it has the form that was agreed on; all else is a WireError.
+docs/reference/agent-protocol.md lays them down. What comes from a host is believed only where it has
+the form that was agreed on; all else is a WireError.
 """
 
 from __future__ import annotations

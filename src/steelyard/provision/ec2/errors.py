@@ -45,7 +45,7 @@ _EXPIRED = _Explanation(
 )
 _NOT_ALLOWED = _Explanation(
     "these credentials do not allow {action}",
-    "ask the account's administrator to allow it; docs/ec2.md lists all required actions",
+    "ask the account's administrator to allow it; docs/how-to/ec2.md lists all required actions",
     quoted=False,
 )
 _CAPACITY = _Explanation(

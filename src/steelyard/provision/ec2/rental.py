@@ -114,7 +114,7 @@ class RentalFile:
             return None
         except (OSError, HostError, KeyError, ValueError, TypeError) as error:
             os.close(file)
-            hint = "docs/ec2.md explains how to find its machines manually"
+            hint = "docs/how-to/ec2.md explains how to find its machines manually"
             raise HostError(f"{path} cannot be parsed: {error}", hint=hint) from error
 
     def record_request(self, kind: str, count: int = 1) -> None:
