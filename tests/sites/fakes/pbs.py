@@ -1,8 +1,8 @@
 """Stand-ins for PBS's commands, told apart by the name they are called by: qsub qstat qdel qsig qhold qrls.
 
 They take the options, and print in the form, of OpenPBS's own commands and of recorded output:
-docs/reference/hosts.md says which source tells what. Exit codes are PBS's error numbers (pbs_error.h), of which
-a shell sees the lowest byte. Written from memory: the comment of a held job.
+docs/reference/hosts.md says which source tells what. Exit codes are PBS's error numbers (pbs_error.h), of
+which a shell sees the lowest byte. Written from memory: the comment of a held job.
 FAKE_PBS, words: forgetful (job_history_enable is false, as by default), plain (the user is no operator).
 """
 
