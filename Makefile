@@ -54,8 +54,8 @@ cluster-up: ## Start a Slurm cluster of 4 nodes on this machine; prints what to 
 cluster-down: ## End that cluster and remove what it left
 	@scripts/cluster down $(ARGS)
 
-pages: .venv/.dev ## Write docs/catalog, the reference of all entries
-	$(PY) scripts/catalog-pages
+pages: .venv/.dev ## Write the generated pages of docs/: catalogue, keys, commands, index of decisions
+	$(PY) -m scripts.pages
 
 format: .venv/.dev ## Format the code
 	.venv/bin/ruff check --fix --quiet || true

@@ -127,6 +127,8 @@ def _default(schema: Schema, inside: Mapping[str, str]) -> str:
     default = schema.get("default")
     if default in (None, "", [], {}, ()):
         return "see the keys inside" if inside and "$ref" in schema else "nothing"
+    if isinstance(default, list):
+        return ", ".join(map(str, default))
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 

@@ -1,16 +1,14 @@
-#!/usr/bin/env python3
-"""`make pages`: write docs/catalog, one page per kind, from what the entries say of themselves."""
+"""docs/reference/catalog: one page per kind, from what the entries say of themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from scripts.pages.table import code, rows
 from steelyard.plugins import builtin_names
 from steelyard.spec.catalog import Entry, describe_entry, format_default
 from steelyard.spec.kinds import KINDS, Kind
 
-FOLDER = Path(__file__).parents[1] / "docs" / "catalog"
 ABOUT = {
     "workload": "What is run and measured: `workload: {use: NAME}`.",
     "service": "What is deployed before measuring: `services: {kv: {use: NAME}}`.",
@@ -21,8 +19,10 @@ ABOUT = {
 
 
 def pages() -> dict[str, str]:
-    """Each page by its file name."""
-    return {f"{kind.folder}.md": "\n".join(_page(kind)) + "\n" for kind in KINDS.values()}
+    """Each page by its path in docs/."""
+    return {
+        f"reference/catalog/{kind.folder}.md": "\n".join(_page(kind)) + "\n" for kind in KINDS.values()
+    }
 
 
 def _page(kind: Kind) -> Iterator[str]:
@@ -39,29 +39,26 @@ def _links(names: list[str]) -> str:
 
 def _section(entry: Entry) -> Iterator[str]:
     yield from ("", f"## {entry['name']}", "", entry["about"])
-    if entry["options"]:
-        yield from ("", "| option | default | |", "|---|---|---|")
-    for key, option in entry["options"].items():
-        default = format_default(option["default"])
-        shown = default if default in ("", "required") else f"`{default}`"
-        yield f"| `{key}` | {shown} | {_cell(option['about'])} |"
-    if entry["metrics"]:
-        yield from ("", f"| {'column' if entry['kind'] == 'collector' else 'metric'} | unit | better | |")
-        yield "|---|---|---|---|"
-    for metric in entry["metrics"]:
-        yield f"| `{metric['name']}` | {metric['unit']} | {metric['better']} | {_cell(metric['about'])} |"
-    needs = ", ".join(entry["needs"])
-    covers = ", ".join(entry["covers"])
+    yield from rows(
+        ("option", "default", ""),
+        (
+            (code(key), _default(option["default"]), option["about"])
+            for key, option in entry["options"].items()
+        ),
+    )
+    yield from rows(
+        ("column" if entry["kind"] == "collector" else "metric", "unit", "better", ""),
+        (
+            (code(metric["name"]), metric["unit"], metric["better"], metric["about"])
+            for metric in entry["metrics"]
+        ),
+    )
+    needs, covers = ", ".join(entry["needs"]), ", ".join(entry["covers"])
     facts = [f"Needs: {needs}." if needs else "", f"Covers: {covers}." if covers else ""]
     if any(facts):
         yield from ("", " ".join(filter(None, facts)))
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
-
-
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text)
+def _default(value: object) -> str:
+    default = format_default(value)
+    return default if default == "required" else code(default)

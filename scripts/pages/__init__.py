@@ -1,0 +1,14 @@
+"""The pages of docs/ that `make pages` writes from the program itself: catalogue, keys, commands, index of decisions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scripts.pages import catalog, commands, decisions, keys
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def pages() -> dict[str, str]:
+    """Each generated page by its path in docs/."""
+    return {**catalog.pages(), **keys.pages(), **commands.pages(), **decisions.pages(DOCS / "decisions")}
