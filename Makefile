@@ -4,12 +4,13 @@ SHELL := /bin/bash
 UV := .tools/bin/uv
 PY := .venv/bin/python
 WORKERS ?= 2
+SITE ?= build/site
 ifdef SSL_CERT_FILE # uv, curl and Python know it by this name, pip and cargo by their own
 export PIP_CERT ?= $(SSL_CERT_FILE)
 export CARGO_HTTP_CAINFO ?= $(SSL_CERT_FILE)
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock pages format clean
+.PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock pages docs format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -57,6 +58,9 @@ cluster-down: ## End that cluster and remove what it left
 pages: .venv/.dev ## Write the generated pages of docs/: catalogue, keys, commands, index of decisions
 	$(PY) -m scripts.pages
 
+docs: .tools/docs/.ready ## Build the documentation as a static site in build/site, which needs no server and no network
+	@.tools/docs/bin/python -m scripts.docs $(SITE)
+
 format: .venv/.dev ## Format the code
 	.venv/bin/ruff check --fix --quiet || true
 	.venv/bin/ruff format
@@ -66,12 +70,14 @@ lock: $(UV) ## Pin the newest versions of all dependencies, and of the tools fro
 	  --custom-compile-command "make lock" -o requirements.lock
 	$(UV) pip compile pyproject.toml --group dev --constraint requirements.lock --universal --generate-hashes \
 	  --upgrade --quiet --custom-compile-command "make lock" -o requirements-dev.lock
+	printf 'sphinx\nmyst-parser\nfuro\n' | $(UV) pip compile - --universal --python-version 3.11 --generate-hashes \
+	  --upgrade --quiet --custom-compile-command "make lock" -o scripts/docs/requirements.txt
 	for tool in db12 cqlsh pythia8mc "hecuba numpy<2"; do echo "$$tool" | tr ' ' '\n' | $(UV) pip compile - --only-binary :all: \
 	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes --upgrade --quiet \
 	  --custom-compile-command "make lock" -o src/steelyard/tools/locks/$${tool%% *}.lock || exit; done
 
 clean: ## Remove what the other targets made here, but no results
-	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .tools build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(UV):
 	python3 -m venv .tools
@@ -89,4 +95,9 @@ $(UV):
 .venv/.dev: requirements-dev.lock pyproject.toml | .venv/bin/python
 	$(UV) pip sync --quiet --python .venv requirements-dev.lock
 	$(UV) pip install --quiet --python .venv --no-deps --editable .
+	@touch $@
+
+.tools/docs/.ready: scripts/docs/requirements.txt | $(UV)
+	@$(UV) venv --quiet --allow-existing --python '>=3.11' .tools/docs
+	@$(UV) pip sync --quiet --require-hashes --python .tools/docs scripts/docs/requirements.txt
 	@touch $@

@@ -1,4 +1,4 @@
-"""The pages of docs/ that `make pages` writes from the program itself: catalogue, keys, commands, index of decisions."""
+"""The pages of docs/ that `make pages` writes from the program and from other pages."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scripts.pages.table import code, rows
+
 from steelyard.plugins import builtin_names
 from steelyard.spec.catalog import Entry, describe_entry, format_default
 from steelyard.spec.kinds import KINDS, Kind
@@ -20,9 +21,7 @@ ABOUT = {
 
 def pages() -> dict[str, str]:
     """Each page by its path in docs/."""
-    return {
-        f"reference/catalog/{kind.folder}.md": "\n".join(_page(kind)) + "\n" for kind in KINDS.values()
-    }
+    return {f"reference/catalog/{kind.folder}.md": "\n".join(_page(kind)) + "\n" for kind in KINDS.values()}
 
 
 def _page(kind: Kind) -> Iterator[str]:

@@ -1,20 +1,22 @@
-"""docs/reference/commands.md: every command with its arguments, options and examples, from click's own objects."""
+"""docs/reference/commands.md: every command with its options and examples, from click's own objects."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 
 import click
-
 from scripts.pages.table import code, rows
+
 from steelyard.cli.app import group
 
 PATH = "reference/commands.md"
 HEAD = """\
 # Commands
 
-`make pages` writes this page; `steelyard COMMAND --help` prints the same. Every command also takes `-h` and `--help`.
+`make pages` writes this page; `steelyard COMMAND --help` prints the same. Every command
+also takes `-h` and `--help`.
 """
 
 
@@ -31,9 +33,8 @@ def walk(context: click.Context) -> Iterator[click.Context]:
     yield context
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
-            command = context.command.get_command(context, name)
-            assert command, name
-            yield from walk(click.Context(command, info_name=name, parent=context))
+            if command := context.command.get_command(context, name):
+                yield from walk(click.Context(command, info_name=name, parent=context))
 
 
 def _section(context: click.Context) -> Iterator[str]:
@@ -50,19 +51,18 @@ def _paragraph(text: str) -> Iterator[str]:
     if not text.startswith("\b\n"):
         yield from text.splitlines()
         return
-    yield from ("```console", *text.removeprefix("\b\n").splitlines(), "```")
+    lines = (re.sub(r"^(steelyard .*?\S) {2,}(?=\w)", r"\1   # ", line) for line in text.splitlines()[1:])
+    yield from ("```console", *lines, "```")
 
 
 def _option(option: click.Option, context: click.Context) -> tuple[str, str, str]:
-    record = option.get_help_record(context)
-    assert record, option.name
-    names = ", ".join(code(name) for name in record[0].split(", "))
+    names, _ = option.get_help_record(context) or ("", "")  # None for a hidden option
     about, _, default = (option.help or "").replace("  [default: ", " [default: ").partition(" [default: ")
     extra = option.get_help_extra(context)
     if "range" in extra:
         about += f" ({extra['range'].replace('x>=', 'at least ')})"
     shown = "required" if option.required else extra.get("default") or default.removesuffix("]")
-    return names, shown, about
+    return ", ".join(map(code, names.split(", "))), shown, about
 
 
 def _name(context: click.Context) -> str:

@@ -10,8 +10,9 @@ from scripts.pages.table import rows
 HEAD = """\
 # Decisions
 
-One page each: what we decided, why, and what we did not take. `make pages` writes this index from the pages. A new
-decision gets the next number; one that no longer holds keeps its page, which then links to the one in its place.
+One page each: what we decided, why, and what we did not take. `make pages` writes this index from the
+pages. A new decision gets the next number; one that no longer holds keeps its page, which then links to the
+one in its place.
 """
 TITLE = re.compile(r"# (\d{4}) (.+)\n\nDate: (\d{4}-\d{2}-\d{2})\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scripts.pages.table import code, rows
+
 from steelyard.model.experiment import Experiment
 from steelyard.spec.keys import Key, explain_key
 
@@ -12,17 +13,17 @@ PATH = "reference/keys.md"
 HEAD = """\
 # Keys of an experiment file
 
-`make pages` writes this page; `steelyard schema KEY` prints the same for one key, and for the options of a catalogue
-entry (`steelyard schema ska1.outstanding`). `steelyard schema` prints the JSON Schema, from which editors complete
-and check keys as you type.
+`make pages` writes this page; `steelyard schema KEY` prints the same for one key, and for the options of a
+catalogue entry (`steelyard schema ska1.outstanding`). `steelyard schema` prints the JSON Schema, from which
+editors complete and check keys as you type.
 
-Values with units are strings (`4MiB`, `30s`, `95%`). `${NAME}` stands for a parameter's level, a service's address
-(`${kv.port}`) or other data of the run; quote it inside `{ }` and `[ ]`. A key that Steelyard does not know is an
-error. `steelyard plan FILE` lists all problems of a file at once.
+Values with units are strings (`4MiB`, `30s`, `95%`). `${NAME}` stands for a parameter's level, a service's
+address (`${kv.port}`) or other data of the run; quote it inside `{ }` and `[ ]`. A key that Steelyard does
+not know is an error. `steelyard plan FILE` lists all problems of a file at once.
 
-Each example is a piece of a file. The pages of the [catalogue](catalog/workloads.md) list the options of workloads,
-[services](catalog/services.md), [events](catalog/events.md), [collectors](catalog/collectors.md) and
-[sites](catalog/sites.md), which stand beside the keys below.
+Each example is a piece of a file. The pages of the [catalogue](catalog/workloads.md) list the options of
+workloads, [services](catalog/services.md), [events](catalog/events.md), [collectors](catalog/collectors.md)
+and [sites](catalog/sites.md), which stand beside the keys below.
 """
 
 

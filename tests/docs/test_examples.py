@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
+from pages import PAGES, ROOT, blocks, show_path
 from steelyard.cli.app import group, run
 from steelyard.model.space import cells
 from steelyard.spec.bind import bind_all, list_tools
@@ -23,27 +24,25 @@ from steelyard.spec.yaml.source import read
 from steelyard.stats.condition import AGAIN
 from steelyard.tools.find import find_missing
 
-ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "plugin"  # its plug-ins are not installed here: see e2e/test_plugin_package.py
 FILES = sorted(
     path
     for path in (ROOT / "examples").rglob("*.yaml")
     if not path.is_symlink() and not path.is_relative_to(PACKAGE)
 )
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
-BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [
-    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+    pytest.param(block, id=f"{show_path(page)}-{number}")
     for page in PAGES
-    for number, block in enumerate(BLOCK.findall(page.read_text()))
+    for number, block in enumerate(blocks(page, "yaml"))
+    if show_path(page) != "docs/reference/keys.md"  # pieces of files, which tests/spec/test_keys.py completes
     if "openssl_speed" not in block  # a workload that test_contributing.py makes
     if "./my_server.py" not in block  # plug-ins that test_plugins.py makes
     if not block.startswith(("# sites.yaml", "# ."))  # sites, and files of a CI service: no experiments
 ]
 SITES = [
-    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+    pytest.param(block, id=f"{show_path(page)}-{number}")
     for page in PAGES
-    for number, block in enumerate(BLOCK.findall(page.read_text()))
+    for number, block in enumerate(blocks(page, "yaml"))
     if block.startswith("# sites.yaml")
 ]
 

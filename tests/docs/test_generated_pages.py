@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import click
 import pytest
-
 from scripts.pages import DOCS, decisions, pages
+
 from steelyard.cli.app import COMMANDS, group
 from steelyard.cli.cluster import ACTIONS
 from steelyard.model.experiment import Experiment
@@ -57,7 +56,9 @@ def test_every_command_has_a_section_with_all_its_options():
         command = group
         for word in name.split():
             command = command.get_command(click.Context(command), word)
-        options = [option for param in command.params if isinstance(param, click.Option) for option in param.opts]
+        options = [
+            option for param in command.params if isinstance(param, click.Option) for option in param.opts
+        ]
         assert [option for option in options if f"`{option}" not in section] == []
         assert "\b" not in section
 
