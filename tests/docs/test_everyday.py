@@ -43,9 +43,10 @@ def test_the_question_is_the_first_line_and_the_page_is_short(path):
     assert any(f"{path.stem}.yaml" in line for line in page)
 
 
-def test_the_readme_leads_to_all_of_them():
-    readme = (ROOT / "README.md").read_text()
-    assert [path.stem for path in FILES if f"docs/how-to/{path.stem}.md" not in readme] == []
+def test_the_readme_leads_to_all_of_them_by_the_index():
+    assert "(docs/README.md#how-to)" in (ROOT / "README.md").read_text()
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert [path.stem for path in FILES if f"(how-to/{path.stem}.md)" not in index] == []
 
 
 @pytest.mark.full

@@ -79,7 +79,7 @@ def type_line(enterable):
 
     def type_(line: str, files: dict[str, str]) -> subprocess.CompletedProcess[str]:
         for name, text in files.items():
-            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
         argv = ["bash", "-c", line]
         return subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
