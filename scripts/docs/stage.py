@@ -15,7 +15,7 @@ SHELVES = {
     "examples": "Examples",
 }
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
-OWN_ANCHOR = re.compile(r'<a id="([^"]+)">')
+ANCHORED = re.compile(r"\[([^][]+)\]\(([^)\s#]*)#([^)\s]+)\)")
 FOLDED = "docs/decisions/README"
 """A page below which the others of its folder stand, as they are too many for the site's margin."""
 
@@ -26,7 +26,7 @@ def stage(root: Path, folder: Path) -> None:
     for path in {file for page in pages for file in _linked_files(page, root)}.difference(pages):
         shutil.copyfile(path, _make_place(folder, path.relative_to(root)))
     for page in pages:
-        _make_place(folder, page.relative_to(root)).write_text(_keep_own_anchors(page.read_text()))
+        _make_place(folder, page.relative_to(root)).write_text(_keep_own_anchors(page))
     names = [page.relative_to(root).with_suffix("").as_posix() for page in pages]
     below = [name for name in names if name.startswith(FOLDED.removesuffix("README")) and name != FOLDED]
     if below:
@@ -58,11 +58,17 @@ def _make_place(folder: Path, path: Path) -> Path:
     return place
 
 
-def _keep_own_anchors(text: str) -> str:
+def _keep_own_anchors(page: Path) -> str:
     """MyST knows anchors of headings only: links to those that a page writes as HTML become HTML as well."""
-    for name in OWN_ANCHOR.findall(text):
-        text = re.sub(rf"\[([^][]+)\]\(#{re.escape(name)}\)", rf'<a href="#{name}">\1</a>', text)
-    return text
+
+    def rewrite(link: re.Match[str]) -> str:
+        label, path, anchor = link.groups()
+        file = (page.parent / path).resolve() if path else page
+        if not file.is_file() or f'<a id="{anchor}">' not in file.read_text():
+            return link[0]
+        return f'<a href="{re.sub(r"[.]md$", ".html", path)}#{anchor}">{label}</a>'
+
+    return ANCHORED.sub(rewrite, page.read_text())
 
 
 def _contents(names: Sequence[str]) -> Iterator[str]:

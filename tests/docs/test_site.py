@@ -83,7 +83,9 @@ def test_pages_are_gathered_with_the_files_that_they_link_to(tmp_path):
     for path in ("examples/used.yaml", "examples/unused.yaml"):
         (root / path).write_text("experiment: a\n")
     (tmp_path / "outside.md").write_text("# Secret\n")
-    (root / "README.md").write_text("# A\n\n[f](examples/used.yaml) [o](../outside.md)\n")
+    (root / "README.md").write_text(
+        "# A\n\n[f](examples/used.yaml) [o](../outside.md) [w](docs/words.md#own)\n"
+    )
     (root / "docs" / "words.md").write_text('# W\n\n<a id="own"></a>here, [there](#own)\n')
     (root / "docs" / "decisions" / "README.md").write_text("# Decisions\n")
     (root / "docs" / "decisions" / "0001-first.md").write_text("# 0001 First\n")
@@ -92,6 +94,7 @@ def test_pages_are_gathered_with_the_files_that_they_link_to(tmp_path):
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     pages = {"README.md", "docs/words.md", "docs/decisions/README.md", "docs/decisions/0001-first.md"}
     assert files == {*pages, "examples/used.yaml", "contents.rst"}
+    assert '<a href="docs/words.html#own">w</a>' in (folder / "README.md").read_text()
     assert '<a href="#own">there</a>' in (folder / "docs" / "words.md").read_text()
     assert "/docs/decisions/0001-first" in (folder / "docs" / "decisions" / "README.md").read_text()
     assert "0001" not in (folder / "contents.rst").read_text()
