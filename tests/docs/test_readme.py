@@ -55,7 +55,7 @@ def test_the_page_shows_what_there_is():
 
 def test_its_experiment_is_the_one_of_the_picture():
     (block,) = YAML.findall(README)
-    shown, _ = load_source(read(block, "README.md"))
+    shown = load_source(read(block, "README.md"))
     example, _ = load(ROOT / "examples" / "outage.yaml")
     assert shown.model_dump(exclude={"about"}) == example.model_dump(exclude={"about"})
 
