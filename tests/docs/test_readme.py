@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.spec.load import load, load_source
-from steelyard.spec.source import read
+from steelyard.spec.yaml.source import read
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

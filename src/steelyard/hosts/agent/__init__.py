@@ -1,1 +1,1 @@
-"""The agent on a far host, and the controller's side of it. docs/agent-protocol.md is what they speak."""
+"""The agent on a far host, and the controller's side of it, which speak docs/reference/agent-protocol.md."""
