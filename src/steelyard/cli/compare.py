@@ -20,7 +20,7 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
-from steelyard.model.trial import Disturbed, show_level
+from steelyard.model.trial import Disturbed
 from steelyard.units import Share
 
 if TYPE_CHECKING:
@@ -165,30 +165,25 @@ def _compare_levels(
     store: str | None, name: str, choices: _CompareOptions
 ) -> tuple[GatedComparison, list[RunRecord]]:
     """Compare the levels of a parameter in one run: the one that is named, or that of its file."""
-    from steelyard.analysis.comparison.compare_levels import compare_levels, load_gate
+    from steelyard.analysis.comparison.compare_levels import compare_within
     from steelyard.analysis.summary import summarise_run
     from steelyard.store.reader import RunRecord
 
     if choices.across:
         raise UsageError("--across applies only to several runs; leave it out for one run")
     record = RunRecord(find_run(store, name), disturbed=choices.disturbed)
-    summary = summarise_run(record)
-    asked = record.design.get("compare") or {}
-    parameter = choices.by or asked.get("parameter")
-    if parameter is None:
+    gated = compare_within(
+        record,
+        summarise_run(record),
+        parameter=choices.by,
+        baseline=choices.baseline,
+        metrics=choices.metrics,
+        gate=choices.gate,
+    )
+    if gated is None:
         hint = "steelyard compare BEFORE AFTER, steelyard compare RUN --by PARAMETER, or --with published:ID"
         raise UsageError("nothing to compare this run with", hint=hint)
-    own = parameter == asked.get("parameter")
-    gate = choices.gate or (load_gate(record) if own else None)
-    comparison = compare_levels(
-        record,
-        summary,
-        parameter=parameter,
-        baseline=choices.baseline or (show_level(asked["baseline"]) if own else None),
-        metrics=choices.metrics or (asked["metrics"] if own else ()),
-        failures=not gate or "failed" not in gate.allowed,
-    )
-    return GatedComparison(comparison, gate), [record]
+    return gated, [record]
 
 
 def _print_comparison(
