@@ -232,7 +232,7 @@ def _compare_published(store: str | None, name: str, other: str, *, as_json: boo
     """Set a run beside a published result; the exit code."""
     from steelyard.analysis.comparison.compare_published import compare_published
     from steelyard.analysis.comparison.published import PREFIX, load_published
-    from steelyard.analysis.summary import summarise_run
+    from steelyard.analysis.findings import Findings
     from steelyard.report.plain import plain_published
     from steelyard.report.published_comparison import published_lines
     from steelyard.store.reader import RunRecord
@@ -241,8 +241,7 @@ def _compare_published(store: str | None, name: str, other: str, *, as_json: boo
         hint = f"for example --with {PREFIX}fermilab-2015/table-1; two runs need no --with"
         raise UsageError(f"--with {other}: the name must begin with '{PREFIX}'", hint=hint)
     theirs = load_published(other)
-    record = RunRecord(find_run(store, name))
-    comparison = compare_published(record, summarise_run(record), theirs)
+    comparison = compare_published(Findings(RunRecord(find_run(store, name))), theirs)
     if as_json:
         print_json(plain_published(comparison))
     else:
