@@ -12,6 +12,7 @@ from bench import records
 from bench.process import run
 from bench.row import Row
 from bench.setting import Setting
+from steelyard.analysis.findings import Findings
 from steelyard.store.layout import Store
 
 SUMMARY_SECONDS = 1.0
@@ -62,7 +63,7 @@ def report(folder: Path) -> dict[str, float]:
     began = time.perf_counter()
     from steelyard.report import html
 
-    path = html.write(RunRecord(RunFolder(folder)), folder / "report.html")
+    path = html.write(Findings(RunRecord(RunFolder(folder))), folder / "report.html")
     return {"seconds": time.perf_counter() - began, "bytes": path.stat().st_size}
 
 

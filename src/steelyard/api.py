@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from steelyard.analysis.summary import RunSummary, summarise_run
+from steelyard.analysis.findings import Findings
+from steelyard.analysis.summary import RunSummary
 from steelyard.controller import run as runs
 from steelyard.controller.choices import RunChoices
 from steelyard.controller.observer import Observer
@@ -33,10 +35,15 @@ class Run:
         """The run's id."""
         return self.record.id
 
+    @cached_property
+    def findings(self) -> Findings:
+        """The summary, the judged requirements, the comparison and what was derived, each computed once."""
+        return Findings(self.record)
+
     @property
     def summary(self) -> RunSummary:
         """The statistics of every cell and metric."""
-        return summarise_run(self.record)
+        return self.findings.summary
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per trial: parameters, repetition, status, marks, metrics in base units.
@@ -58,18 +65,18 @@ class Run:
         """Write the HTML report; by default into the run's own folder. Raises StoreError."""
         from steelyard.report import html as page
 
-        return page.write(self.record, Path(path) if path else self.record.folder.derived_file("report.html"))
+        return page.write(
+            self.findings, Path(path) if path else self.record.folder.derived_file("report.html")
+        )
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {len(self.record.trials)} trials>"
 
     def __str__(self) -> str:
         """The table of cells, the requirements and what to doubt, as `steelyard show` prints them."""
-        from steelyard.analysis.requirements import judge
         from steelyard.report.table import result_lines
 
-        summary = self.summary
-        return "\n".join(result_lines(summary, judge(self.record, summary), columns=None))
+        return "\n".join(result_lines(self.findings, columns=None))
 
     def _repr_html_(self) -> str:
         """Medians with their intervals, one row per cell."""

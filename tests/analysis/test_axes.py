@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.axes import axes
 from steelyard.analysis.summary import summarise_run
 
 
@@ -26,7 +25,7 @@ from steelyard.analysis.summary import summarise_run
 )
 def test_levels_that_are_numbers_have_places(build, levels, places, unit, log):
     summary = summarise_run(build(parameters={"a": levels}, figures=lambda *_: {}, repetitions=1))
-    axis = axes(summary)["a"]
+    axis = summary.axes["a"]
     assert (axis.places, axis.unit, axis.is_logarithmic) == (places, unit, log)
     assert axis.is_varying == (len(levels) > 1)
     assert [axis.place(level) for level in axis.levels] == list(places or axis.levels)
@@ -34,11 +33,11 @@ def test_levels_that_are_numbers_have_places(build, levels, places, unit, log):
 
 def test_parameters_stand_in_the_order_of_the_file(build):
     summary = summarise_run(build(parameters={"b": ["z", "a"], "a": [2, 1]}))
-    assert list(axes(summary)) == ["b", "a"]
-    assert axes(summary)["b"].levels == ("z", "a")
-    assert axes(summary)["a"].levels == ("1", "2")
-    assert axes(summary)["a"].place("2") == 2
+    assert list(summary.axes) == ["b", "a"]
+    assert summary.axes["b"].levels == ("z", "a")
+    assert summary.axes["a"].levels == ("1", "2")
+    assert summary.axes["a"].place("2") == 2
 
 
 def test_no_parameters_no_axes(build):
-    assert axes(summarise_run(build(parameters={}))) == {}
+    assert summarise_run(build(parameters={})).axes == {}

@@ -25,7 +25,7 @@ def derived(record):
 
 
 def kinds(record):
-    return [type(one) for one in derived(record).findings]
+    return [type(one) for one in derived(record).results]
 
 
 def test_a_plain_run_derives_nothing(build):
@@ -35,11 +35,11 @@ def test_a_plain_run_derives_nothing(build):
 def test_full_cores_show_a_loss_and_machines_a_ranking(build, plans):
     record = build(**plans.gensim())
     assert kinds(record) == [Scaling, RankingTable, RankingTable]
-    assert derived(record).findings[0].question == "loss"
+    assert derived(record).results[0].question == "loss"
 
 
 def test_hosts_show_a_speed_up_and_no_loss(build, plans):
-    (found,) = derived(build(**plans.growing())).findings
+    (found,) = derived(build(**plans.growing())).results
     assert (type(found), found.question, found.by, found.parameter) == (
         Scaling,
         "speedup",
@@ -66,7 +66,7 @@ def test_a_record_need_not_name_its_only_host(build, plans):
         design={"prices": {"per_hour": {"m3.xlarge": 1}}},
     )
     plan["environment"] = {"hosts": plan["environment"]["hosts"][:1]}
-    loss, cost = derived(build(**plan)).findings
+    loss, cost = derived(build(**plan)).results
     assert (type(loss), loss.per) == (Scaling, "core")
     assert [one.machine for one in cost.costs] == ["m3.xlarge", "m3.xlarge"]
 
@@ -87,8 +87,8 @@ def test_entries_are_read_as_the_model_writes_them(build, plans):
     for more in ({}, {"exclude_none": True}):
         entries = [Derive.model_validate(form).model_dump(mode="json", **more) for form in forms]
         found = derived(build(**plans.streams(design={"derive": entries})))
-        assert [type(one) for one in found.findings] == [FailureTable, KneeStudy]
-        assert found.findings[1].tolerance == 0.2
+        assert [type(one) for one in found.results] == [FailureTable, KneeStudy]
+        assert found.results[1].tolerance == 0.2
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_entries_are_read_as_the_model_writes_them(build, plans):
 )
 def test_what_cannot_be_derived_is_said(build, plans, entry, note):
     found = derived(build(**plans.streams(design={"derive": [entry]})))
-    assert found.findings == ()
+    assert found.results == ()
     assert note in found.notes[0]
 
 
@@ -121,7 +121,7 @@ def test_endless_tables_are_cut_short_and_that_is_said(build, plans):
         parameters={"protocol": ["xrootd", "gridftp"], "streams": [1, 2], "x": list(range(15))}
     )
     found = derived(build(**{**plan, "design": {"derive": [{"ranking": {"of": "protocol"}}]}}))
-    assert len(found.findings) == 24
+    assert len(found.results) == 24
     assert found.notes == ("ranking: only the first 24 of 30 tables are shown",)
 
 
@@ -136,10 +136,10 @@ def test_a_run_with_nothing_to_derive_loads_no_numpy(build):
         "import sys; from pathlib import Path; from steelyard.store.layout import RunFolder;"
         "from steelyard.store.reader import RunRecord; from steelyard.analysis.summary import summarise_run;"
         "from steelyard.analysis.derived import derive;"
-        "from steelyard.report.findings import finding_lines, sections;"
+        "from steelyard.report.derived_lines import derived_lines, sections;"
         f"record = RunRecord(RunFolder(Path({str(record.folder.path)!r})));"
         "derived = derive(record, summarise_run(record));"
-        "assert finding_lines(sections(derived), derived.notes) == [];"
+        "assert derived_lines(sections(derived), derived.notes) == [];"
         "sys.exit('numpy' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

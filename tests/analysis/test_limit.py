@@ -185,7 +185,7 @@ def test_a_search_that_was_cut_short_says_so(searched):
 
 def test_nothing_measured_is_no_study(searched):
     record = searched(below(5300), stop=0)
-    assert derive(record, summarise_run(record)).findings == ()
+    assert derive(record, summarise_run(record)).results == ()
 
 
 def test_what_is_not_monotonic_is_reported(searched, plans):
@@ -205,5 +205,5 @@ def test_what_is_not_monotonic_is_reported(searched, plans):
 
 def test_the_limit_comes_first_among_what_is_derived(searched):
     record = searched(below(5300))
-    first, *_ = derive(record, summarise_run(record)).findings
+    first, *_ = derive(record, summarise_run(record)).results
     assert isinstance(first, LimitStudy)

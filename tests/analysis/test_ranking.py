@@ -82,6 +82,6 @@ def test_what_goes_in_step_with_another_has_a_reason_why_it_is_not_ranked(build)
     with pytest.raises(UsageError, match="no two measured cells differ in 'a' alone: b changes with it"):
         ranked(record, of="a")
     summary = summarise_run(record)
-    assert derive(record, summary).findings == ()
+    assert derive(record, summary).results == ()
     with pytest.raises(UsageError, match="b changes with it"):
         knee_study(summary, parameter="a")

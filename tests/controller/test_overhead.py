@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.overhead import sum_overhead
-from steelyard.analysis.summary import summarise_run
 from steelyard.api import Run
 from steelyard.controller.overhead import OverheadMeter
 from steelyard.errors import HostLost
@@ -81,7 +81,7 @@ def test_a_run_records_it_and_shows_it(measure: Callable[..., Run]) -> None:
     assert told["controller"] > 0
     assert list(told["agents"]) == ["local"]
     assert told["agents"]["local"] is not None
-    shown = plain_run(summarise_run(record), [])["overhead"]
+    shown = plain_run(Findings(record))["overhead"]
     assert shown["of_a_core"]["controller"] == pytest.approx(told["controller"] / told["wall"])
 
 

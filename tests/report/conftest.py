@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from steelyard.analysis.findings import Findings
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.model.trial import Cell, show_level
 from steelyard.report import html
@@ -97,7 +98,7 @@ def uploads(tmp_path_factory: pytest.TempPathFactory, plans: ModuleType) -> RunR
 @pytest.fixture(scope="session")
 def rich_report(rich: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its HTML report."""
-    return html.write(rich, tmp_path_factory.mktemp("report") / "report.html")
+    return html.write(Findings(rich), tmp_path_factory.mktemp("report") / "report.html")
 
 
 @pytest.fixture(scope="session")

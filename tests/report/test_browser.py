@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 from steelyard.report import html
@@ -109,7 +110,7 @@ def test_long_names_do_not_squeeze_the_charts_away(browser, build, tmp_path):
         figures=lambda cell, repetition, rng: {name: rng.random()},
         histograms=lambda *_: {name: {0.1: 5, 0.2: 7}},
     )
-    browser.open(html.write(record, tmp_path / "report.html"), width=390, height=844)
+    browser.open(html.write(Findings(record), tmp_path / "report.html"), width=390, height=844)
     for figure in ("distribution", "against", "percentiles"):
         plot = f"document.querySelector('#{figure} .role-frame path.background')"
         assert browser.evaluate(f"{plot}.getBoundingClientRect().width") > 200
@@ -117,7 +118,7 @@ def test_long_names_do_not_squeeze_the_charts_away(browser, build, tmp_path):
 
 
 def test_the_head_of_the_table_stays_in_sight(browser, build, tmp_path):
-    browser.open(html.write(build(parameters={"a": list(range(60))}), tmp_path / "report.html"))
+    browser.open(html.write(Findings(build(parameters={"a": list(range(60))})), tmp_path / "report.html"))
     tops = browser.evaluate(
         "(() => { const box = document.querySelector('.box'); box.scrollTop = 900;"
         " const parts = [box, box.querySelector('thead th')];"
@@ -179,7 +180,7 @@ def test_of_many_cells_one_percentile_curve_is_chosen(browser, build, tmp_path):
         repetitions=1,
         histograms=lambda cell, *_: {"latency": {0.001 * (1 + cell.parameters["a"]): 100, 0.5: 1}},
     )
-    browser.open(html.write(record, tmp_path / "report.html"))
+    browser.open(html.write(Findings(record), tmp_path / "report.html"))
     chosen = "[...document.querySelectorAll('#percentiles g.mark-line path')].at(-1).getAttribute('d')"
     before = browser.evaluate(chosen)
     change(browser, "cell", "a=7")
@@ -198,7 +199,7 @@ def test_all_can_be_reached_by_keyboard_and_is_named(page):
 
 
 def test_a_stranger_cannot_run_anything(browser, hostile, tmp_path):
-    browser.open(html.write(hostile, tmp_path / "report.html"))
+    browser.open(html.write(Findings(hostile), tmp_path / "report.html"))
     assert browser.evaluate("typeof window.pwned") == "undefined"
     assert browser.errors == []
     assert browser.requests == [(tmp_path / "report.html").as_uri()]

@@ -7,6 +7,7 @@ import json
 import duckdb
 import pytest
 
+from steelyard.analysis.findings import Findings
 from steelyard.model.column import Column
 from steelyard.report import html, markdown
 from steelyard.report.charts.collected import MOST_LINES
@@ -33,7 +34,7 @@ def record(build):
 
 
 def test_each_unit_has_a_chart_beside_the_telemetry(record):
-    gallery = build_page(record).gallery
+    gallery = build_page(Findings(record)).gallery
     charts = {key: chart for key, chart in gallery.charts.items() if key.startswith("collected")}
     assert set(charts) == {f"collected{place}/{n}" for place in (0, 1) for n in range(3)}
     assert len(gallery.choices["collected"]) == 3
@@ -47,29 +48,29 @@ def test_each_unit_has_a_chart_beside_the_telemetry(record):
 
 
 def test_both_reports_have_a_section(record, tmp_path):
-    page = html.write(record, tmp_path / "report.html").read_text()
+    page = html.write(Findings(record), tmp_path / "report.html").read_text()
     assert '<section id="collected">' in page
     assert 'data-chart="collected1/{collected}"' in page
     assert "gone<b>" not in page
-    text = markdown.write(record, tmp_path / "report.md").read_text()
+    text = markdown.write(Findings(record), tmp_path / "report.md").read_text()
     assert "## Collected during a trial" in text
     assert (tmp_path / "report-charts" / "collected0-0.svg").is_file()
 
 
 def test_a_run_without_them_has_no_section(build, tmp_path):
-    page = html.write(build(), tmp_path / "report.html").read_text()
+    page = html.write(Findings(build()), tmp_path / "report.html").read_text()
     assert 'id="collected"' not in page
 
 
 def test_a_table_that_cannot_be_read_is_a_note(record):
     record.collector_tables(1)[0].path.write_bytes(b"rubbish")
-    gallery = build_page(record).gallery
+    gallery = build_page(Findings(record)).gallery
     unread = [note for note in gallery.notes if "cannot be read" in note]
     assert len(unread) + len(gallery.choices["collected"]) == 3
 
 
 def test_json_lists_every_table_with_its_columns(record, tmp_path):
-    tables = json.loads(write_json(record, tmp_path / "run.json").read_text())["collected"]
+    tables = json.loads(write_json(Findings(record), tmp_path / "run.json").read_text())["collected"]
     assert len(tables) == len(record.trials)
     assert tables[0]["file"] == "trials/1/collected/gone<b>/host-0.parquet"
     assert tables[0]["columns"]["heat"] == {
@@ -85,7 +86,8 @@ def test_json_lists_every_table_with_its_columns(record, tmp_path):
 
 def test_a_table_that_cannot_be_read_does_not_cost_the_export(record, tmp_path):
     record.collector_tables(1)[0].path.write_bytes(b"rubbish")
-    first, second, *_ = json.loads(write_json(record, tmp_path / "run.json").read_text())["collected"]
+    content = json.loads(write_json(Findings(record), tmp_path / "run.json").read_text())
+    first, second, *_ = content["collected"]
     assert first["columns"] == {}
     assert "cannot read" in first["unreadable"]
     assert "heat" in second["columns"]
@@ -95,6 +97,6 @@ def test_a_table_of_texts_has_nothing_to_tell(record, tmp_path):
     path = record.collector_tables(1)[0].path
     with duckdb.connect() as database:
         database.sql("SELECT 1.0 AS t, 2.0 AS m, 'warm' AS heat").write_parquet(str(path))
-    tables = json.loads(write_json(record, tmp_path / "run.json").read_text())["collected"]
+    tables = json.loads(write_json(Findings(record), tmp_path / "run.json").read_text())["collected"]
     assert tables[0]["columns"] == {}
-    assert build_page(record).gallery.charts
+    assert build_page(Findings(record)).gallery.charts

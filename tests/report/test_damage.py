@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.report.html import render
@@ -26,7 +27,7 @@ def reported(folder, path, content):
     kept = path.read_bytes()
     try:
         path.write_text(content)
-        return render(build_page(RunRecord(folder)))
+        return render(build_page(Findings(RunRecord(folder))))
     except StoreError as error:
         return str(error)
     finally:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from steelyard.analysis.findings import Findings
 from steelyard.report import html, markdown
 from steelyard.report.page import build_page
 
@@ -19,7 +20,7 @@ needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="ch
 def reports(machines, uploads, tmp_path_factory):
     folder = tmp_path_factory.mktemp("derived")
     return {
-        name: html.write(record, folder / f"{name}.html")
+        name: html.write(Findings(record), folder / f"{name}.html")
         for name, record in (("machines", machines), ("uploads", uploads))
     }
 
@@ -31,7 +32,7 @@ def marks(browser, figure, name):
 
 
 def test_a_plain_run_has_no_such_section(build):
-    content = build_page(build())
+    content = build_page(Findings(build()))
     assert (content.derived, content.derivation_notes) == ([], ())
     text = html.render(content)
     assert 'id="derived"' not in text
@@ -39,7 +40,7 @@ def test_a_plain_run_has_no_such_section(build):
 
 
 def test_every_finding_has_its_heading_and_its_chart(machines, uploads):
-    content = build_page(machines)
+    content = build_page(Findings(machines))
     assert [part.heading for part in content.derived] == [
         "Efficiency loss of events_per_second over copies",
         "Cost of events_per_second",
@@ -48,13 +49,14 @@ def test_every_finding_has_its_heading_and_its_chart(machines, uploads):
     ]
     drawn = [key for key in content.gallery.charts if key.startswith("derived/")]
     assert drawn == [f"derived/{n}" for n in range(4)]
-    assert build_page(uploads).derivation_notes == (
+    assert build_page(Findings(uploads)).derivation_notes == (
         "efficiency loss: no parameter of the run sets the number of copies",
     )
 
 
 def test_the_result_in_short_says_what_was_derived(uploads):
-    knees = [text for text in build_page(uploads).outcome.findings if "no gain beyond streams=4" in text]
+    sentences = build_page(Findings(uploads)).outcome.sentences
+    knees = [text for text in sentences if "no gain beyond streams=4" in text]
     assert len(knees) == 2
     assert all(text.endswith(".") for text in knees)
 
@@ -65,10 +67,10 @@ def test_the_reports_stay_small(reports):
 
 def test_a_chart_of_a_part_says_so(build, plans):
     record = build(**plans.streams(parameters={"streams": [1, 2, 4], "x": list(range(30))}))
-    content = build_page(record)
+    content = build_page(Findings(record))
     assert content.gallery.charts["derived/0"].title == "throughput against streams, the first 24 of 30"
     failures = build_page(
-        build(**plans.streams(parameters={"streams": [1, 2], "x": list(range(35))}, design={}))
+        Findings(build(**plans.streams(parameters={"streams": [1, 2], "x": list(range(35))}, design={})))
     )
     assert failures.gallery.charts["derived/0"].title == "failure_rate, the first 60 of 70"
 
@@ -120,7 +122,7 @@ def test_dark_pages_are_drawn_too(browser, reports):
 
 
 def test_markdown_says_the_same_with_pictures(machines, tmp_path):
-    text = markdown.write(machines, tmp_path / "a.md").read_text()
+    text = markdown.write(Findings(machines), tmp_path / "a.md").read_text()
     assert "## Derived results" in text
     assert "### Cost of events_per_second" in text
     pictures = re.findall(r"!\[.*?\]\(<(a-charts/derived-\d\.svg)>\)", text)
@@ -159,15 +161,16 @@ def strange(build, plans):
 
 @needs_chromium
 def test_a_stranger_can_add_nothing(browser, strange, tmp_path):
-    browser.open(html.write(strange, tmp_path / "a.html"))
+    browser.open(html.write(Findings(strange), tmp_path / "a.html"))
     drawn = browser.evaluate("document.querySelectorAll('#derived figure:not(.nothing) svg').length")
-    assert drawn == len([key for key in build_page(strange).gallery.charts if key.startswith("derived/")]) > 2
+    charts = build_page(Findings(strange)).gallery.charts
+    assert drawn == len([key for key in charts if key.startswith("derived/")]) > 2
     assert browser.evaluate("window.pwned === undefined && !document.querySelector('img')")
     assert browser.errors == []
 
 
 def test_a_stranger_adds_no_tag_to_markdown(strange, tmp_path):
-    text = markdown.write(strange, tmp_path / "a.md").read_text(encoding="utf-8")
+    text = markdown.write(Findings(strange), tmp_path / "a.md").read_text(encoding="utf-8")
     outside = re.sub(r"^(`{3,})\n.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert "## Derived results" in outside
     assert "<img" not in outside

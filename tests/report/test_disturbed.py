@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.requirements import judge
-from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.findings import Findings
 from steelyard.model.metric import Metric
 from steelyard.report import html, markdown
 from steelyard.report.plain import plain_run
@@ -30,14 +29,13 @@ def record(build):
 
 @pytest.mark.parametrize("report", [html, markdown], ids=["html", "markdown"])
 def test_reports_show_all_trials_with_what_disturbed_them(record, report, tmp_path):
-    text = report.write(record, tmp_path / "report").read_text()
+    text = report.write(Findings(record), tmp_path / "report").read_text()
     assert UNDER in text
     assert "a=2, all trials, under steal, median 12 %" in text.replace("\\", ""), "with them, beside without"
 
 
 def test_json_has_both_always(record):
-    summary = summarise_run(record)
-    first, second = plain_run(summary, judge(record, summary))["cells"]
+    first, second = plain_run(Findings(record))["cells"]
     assert first["metrics"]["rate"]["reason"] == "no trial counts: 7 marked"
     both = second["metrics"]["rate"]
     assert (both["median"], both["with_disturbed"]["median"]) == (4.5, 4)
@@ -46,5 +44,5 @@ def test_json_has_both_always(record):
 
 
 def test_the_answer_says_it_too(record):
-    answer = outcome(record, summarise_run(record), ()).answer
+    answer = outcome(Findings(record)).answer
     assert f"worst 4.00/s [1.00, 7.00] ({UNDER}) at a=1" in answer.replace(" /s", "/s")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.analysis.requirements import judge
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 from steelyard.model.trial import show_level
@@ -34,7 +34,7 @@ def query(path, sql):
 
 
 def test_csv_has_a_row_per_trial_and_metric(rich, tmp_path):
-    path = WRITERS["csv"](rich, tmp_path / "a.csv")
+    path = WRITERS["csv"](Findings(rich), tmp_path / "a.csv")
     rows = rows_of(path)
     assert list(rows[0]) == [
         "run", "trial", "repetition", "cell", "status", "category", "marks", "metric", "value", "unit",
@@ -52,7 +52,7 @@ def test_csv_has_a_row_per_trial_and_metric(rich, tmp_path):
 
 
 def test_parquet_has_the_same_with_types(rich, tmp_path):
-    path = WRITERS["parquet"](rich, tmp_path / "a.parquet")
+    path = WRITERS["parquet"](Findings(rich), tmp_path / "a.parquet")
     assert query(path, "SELECT count(*), count(value), max(outstanding) FROM t") == [
         (len(tidy(rich).rows), len(tidy(rich).rows) - 1, 64)
     ]
@@ -63,7 +63,7 @@ def test_parquet_has_the_same_with_types(rich, tmp_path):
 
 
 def test_json_holds_the_whole_summary(rich, tmp_path):
-    content = json.loads(WRITERS["json"](rich, tmp_path / "a.json").read_text())
+    content = json.loads(WRITERS["json"](Findings(rich), tmp_path / "a.json").read_text())
     summary = summarise_run(rich)
     assert content["run"] == rich.id
     assert [cell["n"] for cell in content["cells"]] == [cell.n for cell in summary.cells]
@@ -74,7 +74,7 @@ def test_json_holds_the_whole_summary(rich, tmp_path):
 
 
 def test_junit_has_a_case_per_cell_per_requirement_in_a_cell_and_per_failed_trial(rich, tmp_path):
-    suite = ElementTree.parse(WRITERS["junit"](rich, tmp_path / "a.xml")).getroot()[0]
+    suite = ElementTree.parse(WRITERS["junit"](Findings(rich), tmp_path / "a.xml")).getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
         "14",
         "2",
@@ -89,10 +89,9 @@ def test_junit_has_a_case_per_cell_per_requirement_in_a_cell_and_per_failed_tria
 def test_what_is_undecided_can_be_told_to_pass(build):
     record = build(parameters={"a": [1]}, metrics=[RATE], figures=lambda *_: {"rate": 5.0}, repetitions=2,
                    require=["rate >= 1 B/s", ("rate >= 1 B/s", "a > 1")])  # fmt: skip
-    summary = summarise_run(record)
-    strict = ElementTree.fromstring(render_junit(summary, judge(record, summary)))[0]
+    strict = ElementTree.fromstring(render_junit(Findings(record)))[0]
     assert (strict.get("failures"), strict.get("skipped")) == ("2", "0")
-    lenient = ElementTree.fromstring(render_junit(summary, judge(record, summary), undecided="pass"))[0]
+    lenient = ElementTree.fromstring(render_junit(Findings(record), undecided="pass"))[0]
     assert (lenient.get("failures"), lenient.get("skipped")) == ("1", "1")
     assert lenient.find(".//skipped").get("message") == "undecided; 5.00 B/s; no 95 % interval, n=2"
 
@@ -112,7 +111,7 @@ def test_what_is_undecided_can_be_told_to_pass(build):
 def test_parameters_keep_their_type(build, tmp_path, levels, kind, expected):
     record = build(parameters={"p": levels}, metrics=[RATE], figures=lambda *_: {"rate": 1.0}, repetitions=1)
     assert tidy(record).columns["p"] == kind
-    path = WRITERS["parquet"](record, tmp_path / "a.parquet")
+    path = WRITERS["parquet"](Findings(record), tmp_path / "a.parquet")
     assert [row[0] for row in query(path, "SELECT p FROM t ORDER BY trial")] == expected
 
 
@@ -122,14 +121,15 @@ def test_columns_never_share_a_name(build, tmp_path):
     )
     assert list(tidy(record).columns)[-3:] == ["parameter_Trial", "x", "parameter_X"]
     assert query(
-        WRITERS["parquet"](record, tmp_path / "a.parquet"), "SELECT trial, x, parameter_X FROM t"
+        WRITERS["parquet"](Findings(record), tmp_path / "a.parquet"), "SELECT trial, x, parameter_X FROM t"
     ) == [(1, 2, 3)]
 
 
 def test_a_run_without_trials_is_an_empty_table(build, tmp_path):
     record = build(parameters={"a": [1]}, metrics=[RATE], measured=lambda cell: False)
-    assert query(WRITERS["parquet"](record, tmp_path / "a.parquet"), "SELECT count(*) FROM t") == [(0,)]
-    assert len(WRITERS["csv"](record, tmp_path / "a.csv").read_text().splitlines()) == 1
+    table = WRITERS["parquet"](Findings(record), tmp_path / "a.parquet")
+    assert query(table, "SELECT count(*) FROM t") == [(0,)]
+    assert len(WRITERS["csv"](Findings(record), tmp_path / "a.csv").read_text().splitlines()) == 1
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=(HealthCheck.function_scoped_fixture,))
@@ -144,16 +144,17 @@ def test_any_text_survives_every_format(build, tmp_path, text):
         require=["rate > 0 B/s"],
         design={"experiment": text},
     )
-    rows = rows_of(WRITERS["csv"](record, tmp_path / "a.csv"))
+    rows = rows_of(WRITERS["csv"](Findings(record), tmp_path / "a.csv"))
     assert len(rows) == 2
-    json.loads(WRITERS["json"](record, tmp_path / "a.json").read_text())
-    ElementTree.parse(WRITERS["junit"](record, tmp_path / "a.xml"))
-    assert query(WRITERS["parquet"](record, tmp_path / "a.parquet"), "SELECT count(*) FROM t") == [(2,)]
+    json.loads(WRITERS["json"](Findings(record), tmp_path / "a.json").read_text())
+    ElementTree.parse(WRITERS["junit"](Findings(record), tmp_path / "a.xml"))
+    table = WRITERS["parquet"](Findings(record), tmp_path / "a.parquet")
+    assert query(table, "SELECT count(*) FROM t") == [(2,)]
 
 
 def test_a_hostile_record_is_valid_in_every_format(hostile, tmp_path):
     for name, writer in WRITERS.items():
-        assert writer(hostile, tmp_path / f"a.{name}").stat().st_size > 0
+        assert writer(Findings(hostile), tmp_path / f"a.{name}").stat().st_size > 0
     names = [case.get("name") for case in ElementTree.parse(tmp_path / "a.junit").iter("testcase")]
     assert any(r"\x1b[31m" in name for name in names)
 
@@ -182,7 +183,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(build, tmp_path, text):
         figures=lambda cell, repetition, rng: {metric.name: 1.0},
         marks={(f"{text}p={show_level(text)}", 1): (f"{text}k", "x")},
     )
-    with WRITERS["csv"](record, tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+    with WRITERS["csv"](Findings(record), tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         cells = {cell for row in csv.reader(file) for cell in row}
     assert not [cell for cell in cells if cell.strip()[:1] in ("=", "+", "-", "@", "＝") and len(cell) > 1]
     assert f"'{text}m".replace("\r", "\n") in cells
@@ -192,14 +193,15 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(build, tmp_path, text):
 def test_a_number_and_a_sign_are_no_formula(build, tmp_path, text):
     parameters = {"p": [text, "plain"]}
     record = build(parameters=parameters, figures=lambda cell, repetition, rng: {"write_bandwidth": -2.5})
-    rows = rows_of(WRITERS["csv"](record, tmp_path / "a.csv"))
+    rows = rows_of(WRITERS["csv"](Findings(record), tmp_path / "a.csv"))
     assert {row["p"] for row in rows} == {text if text != "-inf" else "'-inf", "plain"}
     assert {row["value"] for row in rows} == {"-2.5"}
 
 
 def test_no_format_that_people_read_lets_a_stranger_act(hostile, tmp_path):
-    paths = [writer(hostile, tmp_path / name) for name, writer in WRITERS.items() if name != "parquet"]
-    paths += [html.write(hostile, tmp_path / "a.html"), markdown.write(hostile, tmp_path / "a.md")]
+    findings = Findings(hostile)
+    paths = [writer(findings, tmp_path / name) for name, writer in WRITERS.items() if name != "parquet"]
+    paths += [html.write(findings, tmp_path / "a.html"), markdown.write(findings, tmp_path / "a.md")]
     paths += (tmp_path / "a-charts").iterdir()
     assert len(paths) > 6
     for path in paths:

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from steelyard.analysis.findings import Findings
 from steelyard.model.keys.find import SearchBounds, SearchGoal
 from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric
@@ -105,7 +106,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_answer_and_the_picture_are_on_the_first_screen(browser, build, tmp_path, kind, width, height):
     answer, figure = KINDS[kind]
-    browser.open(html.write(kind(build), tmp_path / "report.html"), width=width, height=height)
+    browser.open(html.write(Findings(kind(build)), tmp_path / "report.html"), width=width, height=height)
     assert browser.evaluate("document.querySelector('.answer').textContent").startswith(answer)
     ends = browser.evaluate(
         f"['.answer', '#short #{figure} svg'].map("
@@ -117,13 +118,13 @@ def test_the_answer_and_the_picture_are_on_the_first_screen(browser, build, tmp_
 
 
 def test_what_failed_is_said_with_the_answer(browser, build, tmp_path):
-    browser.open(html.write(failures(build), tmp_path / "report.html"))
+    browser.open(html.write(Findings(failures(build)), tmp_path / "report.html"))
     text = browser.evaluate("document.querySelector('.failures').textContent")
     assert text == "12 of 18 trials failed: 6 crashed, 6 timed-out; in way=crash, way=hang."
 
 
 def test_an_outage_shows_the_latency_of_its_headline(browser, build, tmp_path):
-    browser.open(html.write(timeline(build), tmp_path / "report.html"))
+    browser.open(html.write(Findings(timeline(build)), tmp_path / "report.html"))
     assert browser.evaluate("document.querySelector('#short #over0 svg').ariaLabel") == "Latency"
     assert browser.evaluate("document.querySelectorAll('#series #over1 svg').length") == 1
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
@@ -64,7 +65,7 @@ def page(rich_report):
 
 
 def outline(record, tmp_path):
-    return Outline(html.write(record, tmp_path / "report.html").read_text(encoding="utf-8"))
+    return Outline(html.write(Findings(record), tmp_path / "report.html").read_text(encoding="utf-8"))
 
 
 def test_the_answer_comes_first_and_what_it_rests_on_last(page):
@@ -232,7 +233,7 @@ def test_a_damaged_record_is_one_clear_error(build, tmp_path):
     record = build()
     record.folder.design.write_text("{")
     with pytest.raises(StoreError, match="is damaged"):
-        html.write(record, tmp_path / "report.html")
+        html.write(Findings(record), tmp_path / "report.html")
     assert not list(tmp_path.glob("*.html"))
 
 

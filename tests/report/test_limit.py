@@ -9,14 +9,15 @@ import shutil
 import pytest
 
 from steelyard.analysis.derived import derive
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.keys.find import SearchBounds, SearchGoal
 from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.report import html, markdown
+from steelyard.report.derived_lines import derived_lines, sections
 from steelyard.report.export import write_csv, write_json
-from steelyard.report.findings import finding_lines, sections
 from steelyard.report.page import build_page
 
 WAY = (1000, 2000, 4000, 8000, 5660, 4760, 5190, 5420)
@@ -52,7 +53,7 @@ def search(build):
 
 
 def test_the_section_has_every_level_and_the_answer(search):
-    (section,) = build_page(search()).derived
+    (section,) = build_page(Findings(search())).derived
     assert section.heading == "Limit of rate: maximize while latency <= 20 ms"
     assert section.sentences == [SENTENCE]
     assert section.head == ("rate", "verdict", "n", "figure [95 %]")
@@ -67,7 +68,7 @@ def test_the_section_has_every_level_and_the_answer(search):
 
 
 def test_it_is_the_answer(search):
-    content = build_page(search())
+    content = build_page(Findings(search()))
     assert content.outcome.answer == f"{SENTENCE}."
     assert content.gallery.headline_key == "derived/0"
 
@@ -75,7 +76,7 @@ def test_it_is_the_answer(search):
 def test_the_terminal_says_it(search):
     record = search()
     derived = derive(record, summarise_run(record))
-    lines = finding_lines(sections(derived), derived.notes)
+    lines = derived_lines(sections(derived), derived.notes)
     assert SENTENCE in lines
 
 
@@ -84,17 +85,17 @@ def test_failures_are_told(search):
         (f"rate={level}", n): ("timed-out", "too slow") for level in (5420, 8000) for n in range(1, 7)
     }
     record = search(failures=failures, marks={("rate=1000", 2): ("disturbed", "somebody")})
-    found = derive(record, summarise_run(record)).findings
+    found = derive(record, summarise_run(record)).results
     assert found[0].limits[0].kind == "unfinished", "one of six does not count, so a seventh is due"
-    (section, *_) = build_page(record).derived
+    (section, *_) = build_page(Findings(record)).derived
     rows = {row[0]: row for row in section.rows}
     assert rows["5420"][2:] == ("6, 6 failed", "failed")
     assert section.notes == ["rate=1000: 1 trial not counted, marked or failed otherwise"]
-    assert "rate" in markdown.render_svg(build_page(record).gallery.charts["derived/0"])
+    assert "rate" in markdown.render_svg(build_page(Findings(record)).gallery.charts["derived/0"])
 
 
 def test_the_chart_shows_verdicts_and_the_bound(search):
-    chart = build_page(search()).gallery.charts["derived/0"]
+    chart = build_page(Findings(search())).gallery.charts["derived/0"]
     names = [layer["name"] for layer in chart.wide["layer"]]
     assert names == [
         "bound", "searches", "intervals_good", "levels_good", "intervals_bad", "levels_bad",
@@ -108,11 +109,11 @@ def test_the_chart_shows_verdicts_and_the_bound(search):
 
 def test_html_and_markdown_have_it(search, tmp_path):
     record = search()
-    text = html.write(record, tmp_path / "report.html").read_text()
+    text = html.write(Findings(record), tmp_path / "report.html").read_text()
     assert SENTENCE.replace("<", "&lt;") in text
     assert 'data-chart="derived/0"' in text
     assert (tmp_path / "report.md").parent == tmp_path
-    text = markdown.write(record, tmp_path / "report.md").read_text()
+    text = markdown.write(Findings(record), tmp_path / "report.md").read_text()
     assert "between 5190, which holds, and 5420, which does not" in text
     assert "derived-0.svg" in text
 
@@ -120,7 +121,7 @@ def test_html_and_markdown_have_it(search, tmp_path):
 def test_the_exports_have_it(search, tmp_path):
     failures = {("rate=8000", n): ("crashed", "no more") for n in range(1, 7)}
     record = search(failures=failures)
-    content = json.loads(write_json(record, tmp_path / "run.json").read_text())
+    content = json.loads(write_json(Findings(record), tmp_path / "run.json").read_text())
     (finding,) = content["derived"]["findings"]
     assert finding["kind"] == "LimitStudy"
     (limit,) = finding["limits"]
@@ -135,7 +136,7 @@ def test_the_exports_have_it(search, tmp_path):
 @needs_chromium
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
 def test_a_browser_draws_it(browser, search, tmp_path, width, dark):
-    path = html.write(search(), tmp_path / "a.html")
+    path = html.write(Findings(search()), tmp_path / "a.html")
     browser.open(path, width=width, height=844, dark=dark)
     counts = {
         name: browser.evaluate(
@@ -161,11 +162,9 @@ def test_a_stranger_can_add_nothing(browser, search, tmp_path):
         ),
         design={"find": sought.record()},
     )
-    browser.open(html.write(record, tmp_path / "a.html"))
+    browser.open(html.write(Findings(record), tmp_path / "a.html"))
     assert browser.evaluate("document.querySelectorAll('#derived-0 g.levels_good_marks > path').length") == 10
     assert browser.evaluate("window.pwned === undefined && !document.querySelector('img')")
     assert browser.errors == []
-    assert (
-        "<img"
-        not in markdown.write(record, tmp_path / "a.md").read_text().split("## Derived")[1].split("```")[0]
-    )
+    text = markdown.write(Findings(record), tmp_path / "a.md").read_text()
+    assert "<img" not in text.split("## Derived")[1].split("```")[0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.analysis.findings import Findings
 from steelyard.report import markdown
 from steelyard.report.markdown import escape, fence_code, mark_code
 
@@ -14,7 +15,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_report_and_its_charts_are_written_beside_each_other(rich, tmp_path):
-    path = markdown.write(rich, tmp_path / "a b.md")
+    path = markdown.write(Findings(rich), tmp_path / "a b.md")
     text = path.read_text()
     pictures = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
     assert {name.split("/")[1].split("-")[0] for name in pictures} == {
@@ -30,7 +31,8 @@ def test_the_report_and_its_charts_are_written_beside_each_other(rich, tmp_path)
 
 
 def test_the_sections_are_those_of_the_html_report(rich, tmp_path):
-    headings = re.findall(r"^## (.*)$", markdown.write(rich, tmp_path / "a.md").read_text(), re.MULTILINE)
+    text = markdown.write(Findings(rich), tmp_path / "a.md").read_text()
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == [
         "Answer", "Results", "Requirements", "Latency", "Telemetry of a trial", "Disturbed and failed trials",
         "Test setup", "Environment", "Method", "Files and versions",
@@ -38,7 +40,7 @@ def test_the_sections_are_those_of_the_html_report(rich, tmp_path):
 
 
 def test_every_table_has_as_many_cells_in_each_row(rich, tmp_path):
-    lines = markdown.write(rich, tmp_path / "a.md").read_text().splitlines()
+    lines = markdown.write(Findings(rich), tmp_path / "a.md").read_text().splitlines()
     tables, previous = 0, ""
     for line in lines:
         if line.startswith("|") and previous.startswith("|"):
@@ -49,7 +51,7 @@ def test_every_table_has_as_many_cells_in_each_row(rich, tmp_path):
 
 
 def test_charts_show_as_many_marks_as_there_are_trials_and_cells(rich, tmp_path):
-    markdown.write(rich, tmp_path / "a.md")
+    markdown.write(Findings(rich), tmp_path / "a.md")
     root = ElementTree.parse(tmp_path / "a-charts" / "distribution-0.svg").getroot()
 
     def marks(name):
@@ -61,7 +63,7 @@ def test_charts_show_as_many_marks_as_there_are_trials_and_cells(rich, tmp_path)
 
 
 def test_a_stranger_can_add_no_tag(hostile, tmp_path):
-    text = markdown.write(hostile, tmp_path / "a.md").read_text(encoding="utf-8")
+    text = markdown.write(Findings(hostile), tmp_path / "a.md").read_text(encoding="utf-8")
     outside = re.sub(r"^(`{3,})\n.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert "<img" not in outside
     assert "&lt;img src=x" in outside

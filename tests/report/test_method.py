@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.analysis.claims import load_claims
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.report.plain import plain_run
@@ -50,15 +51,15 @@ def test_old_records_say_nothing_of_it(build: Build) -> None:
 UNTIL = {"at_least": 6, "at_most": 20, "until": {"metric": "write_bandwidth", "within": 0.5}, "budget": None}
 
 
-def of(build: Build, outliers: str = "none", **design: object) -> RunSummary:
-    return summarise_run(build(repetitions=8, outliers=outliers, design=design))
+def of(build: Build, outliers: str = "none", **design: object) -> Findings:
+    return Findings(build(repetitions=8, outliers=outliers, design=design))
 
 
 @pytest.mark.parametrize("outliers", ["none", "tukey", "mad", "extremes"])
 def test_every_claim_names_its_simulation_and_its_date(build: Build, outliers: str) -> None:
     """All figures but those that are computed, or that the reader's own run gives."""
     known = {f"{one.simulation}, simulated {one.date}" for one in load_claims()}
-    text = " ".join(method(of(build, outliers, repeat=UNTIL)))
+    text = " ".join(method(of(build, outliers, repeat=UNTIL).summary))
     claimed = re.findall(r"contained the median[^(]*\(([^)]*)\)", text)
     assert len(claimed) == text.count("contained the median") == (3 if outliers == "none" else 4)
     assert set(claimed) <= known
@@ -73,17 +74,17 @@ def test_no_figure_is_typed_into_a_sentence() -> None:
 
 @pytest.mark.parametrize("outliers", ["tukey", "mad"])
 def test_a_policy_is_shown_with_what_it_does_to_intervals(build: Build, outliers: str) -> None:
-    summary = of(build, outliers)
-    (caution,) = cautions(summary)
+    findings = of(build, outliers)
+    (caution,) = cautions(findings.summary)
     start = f"outliers: intervals after `{outliers}` contained the median of all values in "
     assert caution.startswith(start)
     assert "% on bimodal data (coverage." in caution
-    assert caution in "\n".join(result_lines(summary, []))
-    assert plain_run(summary, [])["cautions"] == [caution]
+    assert caution in "\n".join(result_lines(findings))
+    assert plain_run(findings)["cautions"] == [caution]
 
 
 def test_cells_that_stopped_early_say_how_sure_such_cells_are(build: Build) -> None:
-    (caution,) = cautions(of(build, repeat=UNTIL))
+    (caution,) = cautions(of(build, repeat=UNTIL).summary)
     assert caution.startswith(
         "3 of 3 cells stopped early, at n=8: intervals of such cells contained the median in "
     )
@@ -91,4 +92,4 @@ def test_cells_that_stopped_early_say_how_sure_such_cells_are(build: Build) -> N
 
 
 def test_a_fixed_number_needs_no_caution(build: Build) -> None:
-    assert cautions(of(build)) == []
+    assert cautions(of(build).summary) == []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.analysis.requirements import judge
-from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.findings import Findings
 from steelyard.model.metric import Metric
 from steelyard.report.junit import render_junit
 from steelyard.report.sections.outcome import outcome
@@ -21,8 +20,8 @@ def findings(build, *patterns, **design):
         ),
         design=design,
     )
-    found = outcome(record, summarise_run(record).filter_metrics(patterns), ())
-    return [found.answer, *found.findings]
+    found = outcome(Findings(record, metrics=patterns))
+    return [found.answer, *found.sentences]
 
 
 def test_all_that_an_experiment_declares_has_a_sentence_and_the_rest_is_named(build):
@@ -44,12 +43,11 @@ def test_what_rests_on_disturbed_trials_alone_is_provisional(build):
         marks={("a=1", n): ("disturbed", "steal") for n in range(1, 7)},
         require=["m0.median >= 5 GFLOP/s"],
     )
-    summary = summarise_run(record)
-    judged = judge(record, summary)
-    found = outcome(record, summary, judged)
+    findings = Findings(record)
+    found = outcome(findings)
     assert (found.mood, found.verdict) == ("open", "Provisional, as no trial counts: The requirement is met.")
     assert found.failures[0].startswith("Every trial was disturbed, so all results are provisional")
-    assert "no trial counts" in render_junit(summary, judged)
+    assert "no trial counts" in render_junit(findings)
 
 
 def test_a_report_of_chosen_metrics_says_what_else_was_measured(build):

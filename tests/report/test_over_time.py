@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-from steelyard.analysis.derived import derive
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.over_time.event_log import TimeOrigin, list_events
 from steelyard.analysis.over_time.telemetry import HostSamples
-from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.report.charts.hosts import PANELS, host_panel
 from steelyard.report.charts.time_series import _select_lines
@@ -36,8 +35,7 @@ def drawn(build, *events):
     )
     (folder / "samples.ndjson").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     record.journal.extend(events)
-    summary = summarise_run(record)
-    return draw_gallery(record, summary, derive(record, summary)).charts
+    return draw_gallery(Findings(record)).charts
 
 
 def fired(kind, mono, **more):

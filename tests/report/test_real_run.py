@@ -6,7 +6,6 @@ import pytest
 
 import steelyard
 from steelyard.analysis.comparison.compare import compare_runs
-from steelyard.analysis.requirements import judge
 from steelyard.report import html, markdown
 from steelyard.report.comparison import comparison_lines
 from steelyard.report.export import WRITERS
@@ -42,19 +41,19 @@ def run(tmp_path):
 
 
 def test_all_reports_can_be_made(run, tmp_path):
-    record, summary = run.record, run.summary
-    lines = result_lines(summary, judge(record, summary), columns=120)
+    record = run.record
+    lines = result_lines(run.findings, columns=120)
     assert lines[0].startswith("cell         n  score  median [95 %]")
     assert any(line.startswith("seconds=0.1  6  1.00 B/s [1.00, 1.00]") for line in lines)
     assert any("6 trials failed: crashed" in line for line in lines)
     assert "require  score.median >= 1 B/s  not met in 1 of 3 cells (seconds=1.5), met in 2" in lines
-    text = html.write(record, record.folder.derived_folder / "report.html").read_text()
+    text = html.write(run.findings, record.folder.derived_folder / "report.html").read_text()
     assert "How long a nap takes" in text
     assert "sleep 0." in text  # the command, from the record of a trial
     assert "workload:" in text  # the experiment file
-    assert "## Results" in markdown.write(record, tmp_path / "report.md").read_text()
+    assert "## Results" in markdown.write(run.findings, tmp_path / "report.md").read_text()
     for name, writer in WRITERS.items():
-        assert writer(record, tmp_path / f"run.{name}").is_file()
+        assert writer(run.findings, tmp_path / f"run.{name}").is_file()
     assert any(
         "no detectable difference" in line for line in comparison_lines(compare_runs([record], [record]))
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.requirements import judge
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.errors import UnknownName
 from steelyard.model.metric import Metric, latency_metrics
@@ -22,8 +22,7 @@ def figures(cell, repetition, rng):
 
 
 def lines(record, **options):
-    summary = summarise_run(record)
-    return result_lines(summary, judge(record, summary), **options)
+    return result_lines(Findings(record), **options)
 
 
 def test_the_table_looks_as_the_design_has_it(build):
@@ -312,4 +311,4 @@ def test_figures_that_are_bounds_say_so_everywhere(build):
     ]
     table = tidy(record)
     assert [row[list(table.columns).index("bound")] for row in table.rows] == ["at most"] * 6
-    assert plain_run(summarise_run(record), ())["cells"][0]["metrics"]["memory"]["at_most"] is True
+    assert plain_run(Findings(record))["cells"][0]["metrics"]["memory"]["at_most"] is True

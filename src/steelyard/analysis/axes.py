@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.analysis.summary import RunSummary
 from steelyard.errors import UnitError
-from steelyard.model.trial import Scalar, show_level
+from steelyard.model.trial import Cell, Scalar, show_level
 from steelyard.units import Quantity, parse_quantity
 
 DECADES_FOR_LOG = 1.5
@@ -44,11 +43,11 @@ class ParameterAxis:
         return level if self.places is None else self.places[self.levels.index(level)]
 
 
-def axes(summary: RunSummary) -> dict[str, ParameterAxis]:
-    """All parameters by name, in the order of the file."""
+def list_axes(cells: Iterable[Cell]) -> dict[str, ParameterAxis]:
+    """All parameters of these cells by name, in the order of the file."""
     levels_by_name: dict[str, dict[str, Scalar]] = {}
-    for cell in summary.cells:
-        for name, level in cell.cell.parameters.items():
+    for cell in cells:
+        for name, level in cell.parameters.items():
             levels_by_name.setdefault(name, {})[show_level(level)] = level
     return {name: _axis(name, levels) for name, levels in levels_by_name.items()}
 

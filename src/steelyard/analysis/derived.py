@@ -28,20 +28,19 @@ if TYPE_CHECKING:  # these load numpy, which showing most runs does not need
     from steelyard.analysis.ranking import RankingTable
     from steelyard.analysis.scaling import Scaling
 
-    Finding: TypeAlias = Scaling | KneeStudy | LimitStudy | CostTable | RankingTable | FailureTable
-    Findings: TypeAlias = tuple[Finding, ...]
+    DerivedResult: TypeAlias = Scaling | KneeStudy | LimitStudy | CostTable | RankingTable | FailureTable
 
 MANY = 2000
 """Cells up to which data are searched for what they support; what is asked for is always derived."""
 MOST_EACH = 24
-"""Findings of one kind: a ranking comes once for each combination of the other parameters."""
+"""Results of one kind: a ranking comes once for each combination of the other parameters."""
 Asked = Mapping[str, Any]
 
 
 class DerivedResults(NamedTuple):
     """`notes` say what was asked for and could not be derived, and why."""
 
-    findings: Findings
+    results: tuple[DerivedResult, ...]
     notes: tuple[str, ...]
 
 
@@ -56,7 +55,7 @@ def derive(record: RunRecord, summary: RunSummary) -> DerivedResults:
     with guard_record(record.id):
         wanted = record.design.get("derive")
         entries = [_parse_entry(one) for one in wanted] if wanted else _find_supported(record, summary)
-        findings: list[Finding] = list(_limits(record, summary))
+        results: list[DerivedResult] = list(_limits(record, summary))
         notes: list[str] = []
         for name, asked in entries:
             title = name.replace("_", " ")
@@ -67,10 +66,10 @@ def derive(record: RunRecord, summary: RunSummary) -> DerivedResults:
             except SteelyardError as error:
                 notes += [f"{title}: {error.message}"] if wanted else []
                 continue
-            findings += made[:MOST_EACH]
+            results += made[:MOST_EACH]
             if len(made) > MOST_EACH:
                 notes.append(f"{title}: only the first {MOST_EACH} of {len(made)} tables are shown")
-        return DerivedResults(tuple(findings), tuple(notes))
+        return DerivedResults(tuple(results), tuple(notes))
 
 
 def _parse_entry(entry: Mapping[str, Any]) -> tuple[str, Asked]:
@@ -96,7 +95,7 @@ def _find_supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, A
     return [(name, {}) for name, there in checks.items() if there]
 
 
-def _limits(record: RunRecord, summary: RunSummary) -> Findings:
+def _limits(record: RunRecord, summary: RunSummary) -> tuple[DerivedResult, ...]:
     if not record.design.get("find") or not summary.cells:
         return ()
     from steelyard.analysis.limit import limit_study
@@ -104,7 +103,7 @@ def _limits(record: RunRecord, summary: RunSummary) -> Findings:
     return (limit_study(record, summary),)
 
 
-def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> tuple[DerivedResult, ...]:
     from steelyard.analysis.scaling import scaling
 
     over = asked.get("over") or copies_setter(summary)
@@ -114,7 +113,7 @@ def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
     return (scaling(record, summary, over=over, by="copies", question="loss", metric=metric),)
 
 
-def _speedup(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+def _speedup(record: RunRecord, summary: RunSummary, asked: Asked) -> tuple[DerivedResult, ...]:
     from steelyard.analysis.scaling import scaling
 
     over = asked.get("over") or hosts_setter(summary) or copies_setter(summary)
@@ -124,7 +123,7 @@ def _speedup(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
     return (scaling(record, summary, over=over, by=by, question="speedup", metric=metric),)
 
 
-def _knee(_: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+def _knee(_: RunRecord, summary: RunSummary, asked: Asked) -> tuple[DerivedResult, ...]:
     from steelyard.analysis.knee import knee_study
     from steelyard.stats.knee import TOLERANCE
 
@@ -133,25 +132,25 @@ def _knee(_: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
     return (knee_study(summary, parameter=asked["parameter"], metric=asked.get("metric"), tolerance=share),)
 
 
-def _cost(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+def _cost(record: RunRecord, summary: RunSummary, asked: Asked) -> tuple[DerivedResult, ...]:
     from steelyard.analysis.cost import costs
 
     return (costs(record, summary, metric=asked.get("metric")),)
 
 
-def _ranking(record: RunRecord, summary: RunSummary, asked: Asked) -> Findings:
+def _ranking(record: RunRecord, summary: RunSummary, asked: Asked) -> tuple[DerivedResult, ...]:
     from steelyard.analysis.ranking import rankings
 
     return rankings(record, summary, of=asked.get("of"), metric=asked.get("metric"))
 
 
-def _failures(_: RunRecord, summary: RunSummary, __: Asked) -> Findings:
+def _failures(_: RunRecord, summary: RunSummary, __: Asked) -> tuple[DerivedResult, ...]:
     from steelyard.analysis.failures import failure_rates
 
     return failure_rates(summary)
 
 
-_MAKERS: Mapping[str, Callable[[RunRecord, RunSummary, Asked], Findings]] = {
+_MAKERS: Mapping[str, Callable[[RunRecord, RunSummary, Asked], tuple[DerivedResult, ...]]] = {
     "efficiency_loss": _loss,
     "speedup": _speedup,
     "knee": _knee,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.analysis.axes import ParameterAxis, axes
+from steelyard.analysis.axes import ParameterAxis
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UnknownName, UsageError
 from steelyard.model.metric import Metric
@@ -34,16 +34,16 @@ class Series:
 
 def parameter_axis(summary: RunSummary, parameter: str) -> ParameterAxis:
     """The axis of a parameter. Raises UnknownName."""
-    known = axes(summary)
-    if parameter not in known:
-        raise UnknownName("parameter", parameter, known, hint=f"the run has: {', '.join(known) or 'none'}")
-    return known[parameter]
+    if parameter not in summary.axes:
+        hint = f"the run has: {', '.join(summary.axes) or 'none'}"
+        raise UnknownName("parameter", parameter, summary.axes, hint=hint)
+    return summary.axes[parameter]
 
 
 def series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
     """All series over a parameter with at least two measured cells. Raises UnknownName."""
     axis = parameter_axis(summary, parameter)
-    others = [one.name for one in axes(summary).values() if one.is_varying and one.name != parameter]
+    others = [one.name for one in summary.varying_axes if one.name != parameter]
     cells_by_others: dict[Hashable, list[CellSummary]] = {}
     for cell in summary.cells:
         if cell.n and parameter in cell.cell.parameters:
@@ -66,7 +66,7 @@ def require_series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
         include = f"; `steelyard show {summary.run} --disturbed include` counts disturbed ones"
         way = include if summary.has_disturbed else ""
         raise UsageError(f"fewer than two levels of '{parameter}' have trials that count{way}")
-    others = [one.name for one in axes(summary).values() if one.is_varying and one.name != parameter]
+    others = [one.name for one in summary.varying_axes if one.name != parameter]
     raise UsageError(
         f"no two measured cells differ in '{parameter}' alone: {', '.join(others)} changes with it",
         hint="effects of parameters combined by `zip` cannot be separated; vary one of them by itself",
@@ -78,11 +78,10 @@ def find_setters(summary: RunSummary, fact: Callable[[CellSummary], Hashable]) -
 
     What is not known, None, differs from nothing.
     """
-    names = [axis.name for axis in axes(summary).values() if axis.is_varying]
     return [
-        name
-        for name in names
-        if any(len({fact(cell) for cell in one.cells} - {None}) > 1 for one in series(summary, name))
+        axis.name
+        for axis in summary.varying_axes
+        if any(len({fact(cell) for cell in one.cells} - {None}) > 1 for one in series(summary, axis.name))
     ]
 
 

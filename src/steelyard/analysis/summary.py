@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from steelyard.analysis.axes import ParameterAxis, list_axes
 from steelyard.analysis.cell_metric import CellMetric, cell_metric
 from steelyard.analysis.damage import guard_record
 from steelyard.analysis.early import has_stopped_early
@@ -60,7 +62,7 @@ class CellSummary:
         return len(self.trials) - self.n - self.failures
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunSummary:
     """A run's cells in the order of the design, unmeasured ones included.
 
@@ -94,6 +96,16 @@ class RunSummary:
             name for cell in self.cells for name, one in cell.metrics.items() if one.shown_summary
         )
         return [name for name in names if name not in {metric.name for metric in mentioned}]
+
+    @cached_property
+    def axes(self) -> dict[str, ParameterAxis]:
+        """All parameters by name, in the order of the file."""
+        return list_axes(cell.cell for cell in self.cells)
+
+    @property
+    def varying_axes(self) -> list[ParameterAxis]:
+        """The parameters with more than one level."""
+        return [axis for axis in self.axes.values() if axis.is_varying]
 
     @property
     def has_no_pooled_trials(self) -> bool:

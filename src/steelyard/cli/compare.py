@@ -20,7 +20,7 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
-from steelyard.model.trial import Disturbed, show_level
+from steelyard.model.trial import Disturbed
 from steelyard.units import Share
 
 if TYPE_CHECKING:
@@ -165,30 +165,25 @@ def _compare_levels(
     store: str | None, name: str, choices: _CompareOptions
 ) -> tuple[GatedComparison, list[RunRecord]]:
     """Compare the levels of a parameter in one run: the one that is named, or that of its file."""
-    from steelyard.analysis.comparison.compare_levels import compare_levels, load_gate
+    from steelyard.analysis.comparison.compare_levels import compare_within
     from steelyard.analysis.summary import summarise_run
     from steelyard.store.reader import RunRecord
 
     if choices.across:
         raise UsageError("--across applies only to several runs; leave it out for one run")
     record = RunRecord(find_run(store, name), disturbed=choices.disturbed)
-    summary = summarise_run(record)
-    asked = record.design.get("compare") or {}
-    parameter = choices.by or asked.get("parameter")
-    if parameter is None:
+    gated = compare_within(
+        record,
+        summarise_run(record),
+        parameter=choices.by,
+        baseline=choices.baseline,
+        metrics=choices.metrics,
+        gate=choices.gate,
+    )
+    if gated is None:
         hint = "steelyard compare BEFORE AFTER, steelyard compare RUN --by PARAMETER, or --with published:ID"
         raise UsageError("nothing to compare this run with", hint=hint)
-    own = parameter == asked.get("parameter")
-    gate = choices.gate or (load_gate(record) if own else None)
-    comparison = compare_levels(
-        record,
-        summary,
-        parameter=parameter,
-        baseline=choices.baseline or (show_level(asked["baseline"]) if own else None),
-        metrics=choices.metrics or (asked["metrics"] if own else ()),
-        failures=not gate or "failed" not in gate.allowed,
-    )
-    return GatedComparison(comparison, gate), [record]
+    return gated, [record]
 
 
 def _print_comparison(
@@ -237,7 +232,7 @@ def _compare_published(store: str | None, name: str, other: str, *, as_json: boo
     """Set a run beside a published result; the exit code."""
     from steelyard.analysis.comparison.compare_published import compare_published
     from steelyard.analysis.comparison.published import PREFIX, load_published
-    from steelyard.analysis.summary import summarise_run
+    from steelyard.analysis.findings import Findings
     from steelyard.report.plain import plain_published
     from steelyard.report.published_comparison import published_lines
     from steelyard.store.reader import RunRecord
@@ -246,8 +241,7 @@ def _compare_published(store: str | None, name: str, other: str, *, as_json: boo
         hint = f"for example --with {PREFIX}fermilab-2015/table-1; two runs need no --with"
         raise UsageError(f"--with {other}: the name must begin with '{PREFIX}'", hint=hint)
     theirs = load_published(other)
-    record = RunRecord(find_run(store, name))
-    comparison = compare_published(record, summarise_run(record), theirs)
+    comparison = compare_published(Findings(RunRecord(find_run(store, name))), theirs)
     if as_json:
         print_json(plain_published(comparison))
     else:

@@ -28,16 +28,11 @@ def command(run: str, form: str, output: str | None, disturbed: Disturbed | None
     steelyard export last --as json                    the complete summary
     steelyard export last --as junit                   cells, requirements, comparison as test cases, for CI
     """
-    from steelyard.report import export
+    from steelyard.analysis.findings import Findings
+    from steelyard.report.export import WRITERS
     from steelyard.store.reader import RunRecord
 
     record = RunRecord(find_run(store, run), disturbed=disturbed)
     path = Path(output) if output else record.folder.derived_file(f"{record.id}.{_ENDINGS[form]}")
-    writers = {
-        "csv": export.write_csv,
-        "parquet": export.write_parquet,
-        "json": export.write_json,
-        "junit": export.write_junit,
-    }
-    echo(writers[form](record, path))
+    echo(WRITERS[form](Findings(record), path))
     return 0

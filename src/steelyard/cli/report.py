@@ -9,6 +9,7 @@ import click
 from steelyard.cli.options import disturbed_option, find_run, metric_option, run_argument, store_option
 from steelyard.cli.terminal import echo
 from steelyard.model.trial import Disturbed
+from steelyard.stats.outliers import Policy
 
 
 @click.command()
@@ -28,7 +29,7 @@ def command(
     run: str,
     form: str,
     output: str | None,
-    outliers: str | None,
+    outliers: Policy | None,
     metrics: tuple[str, ...],
     disturbed: Disturbed | None,
     store: str | None,
@@ -42,6 +43,7 @@ def command(
 
     The HTML report is one file that needs no network; Markdown comes with its charts as SVG files.
     """
+    from steelyard.analysis.findings import Findings
     from steelyard.report import html, markdown
     from steelyard.store.reader import RunRecord
 
@@ -49,5 +51,5 @@ def command(
     name = "report.html" if form == "html" else "report.md"
     path = Path(output) if output else record.folder.derived_file(name)
     writer = html if form == "html" else markdown
-    echo(writer.write(record, path, outliers=outliers, metrics=metrics))
+    echo(writer.write(Findings(record, outliers, metrics), path))
     return 0

@@ -13,6 +13,7 @@ from steelyard.cli.options import (
     store_option,
 )
 from steelyard.model.trial import Disturbed
+from steelyard.stats.outliers import Policy
 
 
 @click.command()
@@ -34,7 +35,7 @@ from steelyard.model.trial import Disturbed
 def command(
     run: str,
     trial: int | None,
-    outliers: str | None,
+    outliers: Policy | None,
     metrics: tuple[str, ...],
     with_disturbed: bool,
     disturbed: Disturbed | None,
@@ -51,9 +52,8 @@ def command(
     steelyard show last --with-disturbed
     steelyard show last --disturbed include
     """
-    from steelyard.analysis.requirements import judge
-    from steelyard.analysis.summary import summarise_run
-    from steelyard.cli.finish import compare_levels, print_results
+    from steelyard.analysis.findings import Findings
+    from steelyard.cli.finish import print_results
     from steelyard.cli.options import print_json
     from steelyard.store.reader import RunRecord
 
@@ -61,7 +61,5 @@ def command(
     if trial is not None:
         print_json(record.trial_page(trial))
         return 0
-    summary = summarise_run(record, outliers=outliers)  # type: ignore[arg-type]
-    judged, compared = judge(record, summary), compare_levels(record, summary)
-    print_results(record, summary, judged, compared, as_json=as_json, both=with_disturbed, metrics=metrics)
+    print_results(Findings(record, outliers, metrics), as_json=as_json, both=with_disturbed)
     return 0

@@ -10,17 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.analysis.comparison.compare_levels import compare_within
 from steelyard.analysis.comparison.gate import GatedComparison
-from steelyard.analysis.derived import derive
-from steelyard.analysis.requirements import judge
-from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.findings import Findings
 from steelyard.errors import StoreError
 from steelyard.printable import make_printable
 from steelyard.report import html, markdown
 from steelyard.report.files import replace_file, write_text
 from steelyard.report.junit import render_junit, render_junit_comparison, sum_seconds
-from steelyard.report.plain import plain_collected, plain_comparison, plain_derived, plain_run
+from steelyard.report.plain import plain_collected, plain_comparison, plain_run
 from steelyard.report.sections.comparison import describe_comparison
 from steelyard.report.tidy import Kind, Tidy, tidy
 from steelyard.store.reader import RunRecord
@@ -52,20 +49,15 @@ def write_parquet(record: RunRecord, path: Path) -> Path:
     return path
 
 
-def write_json(record: RunRecord, path: Path) -> Path:
-    """The whole summary, see `plain`."""
-    summary = summarise_run(record)
-    content = plain_run(summary, judge(record, summary), compare_within(record, summary))
-    content["derived"] = plain_derived(derive(record, summary))
-    content["collected"] = plain_collected(record)
+def write_json(findings: Findings, path: Path) -> Path:
+    """Everything that was found, see `plain`."""
+    content = {**plain_run(findings), "collected": plain_collected(findings.record)}
     return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
-def write_junit(record: RunRecord, path: Path) -> Path:
+def write_junit(findings: Findings, path: Path) -> Path:
     """Cells, requirements, the comparison and failed trials, see `render_junit`."""
-    summary, cancelled = summarise_run(record), record.glance().state == "cancelled"
-    own = compare_within(record, summary)
-    return write_text(path, render_junit(summary, judge(record, summary), own, cancelled=cancelled))
+    return write_text(path, render_junit(findings))
 
 
 def write_comparison(gated: GatedComparison, records: Sequence[RunRecord], form: str, path: Path) -> Path:
@@ -74,15 +66,15 @@ def write_comparison(gated: GatedComparison, records: Sequence[RunRecord], form:
     if form == "json":
         return write_text(path, json.dumps(plain_comparison(gated), indent=1, allow_nan=False) + "\n")
     if form == "junit":
-        cells = [cell for record in records for cell in summarise_run(record).cells]
-        return write_text(path, render_junit_comparison(gated, title, sum_seconds(cells)))
+        seconds = dict(pair for record in records for pair in sum_seconds(record).items())
+        return write_text(path, render_junit_comparison(gated, title, seconds))
     writer = html.render_comparison if form == "html" else markdown.render_comparison
     return write_text(path, writer(describe_comparison(gated), title))
 
 
-WRITERS: Mapping[str, Callable[[RunRecord, Path], Path]] = {
-    "csv": write_csv,
-    "parquet": write_parquet,
+WRITERS: Mapping[str, Callable[[Findings, Path], Path]] = {
+    "csv": lambda findings, path: write_csv(findings.record, path),
+    "parquet": lambda findings, path: write_parquet(findings.record, path),
     "json": write_json,
     "junit": write_junit,
 }

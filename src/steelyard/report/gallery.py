@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from steelyard.analysis.axes import axes
-from steelyard.analysis.derived import DerivedResults
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.latency import PercentilePoint, merge_histograms, percentile_curve
 from steelyard.analysis.over_time.collected import load_collected
 from steelyard.analysis.over_time.event_log import LoggedEvent, TimeOrigin, list_events
@@ -73,9 +72,10 @@ class Gallery(NamedTuple):
         )
 
 
-def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults) -> Gallery:
+def draw_gallery(findings: Findings) -> Gallery:
     """Make all charts; at most so much of each that the report stays under 5 MB."""
-    varying = [axis for axis in axes(summary).values() if axis.is_varying]
+    record, summary = findings.record, findings.shown
+    varying = summary.varying_axes
     shown, notes = _limit_metrics(summary)
     few = dataclasses.replace(summary, cells=summary.cells[:MOST_CELLS])
     if len(few.cells) < len(summary.cells):
@@ -85,8 +85,8 @@ def draw_gallery(record: RunRecord, summary: RunSummary, derived: DerivedResults
         charts[f"distribution/{number}"] = distribution(few, metric)
         for position in range(len(varying)):
             charts[f"against/{number}/{position}"] = draw_against(summary, metric, varying, position)
-    for number, finding in enumerate(derived.findings):
-        charts[f"derived/{number}"] = derived_chart(number, finding)
+    for number, result in enumerate(findings.derived.results):
+        charts[f"derived/{number}"] = derived_chart(number, result)
     latencies, damaged = _latency_charts(record, few)
     typical, events = select_trials(summary, most=MOST_TRIALS), list_events(record)
     zeros = {number: TimeOrigin.of(happened) for number, happened in events.items()}

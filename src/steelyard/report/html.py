@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from steelyard.analysis.findings import Findings
 from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
@@ -25,21 +26,14 @@ from steelyard.report.gallery import chart_kinds
 from steelyard.report.page import Page, build_page
 from steelyard.report.sections.comparison import ComparisonSection
 from steelyard.report.wording import format_count
-from steelyard.stats.outliers import Policy
-from steelyard.store.reader import RunRecord
 
 TEMPLATES = Path(__file__).parent / "templates"  # vega.js is made when the package is built: hatch_build.py
 _UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def write(
-    record: RunRecord, path: Path, *, outliers: Policy | None = None, metrics: Sequence[str] = ()
-) -> Path:
-    """Write the report of a run, of these `metrics` alone where any are given.
-
-    Raises StoreError when the record is damaged or the file not writable, UnknownName.
-    """
-    return write_text(path, render(build_page(record, outliers=outliers, metrics=metrics)))
+def write(findings: Findings, path: Path) -> Path:
+    """Write the report. Raises StoreError for a damaged record or an unwritable file, UnknownName."""
+    return write_text(path, render(build_page(findings)))
 
 
 def render(content: Page) -> str:

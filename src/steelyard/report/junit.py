@@ -5,32 +5,25 @@ Written against the schema that Jenkins' xUnit plug-in publishes, of which all r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from steelyard.analysis.comparison.gate import GatedComparison
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict, Ruling
-from steelyard.analysis.summary import CellSummary, RunSummary
-from steelyard.model.metric import Metric
+from steelyard.analysis.summary import CellSummary
 from steelyard.printable import make_printable
-from steelyard.report.numbers import show_interval
 from steelyard.report.sections.comparison import format_comparison
+from steelyard.report.sections.needs import format_value
 from steelyard.report.sections.results import figure
-from steelyard.store.reader import TrialRecord
+from steelyard.store.reader import RunRecord, TrialRecord
 
 Seconds = Mapping[str, float]
 """By a cell's key: how long its trials took."""
 
 
-def render_junit(
-    summary: RunSummary,
-    judged: Sequence[JudgedRequirement],
-    compared: GatedComparison | None = None,
-    *,
-    undecided: Literal["fail", "pass"] = "fail",
-    cancelled: bool = False,
-) -> str:
+def render_junit(findings: Findings, *, undecided: Literal["fail", "pass"] = "fail") -> str:
     """The document: a case for each cell with its figures, each requirement in a cell, each comparison, and
     each trial that failed. `time` is how long the trials of the cell took.
 
@@ -38,22 +31,23 @@ def render_junit(
     skipped, too, in a run that a person cancelled, which has a skipped test of its own. A run in which no
     trial counts is an error, as it is to `steelyard run`.
     """
+    summary = findings.summary
     suite = Element("testsuite", {"name": summary.title, "id": summary.run})
-    seconds = sum_seconds(summary.cells)
-    if cancelled:
+    seconds = sum_seconds(findings.record)
+    if findings.record.glance().state == "cancelled":
         _add_case(suite, "run", "all of it", "skipped", "the run was cancelled")
         undecided = "pass"
     if summary.has_no_pooled_trials:
         _add_case(suite, "run", "all of it", "error", "no trial counts: all failed or are marked")
     for cell in summary.cells:
         _add_cell(suite, cell, seconds)
-    for one in judged:
+    for one in findings.requirements:
         for ruling in one.rulings:
             _add_ruling(suite, one, ruling, undecided, seconds)
         if not one.rulings:
             _add_case(suite, "requirement", one.sentence, "failure", "its `where` matches no cell")
-    if compared:
-        _add_comparisons(suite, compared, seconds)
+    if findings.comparison:
+        _add_comparisons(suite, findings.comparison, seconds)
     for cell in summary.cells:
         for trial in cell.trials:
             if trial.result.status == "failed":
@@ -68,9 +62,13 @@ def render_junit_comparison(gated: GatedComparison, name: str, seconds: Seconds)
     return _render_suite(suite)
 
 
-def sum_seconds(cells: Sequence[CellSummary]) -> dict[str, float]:
+def sum_seconds(record: RunRecord) -> dict[str, float]:
     """How long all trials of each cell took."""
-    return {cell.cell.key: sum(trial.result.seconds for trial in cell.trials) for cell in cells}
+    seconds = dict.fromkeys((cell.key for cell in record.cells), 0.0)
+    for trial in record.trials:
+        key = trial.result.trial.cell.key
+        seconds[key] = seconds.get(key, 0.0) + trial.result.seconds
+    return seconds
 
 
 def _render_suite(suite: Element) -> str:
@@ -107,7 +105,7 @@ def _add_ruling(
     against = f" against {one.against}" if one.against else ""
     name = f"{one.requirement.text} [{ruling.cell.key}{against}]"
     message = "; ".join(
-        part for part in (str(ruling.verdict), _value(ruling, one.metric), ruling.note) if part
+        part for part in (str(ruling.verdict), format_value(ruling, one.metric), ruling.note) if part
     )
     outcome = "failure"
     if ruling.verdict is RequirementVerdict.MET:
@@ -159,9 +157,3 @@ def _add_case(
         SubElement(case, outcome, {"message": message})
     if text:
         SubElement(case, "system-out").text = text
-
-
-def _value(ruling: Ruling, metric: Metric | None) -> str:
-    if ruling.value is None or metric is None:
-        return ""
-    return " ".join(show_interval(ruling.value, ruling.interval, metric.unit)).rstrip()

@@ -7,10 +7,11 @@ prints is escaped, unless it was made `Raw` here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from steelyard.analysis.findings import Findings
 from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import PANELS
@@ -20,8 +21,6 @@ from steelyard.report.gallery import Gallery
 from steelyard.report.page import Page, build_page
 from steelyard.report.sections.comparison import ComparisonSection
 from steelyard.report.wording import format_count, format_list
-from steelyard.stats.outliers import Policy
-from steelyard.store.reader import RunRecord
 
 TEMPLATES = Path(__file__).parent / "templates"
 WIDTH = 760
@@ -38,11 +37,9 @@ class Raw(str):
     __slots__ = ()
 
 
-def write(
-    record: RunRecord, path: Path, *, outliers: Policy | None = None, metrics: Sequence[str] = ()
-) -> Path:
+def write(findings: Findings, path: Path) -> Path:
     """Write the report and its charts (in `<name>-charts`). Raises as `html.write`."""
-    content = build_page(record, outliers=outliers, metrics=metrics)
+    content = build_page(findings)
     folder = path.with_name(f"{path.stem}-charts")
     pictures: dict[str, list[tuple[str, str]]] = {}
     for key, chart in _select_printed(content.gallery):

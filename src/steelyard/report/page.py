@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard import __version__
-from steelyard.analysis.comparison.compare_levels import compare_within
 from steelyard.analysis.damage import guard_record
-from steelyard.analysis.derived import derive
-from steelyard.analysis.requirements import judge
-from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.findings import Findings
 from steelyard.report.gallery import Gallery, draw_gallery
 from steelyard.report.sections.comparison import ComparisonSection, describe_comparison
 from steelyard.report.sections.derived import derived_sections
 from steelyard.report.sections.environment import EnvironmentSection, describe_environment
-from steelyard.report.sections.finding import Section
 from steelyard.report.sections.method import method
 from steelyard.report.sections.needs import Need, needs
 from steelyard.report.sections.outcome import RunOutcome, outcome
 from steelyard.report.sections.plan import Plan, plan
 from steelyard.report.sections.results import ResultTables, results
+from steelyard.report.sections.section import Section
 from steelyard.report.sections.trouble import Trouble, trouble
-from steelyard.stats.outliers import Policy
-from steelyard.store.reader import RunRecord
 
 FILES = (
     ("experiment.yaml", "the experiment as run"),
@@ -57,37 +51,27 @@ class Page(NamedTuple):
     versions: list[tuple[str, str]]
 
 
-def build_page(record: RunRecord, *, outliers: Policy | None = None, metrics: Sequence[str] = ()) -> Page:
-    """Gather the report of a run, of these `metrics` alone where any are given.
-
-    Raises StoreError when its record is damaged, UnknownName.
-    """
-    summary = summarise_run(record, outliers=outliers)
-    judged = judge(record, summary)
-    own = compare_within(record, summary)
-    derived, shown = derive(record, summary), summary.filter_metrics(metrics)
+def build_page(findings: Findings) -> Page:
+    """Gather the report of a run. Raises StoreError when its record is damaged, UnknownName."""
+    record, shown = findings.record, findings.shown
     with guard_record(record.id):
-        sections = derived_sections(derived)
-        within = describe_comparison(own) if own else None
+        sections = derived_sections(findings.derived)
+        within = describe_comparison(findings.comparison) if findings.comparison else None
+        measured = record.journal[0].get("version", "unknown") if record.journal else "unknown"
         return Page(
-            title=summary.title,
+            title=shown.title,
             run=record.id,
-            outcome=outcome(record, shown, judged, sections, within),
+            outcome=outcome(findings, sections, within),
             compared=within,
-            plan=plan(record, summary),
+            plan=plan(findings),
             place=describe_environment(record),
             results=results(shown),
-            gallery=draw_gallery(record, shown, derived),
+            gallery=draw_gallery(findings),
             derived=sections,
-            derivation_notes=derived.notes,
-            needs=needs(judged),
-            trouble=trouble(record, summary),
-            method=method(summary),
+            derivation_notes=findings.derived.notes,
+            needs=needs(findings.requirements),
+            trouble=trouble(record),
+            method=method(findings.summary),
             files=FILES,
-            versions=_versions(record),
+            versions=[("Measured by Steelyard", str(measured)), ("Reported by Steelyard", __version__)],
         )
-
-
-def _versions(record: RunRecord) -> list[tuple[str, str]]:
-    measured = record.journal[0].get("version", "unknown") if record.journal else "unknown"
-    return [("Measured by Steelyard", str(measured)), ("Reported by Steelyard", __version__)]

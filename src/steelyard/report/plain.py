@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.derived import DerivedResults
 from steelyard.analysis.disturbed_trials import AllTrials
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.over_time.collected import ColumnSummary, summarise_table
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.requirements import JudgedRequirement
-from steelyard.analysis.summary import CellSummary, RunSummary, Tally
+from steelyard.analysis.summary import CellSummary, Tally
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def plain_run(
-    summary: RunSummary, judged: Sequence[JudgedRequirement], compared: GatedComparison | None = None
-) -> dict[str, Any]:
-    """Everything that the summary and the requirements say. `schema` grows when a key changes its meaning."""
+def plain_run(findings: Findings) -> dict[str, Any]:
+    """Everything that was found. `schema` grows when a key changes its meaning."""
+    summary = findings.shown
     return {
         "schema": SCHEMA,
         "run": summary.run,
@@ -38,19 +38,20 @@ def plain_run(
         "outliers": summary.outliers,
         "sequential": summary.sequential,
         "cautions": cautions(summary),
-        "doubts": doubts(summary),
+        "doubts": doubts(findings),
         "overhead": _overhead(summary.overhead),
         "metrics": [dataclasses.asdict(metric) for metric in summary.metrics],
         "cells": [_cell(cell, summary.metrics) for cell in summary.cells],
-        "requirements": [_requirement(one) for one in judged],
-        "comparison": plain_comparison(compared) if compared else None,
+        "requirements": [_requirement(one) for one in findings.requirements],
+        "comparison": plain_comparison(findings.comparison) if findings.comparison else None,
+        "derived": _derivation(findings.derived),
     }
 
 
-def plain_derived(derived: DerivedResults) -> dict[str, Any]:
+def _derivation(derived: DerivedResults) -> dict[str, Any]:
     """Everything that was derived, in base units. `kind` says what an entry is: `Scaling`, `KneeStudy` …"""
     return {
-        "findings": [{"kind": type(one).__name__, **_plain(one)} for one in derived.findings],
+        "findings": [{"kind": type(one).__name__, **_plain(one)} for one in derived.results],
         "not_derived": list(derived.notes),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.analysis.comparison.compare_published import PublishedComparison, ShapeComparison
 from steelyard.printable import make_one_line
 from steelyard.report.columns import align
-from steelyard.report.sections.finding import estimate_text
+from steelyard.report.sections.section import estimate_text
 
 HEAD = ("shape", "theirs", "ours [95 %]", "ours is")
 _SHARES = ("efficiency_loss", "efficiency", "failure_rate", "share")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from steelyard.analysis.cell_metric import CellMetric
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.requirements import JudgedRequirement
 from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
@@ -39,12 +40,7 @@ ADVICE = (
 
 
 def result_lines(
-    summary: RunSummary,
-    judged: Sequence[JudgedRequirement],
-    *,
-    columns: int | None = 100,
-    most: int | None = None,
-    both: bool = False,
+    findings: Findings, *, columns: int | None = 100, most: int | None = None, both: bool = False
 ) -> list[str]:
     """The table of cells, the requirements, what failed, and what to doubt.
 
@@ -53,8 +49,9 @@ def result_lines(
     further tables where one is too wide. `most` limits the cells.
     With `both`, a cell that has disturbed trials gets a second row, in which they count.
     """
+    summary = findings.shown
     lines = table_lines(summary, columns=columns, most=most, both=both)
-    blocks = [lines, requirement_lines(judged), trouble_lines(summary), _notes(summary)]
+    blocks = [lines, requirement_lines(findings.requirements), trouble_lines(summary), _notes(findings)]
     return [make_one_line(line) for block in blocks for line in block]
 
 
@@ -249,11 +246,12 @@ def _disturbance_notes(cells: Sequence[CellSummary], shown: Sequence[Metric]) ->
     return notes[:MOST_NOTES] + ([f"{DISTURBED}  … and {more} more; the report has all"] if more > 0 else [])
 
 
-def _notes(summary: RunSummary) -> list[str]:
+def _notes(findings: Findings) -> list[str]:
+    summary = findings.shown
     notes = [f"repetitions {summary.sequential}"] if summary.sequential else []
     dropped = sum(
         one.summary.dropped for cell in summary.cells for one in cell.metrics.values() if one.summary
     )
     if summary.outliers != "none":
         notes.append(f"outliers: {summary.outliers} set aside {format_count(dropped, 'value')}")
-    return notes + [make_one_line(text) for text in (*cautions(summary), *doubts(summary))]
+    return notes + [make_one_line(text) for text in (*cautions(summary), *doubts(findings))]

@@ -4,11 +4,11 @@ import pytest
 
 from steelyard.analysis.comparison.compare_published import ShapeVerdict, compare_published
 from steelyard.analysis.comparison.published import load_published, published_ids
-from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.findings import Findings
 
 
 def beside(record, name):
-    return compare_published(record, summarise_run(record), load_published(name))
+    return compare_published(Findings(record), load_published(name))
 
 
 def test_losses_are_set_beside_machine_by_machine(build, plans):

@@ -13,6 +13,7 @@ import pytest
 
 from accounts import Account
 from steelyard import api
+from steelyard.analysis.findings import Findings
 from steelyard.controller.deployment import other_users
 from steelyard.controller.deployment.other_users import find_other_user
 from steelyard.hosts.accounts import RANGES
@@ -63,7 +64,7 @@ def test_what_is_open_is_named_in_the_record_and_in_the_report(
     (ready,) = [line for line in run.record.journal if line["kind"] == "service-ready"]
     assert (ready["unauthenticated"], ready["shared"]) == ("whoever reaches it", ["local"])
     assert run.record.design["services"]["cache"]["open"] is True
-    page = markdown.write(run.record, tmp_path / "report.md").read_text()
+    page = markdown.write(Findings(run.record), tmp_path / "report.md").read_text()
     assert "no password, open to whoever reaches it; other users on local" in page
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from steelyard.analysis.comparison.comparability import Difference
 from steelyard.analysis.comparison.compare import RunComparison, compare_cells
@@ -20,30 +21,38 @@ from steelyard.store.reader import RunRecord
 from steelyard.units import Share
 
 
-def compare_within(record: RunRecord, summary: RunSummary) -> GatedComparison | None:
-    """What the experiment's `compare` asks for, with its gate; None where it asks for none.
+def compare_within(
+    record: RunRecord,
+    summary: RunSummary,
+    *,
+    parameter: str | None = None,
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    gate: Gate | None = None,
+) -> GatedComparison | None:
+    """What the experiment's `compare` asks for, with its gate, unless others are given; None without either.
 
-    Raises StoreError for a damaged record.
+    Of the experiment only what is said of the same `parameter` counts. Raises as `compare_levels`.
     """
     with guard_record(record.id):
-        asked = record.design.get("compare")
-        if not asked:
+        asked = record.design.get("compare") or {}
+        if not (asked or parameter):
             return None
-        gate = load_gate(record)
+        parameter = parameter or str(asked["parameter"])
+        own = asked if parameter == asked.get("parameter") else {}
+        gate = gate or _parse_gate(own)
         comparison = compare_levels(
             record,
             summary,
-            parameter=str(asked["parameter"]),
-            baseline=show_level(asked["baseline"]),
-            metrics=tuple(map(str, asked["metrics"])),
+            parameter=parameter,
+            baseline=baseline or (show_level(own["baseline"]) if own else None),
+            metrics=metrics or (tuple(map(str, own["metrics"])) if own else ()),
             failures=not gate or "failed" not in gate.allowed,
         )
         return GatedComparison(comparison, gate)
 
 
-def load_gate(record: RunRecord) -> Gate | None:
-    """The gate of the experiment's `compare`; None where it has none."""
-    asked = record.design.get("compare") or {}
+def _parse_gate(asked: Mapping[str, Any]) -> Gate | None:
     if not asked.get("fail_on"):
         return None
     margin = asked["margin"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from steelyard.analysis.comparison.published import Kind, PublishedResult, Shape
-from steelyard.analysis.derived import derive
+from steelyard.analysis.comparison.quotient import quotient
 from steelyard.analysis.failures import failure_rates
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.knee import KneeCurve, KneeStudy, knee_study
 from steelyard.analysis.machines import hosts, machine_of
-from steelyard.analysis.quotient import quotient
 from steelyard.analysis.scaling import Scaling, is_scalable, scaling
 from steelyard.analysis.series import choose_metric
 from steelyard.analysis.setters import basis, copies_setter, hosts_setter
@@ -62,16 +62,16 @@ class PublishedComparison:
     apart: tuple[str, ...]
 
 
-def compare_published(record: RunRecord, summary: RunSummary, other: PublishedResult) -> PublishedComparison:
+def compare_published(findings: Findings, other: PublishedResult) -> PublishedComparison:
     """Set a run beside a published result. What the run does not have is said, and is no error."""
     shapes: list[ShapeComparison] = []
-    apart = _list_mismatches(record, other)
+    apart = _list_mismatches(findings.record, other)
     for shape in other.shapes:
         try:
-            shapes += _MAKERS[shape.kind](record, summary, shape)
+            shapes += _MAKERS[shape.kind](findings, shape)
         except UsageError as error:
             apart.append(f"{shape.kind.replace('_', ' ')}: {error.message}")
-    return PublishedComparison(summary.run, other, tuple(shapes), (*apart, *other.beyond))
+    return PublishedComparison(findings.record.id, other, tuple(shapes), (*apart, *other.beyond))
 
 
 def _list_mismatches(record: RunRecord, other: PublishedResult) -> list[str]:
@@ -82,7 +82,8 @@ def _list_mismatches(record: RunRecord, other: PublishedResult) -> list[str]:
     return [f"the workload: theirs corresponds to '{other.workload}', ours is {', '.join(uses)}"]
 
 
-def _compare_losses(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
+def _compare_losses(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
+    record, summary = findings.record, findings.summary
     over = copies_setter(summary)
     if over is None:
         raise UsageError("no parameter of the run sets the number of copies")
@@ -101,8 +102,8 @@ def _compare_losses(record: RunRecord, summary: RunSummary, shape: Shape) -> Ite
         yield _compare_range(shape, what, last.loss, low, high)
 
 
-def _compare_order(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
-    totals = _best_totals(record, summary)
+def _compare_order(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
+    totals = _best_totals(findings.record, findings.summary)
     common = [machine for machine in totals if machine in shape.values]
     if len(common) < SMALLEST:
         raise UsageError(
@@ -140,13 +141,13 @@ def _judge_order(found: RankCorrelation, alpha: float = 0.05) -> ShapeVerdict:
     return ShapeVerdict.SAME_ORDER if found.rho > 0 else ShapeVerdict.OTHER_ORDER
 
 
-def _compare_knees(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
-    parameter = _check_parameter(summary, shape)
-    asked = [one for one in derive(record, summary).findings if isinstance(one, KneeStudy)]
+def _compare_knees(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
+    parameter = _check_parameter(findings.summary, shape)
+    asked = [one for one in findings.derived.results if isinstance(one, KneeStudy)]
     studies = [one for one in asked if one.parameter == parameter]
     pairs = [
         (study, curve)
-        for study in studies or [knee_study(summary, parameter=parameter)]
+        for study in studies or [knee_study(findings.summary, parameter=parameter)]
         for curve in study.curves
     ]
     if not any(curve.knee for _, curve in pairs):
@@ -174,7 +175,8 @@ def _check_parameter(summary: RunSummary, shape: Shape) -> str:
     return shape.about
 
 
-def _compare_efficiencies(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
+def _compare_efficiencies(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
+    record, summary = findings.record, findings.summary
     over = hosts_setter(summary) if shape.about == "hosts" else _check_parameter(summary, shape)
     if over is None:
         raise UsageError("no parameter of the run sets the number of hosts")
@@ -189,16 +191,17 @@ def _compare_efficiencies(record: RunRecord, summary: RunSummary, shape: Shape) 
             yield _compare_range(shape, what, last.efficiency, shape.low, shape.high)
 
 
-def _compare_headroom(record: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
+def _compare_headroom(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
     """How many times the best cell meets what the experiment itself requires."""
     bounds = {
         str(entry["metric"]): float(entry["bound"][0])
-        for entry in record.design.get("require", ())
+        for entry in findings.record.design.get("require", ())
         if entry.get("operator") in (">=", ">") and float(entry["bound"][0]) > 0
     }
     made = False
     for name, bound in bounds.items():
-        cells = [one.summary for cell in summary.cells if (one := cell.metrics.get(name)) and one.summary]
+        measured = (cell.metrics.get(name) for cell in findings.summary.cells)
+        cells = [one.summary for one in measured if one and one.summary]
         if cells:
             best = max(cells, key=lambda one: one.median)
             figure = Estimate(best.median, best.interval, best.interval_reason)
@@ -213,18 +216,19 @@ def _divide(bound: float, value: float) -> float:
     return value / bound
 
 
-def _compare_failure(_: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
-    rows = [row for table in failure_rates(summary) for row in table.rows]
+def _compare_failure(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
+    rows = [row for table in failure_rates(findings.summary) for row in table.rows]
     worst = max(rows, key=lambda row: row.share.value)
     what = f"failure rate at {worst.cell.key} (the highest; theirs with {shape.about})"
     yield _compare_range(shape, what, worst.share, shape.low, shape.high)
 
 
-def _compare_quotients(_: RunRecord, summary: RunSummary, shape: Shape) -> Iterator[ShapeComparison]:
+def _compare_quotients(findings: Findings, shape: Shape) -> Iterator[ShapeComparison]:
     """One sum of metrics against another, cell by cell."""
     sums = [" + ".join(side) for side in (shape.dividend, shape.divisor)]
     named = " / ".join(f"({one})" if " + " in one else one for one in sums)
-    quotients = [(cell.cell, quotient(cell, shape.dividend, shape.divisor)) for cell in summary.cells]
+    cells = findings.summary.cells
+    quotients = [(cell.cell, quotient(cell, shape.dividend, shape.divisor)) for cell in cells]
     if not any(ours for _, ours in quotients):
         raise UsageError(f"no trial of the run has all figures of {named}")
     for cell, ours in quotients:
@@ -244,7 +248,7 @@ def _compare_range(shape: Shape, what: str, ours: Estimate, low: float, high: fl
     return ShapeComparison(shape.kind, what, low, high, ours, stands)
 
 
-_MAKERS: Mapping[Kind, Callable[[RunRecord, RunSummary, Shape], Iterator[ShapeComparison]]] = {
+_MAKERS: Mapping[Kind, Callable[[Findings, Shape], Iterator[ShapeComparison]]] = {
     "efficiency_loss": _compare_losses,
     "order": _compare_order,
     "knee": _compare_knees,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from steelyard.analysis.comparison.compare import ComparedCell, RunComparison
 from steelyard.analysis.comparison.sides import Gap
@@ -50,14 +51,14 @@ class Gate:
     margin: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GatedComparison:
     """A comparison and what its gate says of it, which is nothing where there is no gate."""
 
     comparison: RunComparison
     gate: Gate | None = None
 
-    @property
+    @cached_property
     def objections(self) -> tuple[Objection, ...]:
         """What is not allowed."""
         if self.gate is None:

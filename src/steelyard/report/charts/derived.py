@@ -20,23 +20,23 @@ from steelyard.stats.interval import Interval
 from steelyard.stats.summary import Summary
 
 if TYPE_CHECKING:
-    from steelyard.analysis.derived import Finding
+    from steelyard.analysis.derived import DerivedResult
 
 
-def derived_chart(number: int, finding: Finding) -> Chart | None:
+def derived_chart(number: int, result: DerivedResult) -> Chart | None:
     """The chart of the run's derived result of that number; None when there is nothing to draw."""
-    match finding:
+    match result:
         case Scaling():
-            return _loss(number, finding) if finding.question == "loss" else _speedup(number, finding)
+            return _loss(number, result) if result.question == "loss" else _speedup(number, result)
         case KneeStudy():
-            return _knee(number, finding)
+            return _knee(number, result)
         case LimitStudy():
-            return limit_chart(number, finding)
+            return limit_chart(number, result)
         case CostTable():
-            return _cost(number, finding)
+            return _cost(number, result)
         case RankingTable():
-            return _ranking(number, finding)
-    return _failures(number, finding)
+            return _ranking(number, result)
+    return _failures(number, result)
 
 
 def _loss(number: int, found: Scaling) -> Chart | None:

@@ -10,7 +10,7 @@ from steelyard.analysis.comparison.compare import ALPHA, ComparedCell, RunCompar
 from steelyard.analysis.comparison.gate import ALLOWABLE, GatedComparison, ObjectionKind
 from steelyard.analysis.comparison.sides import Which
 from steelyard.report.numbers import Scale, scale_for
-from steelyard.report.sections.finding import Section
+from steelyard.report.sections.section import Section
 from steelyard.report.wording import format_count, format_list
 from steelyard.stats.comparison import Comparison
 from steelyard.stats.detectable import LARGEST

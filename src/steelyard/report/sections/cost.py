@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis.cost import CellCost, CostTable
 from steelyard.report.numbers import Scale
-from steelyard.report.sections.finding import NO_INTERVAL, Section, summary_text
+from steelyard.report.sections.section import NO_INTERVAL, Section, summary_text
 from steelyard.report.wording import format_list
 from steelyard.stats.summary import Summary
 

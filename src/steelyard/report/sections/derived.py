@@ -12,20 +12,20 @@ from steelyard.analysis.limit import LimitStudy
 from steelyard.analysis.ranking import RankingTable
 from steelyard.analysis.scaling import Scaling, ScalingPoint
 from steelyard.report.sections.cost import cost_section
-from steelyard.report.sections.finding import NO_INTERVAL, Section, estimate_text, summary_text
 from steelyard.report.sections.limit import limit_section
+from steelyard.report.sections.section import NO_INTERVAL, Section, estimate_text, summary_text
 from steelyard.report.wording import format_list
 from steelyard.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from steelyard.analysis.derived import DerivedResults, Finding
+    from steelyard.analysis.derived import DerivedResult, DerivedResults
 
 MOST_ROWS = 500
 
 
 def derived_sections(derived: DerivedResults) -> list[Section]:
-    """A section for each finding, in their order."""
-    return [_cut(_section(finding)) for finding in derived.findings]
+    """A section for each result, in their order."""
+    return [_cut(_section(result)) for result in derived.results]
 
 
 def _cut(section: Section) -> Section:
@@ -33,19 +33,19 @@ def _cut(section: Section) -> Section:
     return section._replace(rows=section.rows[:MOST_ROWS], left_out=more)
 
 
-def _section(finding: Finding) -> Section:
-    match finding:
+def _section(result: DerivedResult) -> Section:
+    match result:
         case Scaling():
-            return _loss(finding) if finding.question == "loss" else _speedup(finding)
+            return _loss(result) if result.question == "loss" else _speedup(result)
         case KneeStudy():
-            return _knees(finding)
+            return _knees(result)
         case LimitStudy():
-            return limit_section(finding)
+            return limit_section(result)
         case CostTable():
-            return cost_section(finding)
+            return cost_section(result)
         case RankingTable():
-            return _ranking(finding)
-    return _failures(finding)
+            return _ranking(result)
+    return _failures(result)
 
 
 def _loss(found: Scaling) -> Section:

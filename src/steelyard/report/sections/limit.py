@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steelyard.analysis.limit import Limit, LimitStudy, ProbedLevel
 from steelyard.report.numbers import show_interval
-from steelyard.report.sections.finding import NO_INTERVAL, Section
+from steelyard.report.sections.section import NO_INTERVAL, Section
 from steelyard.report.wording import format_count
 from steelyard.stats.interval import Interval
 

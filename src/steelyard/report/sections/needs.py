@@ -48,15 +48,17 @@ def needs(judged: Sequence[JudgedRequirement]) -> list[Need]:
 
 def _need(one: JudgedRequirement) -> Need:
     ordered = sorted(one.rulings, key=lambda ruling: _ORDER.index(ruling.verdict))
-    rows = [_row(ruling, one.metric) for ruling in ordered[:MOST_ROWS]]
+    rows = [
+        NeedRow(ruling.cell.key, ruling.verdict, format_value(ruling, one.metric), ruling.note)
+        for ruling in ordered[:MOST_ROWS]
+    ]
     left_out = max(0, len(ordered) - MOST_ROWS)
     conditions = (one.requirement.text, one.where, one.against)
     return Need(*conditions, one.over, one.verdict, format_verdicts(one), rows, left_out)
 
 
-def _row(ruling: Ruling, metric: Metric | None) -> NeedRow:
-    value = ""
-    if ruling.value is not None:
-        unit = metric.unit if metric else "1"
-        value = " ".join(show_interval(ruling.value, ruling.interval, unit)).rstrip()
-    return NeedRow(ruling.cell.key, ruling.verdict, value, ruling.note)
+def format_value(ruling: Ruling, metric: Metric | None) -> str:
+    """What a ruling was decided by, with its interval; empty where there is no value."""
+    if ruling.value is None:
+        return ""
+    return " ".join(show_interval(ruling.value, ruling.interval, metric.unit if metric else "1")).rstrip()

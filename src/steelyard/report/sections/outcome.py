@@ -8,20 +8,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, explain_too_few
-from steelyard.analysis.over_time.drift import Drift, detect_drifts
+from steelyard.analysis.findings import Findings
+from steelyard.analysis.over_time.drift import Drift
 from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
-from steelyard.report.numbers import show_interval
 from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.environment import describe_machine
-from steelyard.report.wording import describe_all_counted, format_count, format_list
+from steelyard.report.sections.results import figure
+from steelyard.report.wording import format_count, format_list
 from steelyard.store.reader import RunRecord
 from steelyard.units import show_span
 
 if TYPE_CHECKING:  # they load numpy, which showing most runs does not need
     from steelyard.report.sections.comparison import ComparisonSection
-    from steelyard.report.sections.finding import Section
+    from steelyard.report.sections.section import Section
 
 Mood = Literal["good", "bad", "open", "none"]
 MOST_SENTENCES = 4
@@ -37,7 +38,7 @@ _ENDINGS = {
 
 
 class RunOutcome(NamedTuple):
-    """`answer` is what the run was made for, in a sentence, and `findings` are what else it says.
+    """`answer` is what the run was made for, in a sentence, and `sentences` are what else it says.
 
     `failures` say which trials failed, or that none counts; `verdict` is on the requirements, empty without
     any, and `mood` colours it. `facts` are pairs of name and text.
@@ -48,25 +49,22 @@ class RunOutcome(NamedTuple):
     mood: Mood
     verdict: str
     facts: list[tuple[str, str]]
-    findings: list[str]
+    sentences: list[str]
     warnings: list[str]
     sequential: str
 
 
 def outcome(
-    record: RunRecord,
-    summary: RunSummary,
-    judged: Sequence[JudgedRequirement],
-    derived: Sequence[Section] = (),
-    compared: ComparisonSection | None = None,
+    findings: Findings, derived: Sequence[Section] = (), compared: ComparisonSection | None = None
 ) -> RunOutcome:
     """What a reader with ten seconds should know. What was compared or searched for is the answer."""
+    record, summary = findings.record, findings.shown
     ending = _ending(record)
-    mood, verdict = _merge_gate(_verdict(judged), compared)
+    mood, verdict = _merge_gate(_verdict(findings.requirements), compared)
     if verdict and summary.has_no_pooled_trials and summary.has_disturbed:
         mood, verdict = ("open" if mood == "good" else mood), f"Provisional, as no trial counts: {verdict}"
     first = [compared.answer] if compared else []
-    sentences = [*first, *_findings(record, summary, derived)] or ["The run has no figures."]
+    sentences = [*first, *_answer(record, summary, derived)] or ["The run has no figures."]
     return RunOutcome(
         sentences[0],
         list(_failures(summary)),
@@ -74,16 +72,16 @@ def outcome(
         verdict,
         _facts(record, summary),
         sentences[1:],
-        [*([ending] if ending else []), *record.warnings, *cautions(summary), *doubts(summary)],
+        [*([ending] if ending else []), *record.warnings, *cautions(summary), *doubts(findings)],
         summary.sequential,
     )
 
 
-def _findings(record: RunRecord, summary: RunSummary, derived: Sequence[Section]) -> list[str]:
+def _answer(record: RunRecord, summary: RunSummary, derived: Sequence[Section]) -> list[str]:
     """Sentences, the one that answers first."""
     asked = 1 if record.design.get("find") else 0
     limit, others = (_sentences(part) for part in (derived[:asked], derived[asked:]))
-    figures = [_finding(summary, metric) for metric in summary.leading]
+    figures = [_describe_range(summary, metric) for metric in summary.leading]
     return [*limit, *filter(None, [*figures, _describe_other_metrics(summary)]), *others[:MOST_SENTENCES]]
 
 
@@ -123,7 +121,8 @@ def _verdict(judged: Sequence[JudgedRequirement]) -> tuple[Mood, str]:
         else "open"
     )
     if len(set(verdicts)) == 1:
-        return mood, f"{_name_requirements(len(verdicts))} {verdicts[0]}."
+        subject = "The requirement is" if len(verdicts) == 1 else f"All {len(verdicts)} requirements are"
+        return mood, f"{subject} {verdicts[0]}."
     return mood, f"Of {format_count(len(verdicts), 'requirement')}: {', '.join(parts)}."
 
 
@@ -134,10 +133,6 @@ def _merge_gate(of_needs: tuple[Mood, str], compared: ComparisonSection | None) 
     order: tuple[Mood, ...] = ("bad", "open", "good", "none")
     mood = min(of_needs[0], compared.mood, key=order.index)
     return mood, " ".join(filter(None, (compared.verdict, of_needs[1])))
-
-
-def _name_requirements(count: int) -> str:
-    return "The requirement is" if count == 1 else f"All {count} requirements are"
 
 
 def _ending(record: RunRecord) -> str:
@@ -173,7 +168,7 @@ def _trials(summary: RunSummary) -> str:
     return f"{summary.trials}" + (f", of these {' and '.join(parts)}" if parts else ", all counted")
 
 
-def _finding(summary: RunSummary, metric: Metric) -> str:
+def _describe_range(summary: RunSummary, metric: Metric) -> str:
     """The range of a metric's medians over the cells, in a sentence."""
     cell_metrics = [cell.metrics[metric.name] for cell in summary.cells]
     pairs = [
@@ -207,23 +202,17 @@ def _median(one: CellMetric) -> float:
 
 
 def _format_median(one: CellMetric) -> str:
-    if one.shown_summary is None:
-        return ""
-    figures = " ".join(
-        show_interval(one.shown_summary.median, one.shown_summary.interval, one.metric.unit)
-    ).rstrip()
-    return one.sign + figures + (f" ({describe_all_counted(one)})" if one.disturbance else "")
+    median, interval, _, disturbance = figure(one)
+    return " ".join(filter(None, (median, interval, f"({disturbance})" if disturbance else "")))
 
 
-def doubts(summary: RunSummary) -> list[str]:
+def doubts(findings: Findings) -> list[str]:
     """What makes the intervals less sure than they look."""
-    metrics = summary.leading
-    all_drifts = detect_drifts(summary, metrics)
     texts = []
-    for metric in metrics:
-        texts += _describe_drifts([drift for drift in all_drifts if drift.metric == metric])
+    for metric in findings.shown.leading:
+        texts += _describe_drifts([drift for drift in findings.drifts if drift.metric == metric])
         if short := [
-            count for cell in summary.cells for count in cell.metrics[metric.name].short_sample_counts
+            count for cell in findings.shown.cells for count in cell.metrics[metric.name].short_sample_counts
         ]:
             texts.append(f"{explain_too_few(metric, short)}: make trials run longer.")
     return texts

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from steelyard.analysis.axes import axes
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import StoreError
 from steelyard.report.wording import format_count, format_list
@@ -31,13 +31,13 @@ class Plan(NamedTuple):
     experiment: str
 
 
-def plan(record: RunRecord, summary: RunSummary) -> Plan:
+def plan(findings: Findings) -> Plan:
     """The plan of a run."""
-    design = record.design
+    record, summary = findings.record, findings.summary
     return Plan(
-        str(design.get("about", "")),
+        str(record.design.get("about", "")),
         [(name, text) for name, text in _facts(record, summary) if text],
-        [(axis.name, format_list(axis.levels, MOST_LEVELS)) for axis in axes(summary).values()],
+        [(axis.name, format_list(axis.levels, MOST_LEVELS)) for axis in summary.axes.values()],
         [(metric.name, _meaning(metric)) for metric in record.metrics.values()],
         _commands(record),
         record.experiment_text,

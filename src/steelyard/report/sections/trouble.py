@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steelyard.analysis.summary import RunSummary
 from steelyard.store.reader import RunRecord, TrialRecord
 
 MOST_ROWS = 200
@@ -30,9 +29,9 @@ class Trouble(NamedTuple):
     left_out: int
 
 
-def trouble(record: RunRecord, summary: RunSummary) -> Trouble:
+def trouble(record: RunRecord) -> Trouble:
     """All trials that failed or are marked, in the order of their numbers."""
-    trials = [trial for cell in summary.cells for trial in cell.trials if not trial.result.is_poolable]
+    trials = [trial for trial in record.trials if not trial.result.is_poolable]
     trials.sort(key=lambda trial: trial.number)
     return Trouble([_case(record, trial) for trial in trials[:MOST_ROWS]], max(0, len(trials) - MOST_ROWS))
 

@@ -11,22 +11,22 @@ from steelyard.report.columns import align
 from steelyard.report.wording import format_count
 
 if TYPE_CHECKING:  # it loads numpy, which showing most runs does not need
-    from steelyard.report.sections.finding import Section
+    from steelyard.report.sections.section import Section
 
 MOST_ROWS = 40
 
 
 def sections(derived: DerivedResults) -> list[Section]:
-    """A section for each finding."""
-    if not derived.findings:
+    """A section for each result."""
+    if not derived.results:
         return []
     from steelyard.report.sections.derived import derived_sections
 
     return derived_sections(derived)
 
 
-def finding_lines(found: Sequence[Section], missing: Sequence[str]) -> list[str]:
-    """Each finding as a table and sentences, after an empty line; then what could not be derived, and why."""
+def derived_lines(found: Sequence[Section], missing: Sequence[str]) -> list[str]:
+    """Each result as a table and sentences, after an empty line; then what could not be derived, and why."""
     lines: list[str] = []
     for section in found:
         lines += ["", make_one_line(section.heading)]

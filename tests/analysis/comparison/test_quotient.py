@@ -6,7 +6,8 @@ import pytest
 
 from steelyard.analysis.comparison.compare_published import ShapeVerdict, compare_published
 from steelyard.analysis.comparison.published import load_published
-from steelyard.analysis.quotient import quotient
+from steelyard.analysis.comparison.quotient import quotient
+from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.model.metric import Metric
 
@@ -30,7 +31,7 @@ def launches(share):
 
 
 def beside(record, name):
-    return compare_published(record, summarise_run(record), load_published(name))
+    return compare_published(Findings(record), load_published(name))
 
 
 def test_every_trial_is_divided_by_itself(build):
