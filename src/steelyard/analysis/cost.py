@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from steelyard.analysis.machines import HostFacts, hosts, hosts_of, machine_of
 from steelyard.analysis.series import choose_metric
@@ -70,17 +71,21 @@ def price_table(record: RunRecord) -> PriceTable | None:
     """The experiment's prices, else those that its site recorded; None without any."""
     declared = record.design.get("prices")
     if isinstance(declared, Mapping) and declared.get("per_hour"):
-        return PriceTable(
-            str(declared.get("currency") or ""),
-            {str(name): float(price) for name, price in declared["per_hour"].items()},
-            str(declared.get("source") or ""),
-            str(declared.get("date") or ""),
-        )
+        return _read_declared(declared)
     known = [host for host in hosts(record).values() if host.price]
     if not known:
         return None
     prices = {host.machine: host.price for host in known if host.price}
     return PriceTable(known[0].currency, prices, "as given by the site when the run began")
+
+
+def _read_declared(prices: Mapping[str, Any]) -> PriceTable:
+    return PriceTable(
+        str(prices.get("currency") or ""),
+        {str(name): float(price) for name, price in prices["per_hour"].items()},
+        str(prices.get("source") or ""),
+        str(prices.get("date") or ""),
+    )
 
 
 def is_priceable(metric: Metric) -> bool:

@@ -86,13 +86,14 @@ def _find_supported(record: RunRecord, summary: RunSummary) -> list[tuple[str, A
         "speedup": hosts_setter(summary) is not None,
         "cost": bool(record.design.get("prices")) or any(host.price for host in hosts(record).values()),
         "ranking": machine_setter(summary, hosts(record)) is not None,
-        "failure_rate": any(
-            value > 0 and is_failure_rate(name)
-            for trial in record.trials
-            for name, value in trial.result.metrics.items()
-        ),
+        "failure_rate": _has_failures(record),
     }
     return [(name, {}) for name, there in checks.items() if there]
+
+
+def _has_failures(record: RunRecord) -> bool:
+    figures = (figure for trial in record.trials for figure in trial.result.metrics.items())
+    return any(value > 0 and is_failure_rate(name) for name, value in figures)
 
 
 def _limits(record: RunRecord, summary: RunSummary) -> tuple[DerivedResult, ...]:

@@ -68,10 +68,8 @@ def _failures(cell: CellSummary, name: str) -> Failures | None:
         share = Estimate(mean, None, "no interval: the number of attempts is not recorded")
         return Failures(cell.cell, len(trials), None, None, share, cell.failures)
     failed, attempts = sum(known), sum(map(_count_attempts, trials))
-    interval = clopper_pearson(failed, attempts)
-    return Failures(
-        cell.cell, len(trials), failed, attempts, Estimate(failed / attempts, interval), cell.failures
-    )
+    share = Estimate(failed / attempts, clopper_pearson(failed, attempts))
+    return Failures(cell.cell, len(trials), failed, attempts, share, cell.failures)
 
 
 def _count_failed(trial: TrialRecord, name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.analysis.series import Series, choose_metric, parameter_axis, require_series
@@ -101,14 +102,19 @@ def _curve(one: Series, metric: Metric, tolerance: float) -> KneeCurve:
         if (figure := cell.metrics[metric.name].summary)
     )
     samples = [cell.metrics[metric.name].values for cell in cells]
-    if len(samples) < 2:
-        return KneeCurve(one.label, levels, None, "fewer than two levels have figures")
-    if min(map(min, samples)) <= 0:
-        return KneeCurve(one.label, levels, None, "a figure is not above zero, but gains are ratios")
+    if obstacle := _find_obstacle(samples):
+        return KneeCurve(one.label, levels, None, obstacle)
     if metric.better == "none":
         return KneeCurve(one.label, levels, None, "the metric has no better direction")
     result = knee(samples, better=metric.better, tolerance=tolerance)
     return KneeCurve(one.label, levels, result, "" if result else _explain_too_few(one, levels, samples))
+
+
+def _find_obstacle(samples: Sequence[Sequence[float]]) -> str:
+    """Why gains cannot be computed of these figures; empty where they can."""
+    if len(samples) < 2:
+        return "fewer than two levels have figures"
+    return "a figure is not above zero, but gains are ratios" if min(map(min, samples)) <= 0 else ""
 
 
 def _explain_too_few(one: Series, levels: tuple[Level, ...], samples: list[tuple[float, ...]]) -> str:

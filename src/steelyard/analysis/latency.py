@@ -74,10 +74,7 @@ def percentile_curve(histogram: Histogram) -> list[PercentilePoint]:
     steps = math.floor(-math.log10(least) * POINTS_PER_DECADE)
     rests = [10 ** (-step / POINTS_PER_DECADE) for step in range(steps + 1)] + [least]
     shares = sorted({*FIRST_SHARES, *(1 - rest for rest in rests)})
-    return [
-        PercentilePoint(share, value)
-        for share, value in zip(shares, _quantiles(histogram, shares), strict=True)
-    ]
+    return list(map(PercentilePoint, shares, _quantiles(histogram, shares)))
 
 
 def _quantiles(histogram: Histogram, shares: list[float]) -> list[float]:

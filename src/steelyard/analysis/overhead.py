@@ -33,16 +33,20 @@ def sum_overhead(journal: Iterable[Mapping[str, Any]]) -> Overhead | None:
     reports, untold = _collect_reports(journal)
     if not reports:
         return None
+    wall, controller = (sum(float(one[name]) for one in reports) for name in ("wall", "controller"))
+    return Overhead(wall, controller, *_sum_agents(reports), untold)
+
+
+def _sum_agents(reports: Iterable[Mapping[str, Any]]) -> tuple[dict[str, float], tuple[str, ...]]:
+    """What the agents used by host, and the hosts of which that is unknown."""
     agents: dict[str, float] = {}
     unknown: dict[str, None] = {}
-    for one in reports:
-        for host, seconds in one["agents"].items():
-            if seconds is None:
-                unknown[str(host)] = None
-            else:
-                agents[str(host)] = agents.get(str(host), 0.0) + float(seconds)
-    wall, controller = (sum(float(one[name]) for one in reports) for name in ("wall", "controller"))
-    return Overhead(wall, controller, agents, tuple(unknown), untold)
+    for host, seconds in (entry for one in reports for entry in one["agents"].items()):
+        if seconds is None:
+            unknown[str(host)] = None
+        else:
+            agents[str(host)] = agents.get(str(host), 0.0) + float(seconds)
+    return agents, tuple(unknown)
 
 
 def _collect_reports(journal: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:

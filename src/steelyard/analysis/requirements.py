@@ -124,11 +124,7 @@ def judge(record: RunRecord, summary: RunSummary) -> tuple[JudgedRequirement, ..
 
 def _judge_requirement(entry: Mapping[str, Any], record: RunRecord, summary: RunSummary) -> JudgedRequirement:
     where = str(entry.get("where") or "")
-    try:
-        requirement = Requirement.parse(str(entry["text"]))
-        condition = Expression.parse(where) if where else None
-    except (UsageError, ExpressionError) as error:
-        raise StoreError(f"run {summary.run}: cannot read a recorded requirement: {error}") from error
+    requirement, condition = _parse_entry(str(entry["text"]), where, summary.run)
     metric = record.metrics.get(requirement.metric)
     over = requirement.over_repetitions or (metric.over_repetitions if metric else "median")
     if against := str(entry.get("against") or ""):
@@ -137,6 +133,14 @@ def _judge_requirement(entry: Mapping[str, Any], record: RunRecord, summary: Run
         return judge_ratio(JudgedRequirement(requirement, over, where, metric, (), against), record, summary)
     rulings = (_ruling(requirement, over, cell, condition) for cell in summary.cells)
     return JudgedRequirement(requirement, over, where, metric, tuple(ruling for ruling in rulings if ruling))
+
+
+def _parse_entry(text: str, where: str, run: str) -> tuple[Requirement, Expression | None]:
+    """A recorded requirement and its condition. Raises StoreError."""
+    try:
+        return Requirement.parse(text), Expression.parse(where) if where else None
+    except (UsageError, ExpressionError) as error:
+        raise StoreError(f"run {run}: cannot read a recorded requirement: {error}") from error
 
 
 def _ruling(

@@ -55,13 +55,17 @@ def find_alarms(series: Sequence[Sequence[float]], *, alpha: float = ALPHA) -> l
     `analysis/claims.json`. Raises ValueError as `sample.check_values` does.
     """
     results = [independence(values) for values in series]
-    tests = [p for one in results for p in (one.trend_p, one.neighbours_p)]
-    corrected = iter(holm([p for p in tests if p is not None]))
-    adjusted = [1.0 if p is None else next(corrected) for p in tests]
+    adjusted = _adjust_all([p for one in results for p in (one.trend_p, one.neighbours_p)])
     return [
         _alarm(values, one, trend, neighbours, alpha)
         for values, one, trend, neighbours in zip(series, results, adjusted[::2], adjusted[1::2], strict=True)
     ]
+
+
+def _adjust_all(tests: Sequence[float | None]) -> list[float]:
+    """P-values after Holm's correction; a test that could not be made alarms nobody, and is none of them."""
+    corrected = iter(holm([p for p in tests if p is not None]))
+    return [1.0 if p is None else next(corrected) for p in tests]
 
 
 def _alarm(

@@ -136,13 +136,18 @@ def _host_facts(run: RunRecord) -> _Facts:
             "site": run.site or "",
             "hosts": _join(f"{host.get('name')} {host.get('type') or ''}".strip() for host in hosts),
         }
-        facts |= {
-            what: _join(_text(read_fact(each, *path)) for each in machines) for what, path in PLACE.items()
-        }
-        tools = [each.get("tools") or {} for each in machines]
-        names = sorted({name for each in tools for name in each})
-        facts |= {name: _join(str(each.get(name, "")) for each in tools) for name in names}
+        facts |= _machine_facts(machines) | _tool_versions(machines)
         return {what: text for what, text in facts.items() if text}
+
+
+def _machine_facts(machines: Sequence[Mapping[str, Any]]) -> _Facts:
+    return {what: _join(_text(read_fact(each, *path)) for each in machines) for what, path in PLACE.items()}
+
+
+def _tool_versions(machines: Sequence[Mapping[str, Any]]) -> _Facts:
+    tools = [each.get("tools") or {} for each in machines]
+    names = sorted({name for each in tools for name in each})
+    return {name: _join(str(each.get(name, "")) for each in tools) for name in names}
 
 
 def _text(value: Any) -> str:

@@ -45,18 +45,13 @@ class Samples:
         a, b = ([cell.metrics[metric.name] for cell in side] for side in (pair.a, pair.b))
         before, after = (sum(map(_count_failures, side)) for side in (pair.a, pair.b))
         failed = (before, after) if failures and metric.better != "none" else (0, 0)
-        under = [f"a {one.disturbance}" for one in a if one.disturbance] + [
-            f"b {one.disturbance}" for one in b if one.disturbance
-        ]
+        sides = (("a", a), ("b", b))
+        under = [f"{name} {one.disturbance}" for name, side in sides for one in side if one.disturbance]
         empty = cls(pair.cell, metric, [], [], failed, pair.has_several_runs, disturbance="; ".join(under))
-        samples = empty._replace_values(
-            pair, [_select_counted(one) for one in a], [_select_counted(one) for one in b]
-        )
+        samples = empty._replace_values(pair, list(map(_select_counted, a)), list(map(_select_counted, b)))
         if not any(one.with_disturbed and not one.substitute for one in (*a, *b)):
             return samples
-        everything = empty._replace_values(
-            pair, [_select_all(one) for one in a], [_select_all(one) for one in b]
-        )
+        everything = empty._replace_values(pair, list(map(_select_all, a)), list(map(_select_all, b)))
         return replace(samples, everything=everything)
 
     def _replace_values(self, pair: Pair, a: Sequence[Counted], b: Sequence[Counted]) -> Samples:

@@ -7,10 +7,13 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from steelyard.analysis.over_time.telemetry import Column
-from steelyard.model.metric import Metric
+from steelyard.model.metric import Metric, SeriesSample
 from steelyard.store.reader import RunRecord
+
+_Bins: TypeAlias = Mapping[int, Mapping[str, list[float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +36,19 @@ def load_series(record: RunRecord, number: int) -> TrialSeries | None:
         return None
     step = statistics.median(sample.length for sample in every)
     began = min(sample.at - sample.length for sample in every)
+    return TrialSeries(began, *_table(_bin_samples(every, began, step), step, record.metrics))
+
+
+def _bin_samples(samples: Sequence[SeriesSample], began: float, step: float) -> _Bins:
+    """The values of all copies by metric, in the interval of the grid that they end in."""
     bins: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for sample in every:
+    for sample in samples:
         for name, value in sample.values.items():
             bins[max(0, round((sample.at - began) / step) - 1)][name].append(value)
-    return TrialSeries(began, *_table(bins, step, record.metrics))
+    return bins
 
 
-def _table(
-    bins: Mapping[int, Mapping[str, list[float]]], step: float, metrics: Mapping[str, Metric]
-) -> tuple[list[float], dict[str, Column]]:
+def _table(bins: _Bins, step: float, metrics: Mapping[str, Metric]) -> tuple[list[float], dict[str, Column]]:
     order = range(min(bins), max(bins) + 1)
     names = dict.fromkeys(name for values in bins.values() for name in values)
     columns: dict[str, Column] = {
