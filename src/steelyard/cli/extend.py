@@ -11,6 +11,7 @@ from steelyard.cli.options import (
     json_option,
     level_option,
     parse_levels,
+    quiet_option,
     run_argument,
     site_option,
     store_option,
@@ -27,7 +28,7 @@ from steelyard.errors import UsageError
 @site_option("Where to measure; by default, where the run started")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@quiet_option
 @store_option
 @json_option
 def command(

@@ -29,13 +29,17 @@ MOST_CELLS = 60
 
 def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     """Print the results of a run and write its report; the exit code."""
-    record = RunRecord(folder)
-    findings = Findings(record)
+    findings = Findings(RunRecord(folder))
     print_results(findings, as_json=as_json)
     report = _write_report(findings)
     if report and not as_json:
         echo(report)
-    if record.trials and all(trial.result.status == "failed" for trial in record.trials):
+    return _choose_exit_code(findings, undecided)
+
+
+def _choose_exit_code(findings: Findings, undecided: str) -> int:
+    trials = findings.record.trials
+    if trials and all(trial.result.status == "failed" for trial in trials):
         return 3  # not one trial gave a figure: the run was not carried out
     passing = findings.comparison is None or findings.comparison.is_passing
     failed = has_failed_requirements(findings.requirements, cast(Literal["fail", "pass"], undecided))

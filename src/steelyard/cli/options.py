@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -37,72 +38,75 @@ def complete_name(incomplete: str, names: Iterable[str]) -> list[CompletionItem]
     ]
 
 
-class RunName(click.ParamType[str]):
+class KnownName(click.ParamType[str]):
+    """A name of something that is there, which the shell completes."""
+
+    @abstractmethod
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """What there is. Raises SteelyardError where that cannot be read: then nothing is completed."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        try:
+            return complete_name(incomplete, self.list_names(ctx))
+        except SteelyardError:
+            return []  # there is nobody to tell it to
+
+
+class RunName(KnownName):
     """A run: its id or a part of it, a path, or `last`. Completes from the store."""
 
     name = "run"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The ids that begin so, newest first, and `last`."""
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """`last`, and the ids, newest first."""
         ids: list[str] = []
         with suppress(SteelyardError):  # there is nobody to tell it to
             ids = [run.id for run in reversed(choose_store(ctx.params.get("store")).list_runs())]
-        return complete_name(incomplete, ("last", *ids))
+        return ("last", *ids)
 
 
-class MetricName(click.ParamType[str]):
+class MetricName(KnownName):
     """A metric, or a pattern. Completes from the run that is named before it."""
 
     name = "metric"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names that begin so, in the order of the run."""
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """In the order of the run."""
         from steelyard.store.reader import RunRecord
 
         run = ctx.params.get("run") or ctx.params.get("after") or ctx.params.get("before") or "last"
-        scalars: list[str] = []
-        with suppress(SteelyardError):
-            metrics = RunRecord(choose_store(ctx.params.get("store")).find(run)).metrics
-            scalars = [name for name, metric in metrics.items() if metric.kind == "scalar"]
-        return complete_name(incomplete, scalars)
+        metrics = RunRecord(choose_store(ctx.params.get("store")).find(run)).metrics
+        return [name for name, metric in metrics.items() if metric.kind == "scalar"]
 
 
-class EntryName(click.ParamType[str]):
+class EntryName(KnownName):
     """An entry of the catalogue. Completes from there."""
 
     name = "name"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names that begin so."""
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Of all kinds."""
         from steelyard.spec.kinds import entry_names
 
-        return complete_name(incomplete, entry_names())
+        return entry_names()
 
 
-class SiteName(click.ParamType[str]):
+class SiteName(KnownName):
     """A site, as `local:4`. Completes from the plug-ins and from `sites.yaml`."""
 
     name = "site"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names that begin so."""
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Plug-ins and the files' own."""
         from steelyard.spec.sites import site_names
 
-        names: list[str] = []
-        with suppress(SteelyardError):
-            names = site_names()
-        return complete_name(incomplete, names)
+        return site_names()
 
 
-class ToolName(click.ParamType[str]):
+class ToolName(KnownName):
     """A tool, a workload, a service or a file. Completes the first three from the catalogue."""
 
     name = "name"
@@ -111,10 +115,13 @@ class ToolName(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The names that begin so; without any, files."""
+        return super().shell_complete(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
+
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Of everything that can be installed."""
         from steelyard.spec.tool_needs import installable_names
 
-        matches = complete_name(incomplete, installable_names())
-        return matches or [CompletionItem(incomplete, type="file")]
+        return installable_names()
 
 
 def site_option(text: str) -> Callable[[Function], Function]:
@@ -127,6 +134,21 @@ def metric_option(text: str) -> Callable[[Function], Function]:
     return click.option(
         "-m", "--metric", "metrics", multiple=True, metavar="NAME", type=MetricName(), help=text
     )
+
+
+def outliers_option(function: Function) -> Function:
+    """`--outliers POLICY`, for who looks at a run."""
+    text = (
+        "Overrides the file's policy; tukey and mad can make intervals too narrow "
+        "(docs/explanation/statistics.md)"
+    )
+    policies = click.Choice(["none", "tukey", "mad", "extremes"])
+    return click.option("--outliers", type=policies, help=text)(function)
+
+
+def quiet_option(function: Function) -> Function:
+    """`-q`, `--quiet`."""
+    return click.option("-q", "--quiet", is_flag=True, help="Show no progress")(function)
 
 
 def job_options(function: Function) -> Function:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.options import disturbed_option, find_run, metric_option, run_argument, store_option
+from steelyard.cli.options import (
+    disturbed_option,
+    find_run,
+    metric_option,
+    outliers_option,
+    run_argument,
+    store_option,
+)
 from steelyard.cli.terminal import echo
 from steelyard.model.trial import Disturbed
 from steelyard.stats.outliers import Policy
@@ -16,12 +23,7 @@ from steelyard.stats.outliers import Policy
 @run_argument()
 @click.option("--as", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file")
-@click.option(
-    "--outliers",
-    type=click.Choice(["none", "tukey", "mad", "extremes"]),
-    help="Overrides the file's policy; tukey and mad can make intervals too narrow "
-    "(docs/explanation/statistics.md)",
-)
+@outliers_option
 @metric_option("Report only this metric; repeatable; a pattern such as 'latency_*' is allowed")
 @disturbed_option
 @store_option

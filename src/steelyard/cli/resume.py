@@ -11,6 +11,7 @@ from steelyard.cli.options import (
     find_run,
     job_options,
     json_option,
+    quiet_option,
     run_argument,
     site_option,
     store_option,
@@ -24,7 +25,7 @@ from steelyard.cli.options import (
 @job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option("--undecided", type=click.Choice(["pass", "fail"]), default="fail", help="As for `run`")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@quiet_option
 @store_option
 @json_option
 @click.pass_context

@@ -13,6 +13,7 @@ from steelyard.cli.options import (
     json_option,
     level_option,
     parse_levels,
+    quiet_option,
     site_option,
     store_option,
 )
@@ -43,7 +44,7 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
     help="How to count an undecided or missing requirement",
     show_default=True,
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@quiet_option
 @store_option
 @json_option
 @click.pass_context

@@ -9,6 +9,7 @@ from steelyard.cli.options import (
     find_run,
     json_option,
     metric_option,
+    outliers_option,
     run_argument,
     store_option,
 )
@@ -21,12 +22,7 @@ from steelyard.stats.outliers import Policy
 @click.option(
     "--trial", type=click.IntRange(1), metavar="N", help="One trial: commands, exit codes, figures, files"
 )
-@click.option(
-    "--outliers",
-    type=click.Choice(["none", "tukey", "mad", "extremes"]),
-    help="Overrides the file's policy; tukey and mad can make intervals too narrow "
-    "(docs/explanation/statistics.md)",
-)
+@outliers_option
 @metric_option("Show only this metric; repeatable; a pattern such as 'latency_*' is allowed")
 @click.option("--with-disturbed", is_flag=True, help="Also show each cell with its disturbed trials counted")
 @disturbed_option

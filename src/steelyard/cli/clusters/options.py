@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
-from steelyard.cli.options import complete_name, site_option, store_option
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.cli.options import KnownName, site_option, store_option
+from steelyard.errors import UsageError
 from steelyard.spec.stores import choose_store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,52 +27,48 @@ class TimeSpan(click.ParamType[float]):
         if isinstance(value, float):
             return value
         from steelyard.errors import UnitError
-        from steelyard.units import Duration
 
-        if match := _CLOCK.fullmatch(value.strip()):
-            hours, minutes, seconds = (int(part or 0) for part in match.groups())
-            span = float(hours * 3600 + minutes * 60 + seconds)
-        else:
-            try:
-                span = float(Duration.parse(value))
-            except UnitError:
-                self.fail(f"'{value}' is not a time; for example 04:00:00, 0:30 or 90min", param, ctx)
+        try:
+            span = _parse_span(value)
+        except UnitError:
+            self.fail(f"'{value}' is not a time; for example 04:00:00, 0:30 or 90min", param, ctx)
         return span if span > 0 else self.fail("the time must be above zero", param, ctx)
 
 
-class ClusterName(click.ParamType[str]):
+def _parse_span(text: str) -> float:
+    from steelyard.units import Duration
+
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return float(Duration.parse(text))
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(hours * 3600 + minutes * 60 + seconds)
+
+
+class ClusterName(KnownName):
     """A cluster: the name of its job, or the id of its run. Completes from the store."""
 
     name = "cluster"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
         """Those that live."""
         from steelyard.cluster.clusters import list_clusters
 
         every = list_clusters(choose_store(ctx.params.get("store")))
-        names = dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
-        return complete_name(incomplete, names)
+        return dict.fromkeys([*(one.name for one in every), *(one.folder.id for one in every)])
 
 
-class SnapshotName(click.ParamType[str]):
+class SnapshotName(KnownName):
     """A snapshot. Completes from the place where they lie."""
 
     name = "snapshot"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Those that are there."""
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Those that are there, the last ones first."""
         from steelyard.cluster.snapshot_catalog import SnapshotCatalog
 
         place = snapshot_place(ctx.params.get("store"), ctx.params.get("place"))
-        try:
-            names = SnapshotCatalog(place).list_names()
-        except SteelyardError:
-            return []
-        return complete_name(incomplete, reversed(names))
+        return reversed(SnapshotCatalog(place).list_names())
 
 
 def cluster_argument(function: Function) -> Function:
@@ -188,10 +183,15 @@ def parse_settings(pairs: Sequence[str]) -> Mapping[str, Any]:
         path = key.strip().split(".")
         if not equals or not all(path):
             raise UsageError(f"--set {pair:.60}: write KEY=VALUE, such as heap=2GiB")
-        branch = tree
-        for part in path[:-1]:
-            branch = branch.setdefault(part, {})
-            if not isinstance(branch, dict):
-                raise UsageError(f"--set {pair:.60}: '{part}' already has a value")
+        branch = _enter_branch(tree, path[:-1], pair)
         branch[path[-1]] = read(f"value: {text}", f"--set {key}").value["value"]
+    return tree
+
+
+def _enter_branch(tree: dict[str, Any], path: Sequence[str], pair: str) -> dict[str, Any]:
+    """The branch at a path, made where it is missing. Raises UsageError where a value is in the way."""
+    for part in path:
+        tree = tree.setdefault(part, {})
+        if not isinstance(tree, dict):
+            raise UsageError(f"--set {pair:.60}: '{part}' already has a value")
     return tree

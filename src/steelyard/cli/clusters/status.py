@@ -69,9 +69,7 @@ def format_status(told: Mapping[str, Any], now: float) -> list[str]:
     """For people: a sentence, its address, a table of its nodes."""
     from steelyard.units import show_span
 
-    since = f" (for {show_span(now - told['since'])})" if told["since"] else ""
-    stopping = ", and stops after that" if told.get("stopping") else ""
-    output = [f"cluster {told['cluster']} (run {told['run']}) is {told['doing']}{since}{stopping}"]
+    output = [_describe_activity(told, now)]
     output += [str(told["job"])] if told.get("job") else []
     if told.get("left") is not None:
         output.append(f"time left: {show_span(told['left'])}")
@@ -80,6 +78,14 @@ def format_status(told: Mapping[str, Any], now: float) -> list[str]:
     output += align([_HEADING, *(_row(node) for node in nodes)]) if nodes else []
     output += [f"the state of its nodes is not known: {told['unasked']}"] if told.get("unasked") else []
     return output
+
+
+def _describe_activity(told: Mapping[str, Any], now: float) -> str:
+    from steelyard.units import show_span
+
+    since = f" (for {show_span(now - told['since'])})" if told["since"] else ""
+    stopping = ", and stops after that" if told.get("stopping") else ""
+    return f"cluster {told['cluster']} (run {told['run']}) is {told['doing']}{since}{stopping}"
 
 
 _HEADING = ("node", "address", "state", "load", "tokens")
