@@ -136,19 +136,24 @@ class Cluster:
 
     def tree(self) -> dict[str, Any]:
         """The experiment, as a file would say it. Raises UsageError."""
-        own: dict[str, Any] = {"use": self.database, "on": "db", "keep": "run"}
-        if taken := [key for key in (*own, "grow_into", "recover", "save") if key in self.options]:
-            raise UsageError(f"--set {taken[0]}: this is an option of the cluster, not of its database")
-        own |= {key: dict(value) for key in ("recover", "save") if (value := getattr(self, key))}
+        services = {SERVICE: self._service()}
         workload = self.application.workload() if self.application else {"use": "command", "run": ["true"]}
         return {
             **_common_keys(self.name, self._description()),
             "roles": self.sizes.roles,
-            "services": {SERVICE: {**self.options, **own}},
+            "services": services,
             "workload": {"on": "db[0]", **workload},
             "hold": self.hold,
             "tags": {CLUSTER_TAG: self.name},
         }
+
+    def _service(self) -> dict[str, Any]:
+        """The service entry. Raises UsageError for an option that is not the database's."""
+        own: dict[str, Any] = {"use": self.database, "on": "db", "keep": "run"}
+        if taken := [key for key in (*own, "grow_into", "recover", "save") if key in self.options]:
+            raise UsageError(f"--set {taken[0]}: this is an option of the cluster, not of its database")
+        own |= {key: dict(value) for key in ("recover", "save") if (value := getattr(self, key))}
+        return {**self.options, **own}
 
     def _description(self) -> str:
         origin = f", with the data of snapshot {self.recover['snapshot']}" if self.recover else ""
