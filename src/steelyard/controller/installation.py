@@ -38,12 +38,17 @@ async def install_on_hosts(named: NamedSite, tools: Sequence[Tool], say: Say, *,
         async with named.site.lease(Token.of("install"), Path(folder) / "log", None) as hosts:
             works = (_HostInstaller(host, Path(folder), say, dry_run).install(tools) for host in hosts)
             ends = await asyncio.gather(*works, return_exceptions=True)
-    failures = [end for end in ends if isinstance(end, BaseException)]
+    _raise_failures([end for end in ends if end])
+
+
+def _raise_failures(failures: Sequence[BaseException]) -> None:
+    """Raise one error for those of all hosts; what is no failure of a host comes as it is."""
+    expected = [end for end in failures if isinstance(end, SteelyardError)]
     if other := next((end for end in failures if not isinstance(end, SteelyardError)), None):
         raise other
-    if failures:
-        hint = next((end.hint for end in failures if isinstance(end, SteelyardError) and end.hint), "")
-        raise SteelyardError("\n".join(str(end) for end in failures), hint=hint)
+    if expected:
+        hint = next((end.hint for end in expected if end.hint), "")
+        raise SteelyardError("\n".join(map(str, expected)), hint=hint)
 
 
 class _HostInstaller:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -133,11 +133,7 @@ class Scratches:
 
     async def close(self) -> None:
         """All, as far as possible. Raises what went wrong first."""
-        outcomes = await asyncio.gather(
-            *(scratch.close() for scratch in self._of.values()), return_exceptions=True
-        )
-        if wrong := next((each for each in outcomes if isinstance(each, BaseException)), None):
-            raise wrong
+        await _finish_all(scratch.close() for scratch in self._of.values())
 
     @asynccontextmanager
     async def make_workdirs(
@@ -150,12 +146,14 @@ class Scratches:
         try:
             yield tuple(entered)
         finally:
-            left = await asyncio.gather(
-                *(self.get_scratch(workdir.host).release_workdir(workdir) for workdir in entered),
-                return_exceptions=True,
-            )
-            if wrong := next((each for each in left if isinstance(each, BaseException)), None):
-                raise wrong
+            await _finish_all(self.get_scratch(each.host).release_workdir(each) for each in entered)
+
+
+async def _finish_all(works: Iterable[Awaitable[None]]) -> None:
+    """All at once, whatever becomes of the others. Raises what went wrong first."""
+    outcomes = await asyncio.gather(*works, return_exceptions=True)
+    if wrong := next((each for each in outcomes if each), None):
+        raise wrong
 
 
 def choose_scratch(named: str | Path | None) -> Path | None:

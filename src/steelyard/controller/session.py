@@ -124,11 +124,9 @@ class Session:
             self._end("interrupted", reason)
             raise self._make_interruption(f"was interrupted: {reason}")
         if len(self.context.results) == self._done_before:
-            self._end("failed", f"{reason}, and no trial finished in it")
-            raise HostError(
-                f"run {run}: {reason}, and no trial finished in it",
-                hint="give the site's jobs a longer `time`",
-            )
+            failure = f"{reason}, and no trial finished in it"
+            self._end("failed", failure)
+            raise HostError(f"run {run}: {failure}", hint="give the site's jobs a longer `time`")
         facts = await self._submit_job()
         self._end("interrupted", reason, next=facts["job"])
         self._note_job(facts)

@@ -54,11 +54,11 @@ def catch_signals() -> Iterator[StopSignal]:
     if task is None:
         raise RuntimeError("no task to interrupt")
     stop = StopSignal(task)
-    try:
+    with suppress(
+        ValueError, RuntimeError
+    ):  # not the main thread, as in notebooks, which interrupt themselves
         for number in SIGNALS:
             loop.add_signal_handler(number, stop.handle_signal, number)
-    except (ValueError, RuntimeError):
-        pass  # not the main thread, as in some notebooks; there the notebook interrupts
     try:
         yield stop
     finally:

@@ -41,10 +41,9 @@ class RunCommand(Event[RunOptions]):
         return {"codes": dict(zip([host.name for host in hosts], codes, strict=True))}
 
     async def _run_on_host(self, host: Host) -> int | None:
-        self.event_context.logs.mkdir(parents=True, exist_ok=True)
-        streams = Streams(
-            self.event_context.logs / f"{host.name}.stdout", self.event_context.logs / f"{host.name}.stderr"
-        )
+        logs = self.event_context.logs
+        logs.mkdir(parents=True, exist_ok=True)
+        streams = Streams(logs / f"{host.name}.stdout", logs / f"{host.name}.stderr")
         command = Command(tuple(self.options.run))
         process = await host.start(command, streams, cwd=self.event_context.scratch[host.name])
         ended, late = await finish(process, self.options.timeout)

@@ -141,15 +141,13 @@ class ControlServer:
 
     async def _report_status(self, _: Mapping[str, Any]) -> Mapping[str, Any]:
         now = self._current_activity()
-        nodes = {
-            name: [node._asdict() for node in states] for name, states in (await self._list_nodes()).items()
-        }
+        nodes = await self._list_nodes()
         return {
             "doing": now.what,
             "since": now.since,
             "stopping": self._stopped.is_set(),
             "left": self._limit.seconds_left,
-            "nodes": nodes,
+            "nodes": {name: [node._asdict() for node in states] for name, states in nodes.items()},
             "services": {
                 name: describe_endpoint(service.endpoint()) for name, service in self._live_services().items()
             },

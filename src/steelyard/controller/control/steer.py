@@ -81,6 +81,14 @@ def _end_controller(folder: RunFolder) -> str:
         state = RunRecord(folder).glance().state
         hint = "" if state == "complete" else "`steelyard resume` continues it"
         raise UsageError(f"run {folder.id} is not in progress: it is {state}", hint=hint)
+    token = _read_token(folder)
+    _mark_cancelled(folder)
+    _signal_controller(token)
+    return f"run {folder.id} was asked to stop; it is shutting down cleanly"
+
+
+def _read_token(folder: RunFolder) -> Token:
+    """The token of the run's controller on this machine. Raises HostError."""
     try:
         token = Token.from_text(str(json.loads(read_content(folder.control))["token"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -89,9 +97,7 @@ def _end_controller(folder: RunFolder) -> str:
         ) from error
     if token is None or not token.is_local():
         raise HostError(f"run {folder.id} is controlled from another machine or container; cancel it there")
-    _mark_cancelled(folder)
-    _signal_controller(token)
-    return f"run {folder.id} was asked to stop; it is shutting down cleanly"
+    return token
 
 
 def _mark_cancelled(folder: RunFolder) -> None:

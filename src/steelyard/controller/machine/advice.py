@@ -150,15 +150,17 @@ def _check_load(environment: Found) -> Iterator[Advice]:
         yield Advice("warning", f"the load average of the last minute is {recent:g}", why, do)
 
 
-def _check_virtual(environment: Found) -> Iterator[Advice]:
-    virtual = environment.get("virtual", {})
-    if machine := virtual.get("machine"):
+def _check_virtual_machine(environment: Found) -> Iterator[Advice]:
+    if machine := environment.get("virtual", {}).get("machine"):
         why = (
             "Neighbours on the same hardware take time unseen here, and the disk has further caches below it."
         )
         do = "Repeat at different hours, and state with the result that it is from a virtual machine."
         yield Advice("info", f"this is a virtual machine ({machine})", why, do)
-    if container := virtual.get("container"):
+
+
+def _check_container(environment: Found) -> Iterator[Advice]:
+    if container := environment.get("virtual", {}).get("container"):
         why = "The host's other containers share CPU, page cache and disk, and limits may apply."
         yield Advice(
             "info",
@@ -201,5 +203,6 @@ _JUDGES: tuple[Callable[[Found], Iterator[Advice]], ...] = (
     _check_limits,
     _check_memory,
     _check_kernel,
-    _check_virtual,
+    _check_virtual_machine,
+    _check_container,
 )

@@ -75,10 +75,9 @@ class MachineLock:
             except OSError:
                 os.close(self._turn)
                 raise
+        except FileNotFoundError:
+            self._open()  # the last run has just taken the directory away
         except OSError as error:
-            if isinstance(error, FileNotFoundError):
-                self._open()  # the last run has just taken the directory away
-                return
             hint = f"set {VARIABLE} to a directory you own, the same for all your runs here"
             raise HostError(f"cannot take this machine's measurement lock: {error}", hint=hint) from error
 

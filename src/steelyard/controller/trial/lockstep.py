@@ -101,16 +101,8 @@ class Punctuality:
         if wanted.skew is None or self.min_skew <= wanted.skew:
             return []
         doubt = f" (by clocks known within {show(self.doubt, 's')})" if self.doubt else ""
-        return [
-            Mark(
-                "disturbed",
-                f"start skew {show(self.skew, 's')}{doubt} is more than {show(wanted.skew, 's')}; "
-                f"{self.last_copy} started last",
-                "start skew",
-                self.skew,
-                "s",
-            )
-        ]
+        late = f"start skew {show(self.skew, 's')}{doubt} is more than {show(wanted.skew, 's')}"
+        return [Mark("disturbed", f"{late}; {self.last_copy} started last", "start skew", self.skew, "s")]
 
     def warnings(self, wanted: Start) -> list[str]:
         """Where nobody can tell whether the skew was more than the file allows."""
