@@ -107,13 +107,14 @@ def _add_ruling(
     message = "; ".join(
         part for part in (str(ruling.verdict), format_value(ruling, one.metric), ruling.note) if part
     )
-    outcome = "failure"
-    if ruling.verdict is RequirementVerdict.MET:
-        outcome = ""
-    elif ruling.verdict is not RequirementVerdict.NOT_MET and undecided == "pass":
-        outcome = "skipped"
-    took = seconds.get(ruling.cell.key, 0.0)
+    outcome, took = _choose_outcome(ruling.verdict, undecided), seconds.get(ruling.cell.key, 0.0)
     _add_case(suite, "requirement", name, outcome, message, message, seconds=took)
+
+
+def _choose_outcome(verdict: RequirementVerdict, undecided: str) -> Literal["", "skipped", "failure"]:
+    if verdict is RequirementVerdict.MET:
+        return ""
+    return "skipped" if verdict is not RequirementVerdict.NOT_MET and undecided == "pass" else "failure"
 
 
 def _add_comparisons(suite: Element, gated: GatedComparison, seconds: Seconds) -> None:

@@ -12,7 +12,7 @@ from steelyard.analysis.disturbed_trials import AllTrials
 from steelyard.analysis.findings import Findings
 from steelyard.analysis.over_time.collected import ColumnSummary, summarise_table
 from steelyard.analysis.overhead import Overhead
-from steelyard.analysis.requirements import JudgedRequirement
+from steelyard.analysis.requirements import JudgedRequirement, Ruling
 from steelyard.analysis.summary import CellSummary, Tally
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
@@ -202,14 +202,15 @@ def _requirement(one: JudgedRequirement) -> dict[str, Any]:
         "where": one.where,
         "against": one.against,
         "verdict": str(one.verdict),
-        "cells": [
-            {
-                "cell": ruling.cell.key,
-                "verdict": str(ruling.verdict),
-                "value": ruling.value,
-                "interval": None if ruling.interval is None else dataclasses.asdict(ruling.interval),
-                "note": ruling.note,
-            }
-            for ruling in one.rulings
-        ],
+        "cells": [_ruling(ruling) for ruling in one.rulings],
+    }
+
+
+def _ruling(ruling: Ruling) -> dict[str, Any]:
+    return {
+        "cell": ruling.cell.key,
+        "verdict": str(ruling.verdict),
+        "value": ruling.value,
+        "interval": None if ruling.interval is None else dataclasses.asdict(ruling.interval),
+        "note": ruling.note,
     }

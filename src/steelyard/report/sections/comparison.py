@@ -41,19 +41,22 @@ class ComparisonSection(NamedTuple):
 def describe_comparison(gated: GatedComparison) -> ComparisonSection:
     """All that is said of a comparison."""
     comparison = gated.comparison
-    mood: Literal["good", "bad", "none"] = (
-        "none" if gated.gate is None else "good" if gated.is_passing else "bad"
-    )
     return ComparisonSection(
         [("a", f"{format_list(comparison.a, 12)} (the baseline)"), ("b", format_list(comparison.b, 12))],
         answer(comparison),
-        mood,
+        _choose_mood(gated),
         verdict(gated),
         reasons(gated),
         [str(one) for one in comparison.differences],
         sections(comparison),
         conclusion(comparison),
     )
+
+
+def _choose_mood(gated: GatedComparison) -> Literal["good", "bad", "none"]:
+    if gated.gate is None:
+        return "none"
+    return "good" if gated.is_passing else "bad"
 
 
 def answer(found: RunComparison) -> str:
@@ -209,8 +212,13 @@ def _list_uncompared(found: RunComparison) -> Iterator[str]:
         yield f"not compared: {format_list(found.left_out, 6)}; choose with --metric NAME"
     if found.parameter:
         yield from (f"{gap.cell.key}: no matching cell with {format_list(gap.runs)}" for gap in found.gaps)
-        yield from (f"{one.cell.key}: {one}" for one in found.missing_values)
-        return
+    else:
+        yield from _list_unmatched(found)
+    yield from (f"{one.cell.key}: {one}" for one in found.missing_values)
+
+
+def _list_unmatched(found: RunComparison) -> Iterator[str]:
+    """The cells that only one side has, or that some of its runs lack."""
     which: Which
     for which in ("a", "b"):
         if cells := found.list_unmatched_cells(which):
@@ -218,4 +226,3 @@ def _list_uncompared(found: RunComparison) -> Iterator[str]:
     for gap in found.gaps:
         if not gap.whole:
             yield f"{gap.cell.key}: not in {format_list(gap.runs)}"
-    yield from (f"{one.cell.key}: {one}" for one in found.missing_values)

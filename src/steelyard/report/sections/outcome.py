@@ -67,7 +67,7 @@ def outcome(
     sentences = [*first, *_answer(record, summary, derived)] or ["The run has no figures."]
     return RunOutcome(
         sentences[0],
-        list(_failures(summary)),
+        [*_failures(summary), *_provisos(summary)],
         mood,
         verdict,
         _facts(record, summary),
@@ -99,6 +99,10 @@ def _failures(summary: RunSummary) -> Iterator[str]:
         cells = format_list([cell.cell.key for cell in summary.cells if cell.failed])
         where = f"; in {cells}" if len(summary.cells) > 1 else ""
         yield f"{kinds.total()} of {format_count(summary.trials, 'trial')} failed: {listing}{where}."
+
+
+def _provisos(summary: RunSummary) -> Iterator[str]:
+    """Why no result of the run is final."""
     if summary.has_no_pooled_trials and summary.has_disturbed:
         yield (
             "Every trial was disturbed, so all results are provisional:"
@@ -113,17 +117,17 @@ def _verdict(judged: Sequence[JudgedRequirement]) -> tuple[Mood, str]:
         return "none", ""
     verdicts = [one.verdict for one in judged]
     parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in RequirementVerdict if verdict in verdicts]
-    mood: Mood = (
-        "bad"
-        if RequirementVerdict.NOT_MET in verdicts
-        else "good"
-        if set(verdicts) == {RequirementVerdict.MET}
-        else "open"
-    )
+    mood = _choose_mood(verdicts)
     if len(set(verdicts)) == 1:
         subject = "The requirement is" if len(verdicts) == 1 else f"All {len(verdicts)} requirements are"
         return mood, f"{subject} {verdicts[0]}."
     return mood, f"Of {format_count(len(verdicts), 'requirement')}: {', '.join(parts)}."
+
+
+def _choose_mood(verdicts: Sequence[RequirementVerdict]) -> Mood:
+    if RequirementVerdict.NOT_MET in verdicts:
+        return "bad"
+    return "good" if set(verdicts) == {RequirementVerdict.MET} else "open"
 
 
 def _merge_gate(of_needs: tuple[Mood, str], compared: ComparisonSection | None) -> tuple[Mood, str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric
-from steelyard.analysis.summary import RunSummary
+from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.model.metric import Metric
 from steelyard.report.numbers import scale_for, show_interval
 from steelyard.report.wording import describe_all_counted, format_levels, format_marks
@@ -60,18 +61,15 @@ class ResultTables(NamedTuple):
 def results(summary: RunSummary) -> ResultTables:
     """All cells of the design in order, up to 1000."""
     cells = summary.cells[:MOST_ROWS]
-    lines = [
-        Line(
-            format_levels(cell.cell),
-            cell.n,
-            [figure(cell.metrics[metric.name]) for metric in summary.metrics],
-            "; ".join(format_marks(cell)),
-        )
-        for cell in cells
-    ]
+    lines = [_line(cell, summary.metrics) for cell in cells]
     statistics = [_statistics(summary, metric) for metric in summary.metrics]
     known = [table for table in statistics if table.rows]
     return ResultTables(list(summary.metrics), lines, known, len(summary.cells) - len(cells))
+
+
+def _line(cell: CellSummary, metrics: Sequence[Metric]) -> Line:
+    figures = [figure(cell.metrics[metric.name]) for metric in metrics]
+    return Line(format_levels(cell.cell), cell.n, figures, "; ".join(format_marks(cell)))
 
 
 def figure(one: CellMetric) -> TableFigure:
