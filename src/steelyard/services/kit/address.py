@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_address
 
 from steelyard.errors import HostError
@@ -20,7 +21,10 @@ async def resolve_address(host: Host, name: str | None = None) -> str:
         whose = "its own address" if name is None else "the address"
         hint = "give the host an `address` as an IP address"
         raise HostError(f"{host.name} cannot resolve {whose} {wanted} to an IP address", hint=hint)
-    # Many systems have their own name at 127.0.1.1, where nobody else reaches it.
-    return next(
-        (number for number in numbers if not ip_address(number.partition("%")[0]).is_loopback), numbers[0]
-    )
+    return _prefer_reachable(numbers)
+
+
+def _prefer_reachable(numbers: Sequence[str]) -> str:
+    """The first that is not a loopback's: many systems have their own name at 127.0.1.1, for nobody else."""
+    far = (number for number in numbers if not ip_address(number.partition("%")[0]).is_loopback)
+    return next(far, numbers[0])

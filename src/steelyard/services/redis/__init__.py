@@ -82,11 +82,7 @@ class Redis(Disturbable, Service[RedisOptions]):
     async def configure(self) -> None:
         """Find ports and write each server's configuration. Raises HostError for a cluster of too few."""
         hosts = self.context.hosts
-        if self.options.cluster and len(hosts) < _CLUSTER_LEAST:
-            what = (
-                f"service {self.context.name}: a Redis Cluster needs {_CLUSTER_LEAST} hosts, not {len(hosts)}"
-            )
-            raise HostError(what, hint="give its role more hosts, or remove `cluster`")
+        self._check_cluster_size(len(hosts))
         self.ports = RedisPorts(
             *await choose_ports(hosts, self.options.port, 3 if self.options.cluster else 1)
         )
@@ -95,6 +91,11 @@ class Redis(Disturbable, Service[RedisOptions]):
         self.authority = Authority() if has_certificates(self.options, encrypted=self.has_tls) else None
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))
+
+    def _check_cluster_size(self, hosts: int) -> None:
+        if self.options.cluster and hosts < _CLUSTER_LEAST:
+            what = f"service {self.context.name}: a Redis Cluster needs {_CLUSTER_LEAST} hosts, not {hosts}"
+            raise HostError(what, hint="give its role more hosts, or remove `cluster`")
 
     async def start(self) -> None:
         """All servers at once; a replica waits for its primary by itself."""
@@ -199,17 +200,20 @@ class Redis(Disturbable, Service[RedisOptions]):
         return f"REDISCLI_AUTH=$(cat password) redis-cli --no-auth-warning{tls}"
 
     async def _write(self, host: Host) -> None:
-        data, first = self.data[host.name], self.context.hosts[0]
-        node = RedisNodeConfig(
+        node = self._config(host)
+        password = self.context.password
+        texts = {"redis.conf": redis_conf(node, self.options, password), "password": password}
+        keys = self.authority.issue_files(node.address) if self.authority else {}
+        await write_private(self, host, self.data[host.name], {**texts, **keys})
+
+    def _config(self, host: Host) -> RedisNodeConfig:
+        first = self.context.hosts[0]
+        return RedisNodeConfig(
             address=self.address[host.name],
             ports=self.ports,
             conf=self.scratch(host),
-            data=data.path,
+            data=self.data[host.name].path,
             memory=self.share(host).memory,
             encrypted=self.has_tls,
             primary=self.address[first.name] if self.options.replicas and host is not first else None,
         )
-        password = self.context.password
-        texts = {"redis.conf": redis_conf(node, self.options, password), "password": password}
-        keys = self.authority.issue_files(node.address) if self.authority else {}
-        await write_private(self, host, data, {**texts, **keys})

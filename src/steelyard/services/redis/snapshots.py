@@ -57,8 +57,18 @@ class RedisPrimaries:
 
     async def recover_snapshot(self, vaults: Vaults, snapshot: Snapshot) -> Mapping[str, float]:
         """They have the data of a snapshot of as many; all dumps are there before any server is ended."""
-        if len(snapshot.nodes) != len(self.servers):
-            there, here = len(snapshot.nodes), len(self.servers)
+        self._check_snapshot(snapshot)
+        pairs = list(zip(self.servers, snapshot.nodes, strict=True))
+        began = time.monotonic()
+        await asyncio.gather(*(self._fetch(server, vaults, node) for server, node in pairs))
+        fetched = time.monotonic()
+        await asyncio.gather(*(self._restart_from_dump(server) for server, _ in pairs))
+        return {"copy": fetched - began, "import": time.monotonic() - fetched}
+
+    def _check_snapshot(self, snapshot: Snapshot) -> None:
+        """Raises HostError where it has not one dump for each server."""
+        there, here = len(snapshot.nodes), len(self.servers)
+        if there != here:
             raise HostError(
                 f"snapshot {snapshot.name} has the data of {there} servers, but there are {here} here"
             )
@@ -66,12 +76,6 @@ class RedisPrimaries:
             if [file.path for file in node.files] != [_DUMP]:
                 what = f"snapshot {snapshot.name} was rejected, and nothing was recovered"
                 raise HostError(f"{what}: node {node.host} has files other than {_DUMP}", hint=REFUSED_HINT)
-        pairs = list(zip(self.servers, snapshot.nodes, strict=True))
-        began = time.monotonic()
-        await asyncio.gather(*(self._fetch(server, vaults, node) for server, node in pairs))
-        fetched = time.monotonic()
-        await asyncio.gather(*(self._restart_from_dump(server) for server, _ in pairs))
-        return {"copy": fetched - began, "import": time.monotonic() - fetched}
 
     async def _freeze(self, server: Server) -> tuple[float, float]:
         """When the fork was asked for, and when it was done; returns once the dump is written."""

@@ -82,13 +82,17 @@ class Scylladb(RingService[ScyllaOptions]):
         self.ports = ScyllaPorts(client, *others)
         self.replication = self._choose_replication(len(hosts))
         self.version, self.salted_password = "unknown", salt_password(self.context.password)
-        tokens = even_tokens(len(hosts), self.options.num_tokens)
-        own_tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
-        self.members = RingMembers(list(hosts), tokens=own_tokens)
+        self.members = self._make_members()
         programs = await asyncio.gather(*map(find_program, everywhere))
         self.data = await make_data(self, hosts)
         self.programs = {host.name: program for host, program in zip(everywhere, programs, strict=True)}
         await asyncio.gather(*(self._prepare(host, hosts[0]) for host in hosts))
+
+    def _make_members(self) -> RingMembers:
+        hosts = self.context.hosts
+        tokens = even_tokens(len(hosts), self.options.num_tokens)
+        own_tokens = {host.name: own for host, own in zip(hosts, tokens, strict=True)}
+        return RingMembers(list(hosts), tokens=own_tokens)
 
     async def start(self) -> None:
         """The first node, of which the others learn; then all others at once."""
