@@ -18,7 +18,7 @@ from steelyard.plugin.transport import PipedChannel, PipedTransport, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.options import BatchOptions
-from steelyard.sites.kit.batch.scheduler import Scheduler
+from steelyard.sites.kit.batch.scheduler import Scheduler, select_options
 from steelyard.sites.kit.batch.site import BatchSite
 
 _DAYS = 8  # of accounting that are looked through for a job that has ended
@@ -59,17 +59,11 @@ class GridengineScheduler(Scheduler[GridengineOptions]):
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Qsub reads the script from standard input; `-C ""` keeps it from looking for directives there."""
         limits = f"h_rt={request.minutes * 60},s_rt={request.minutes * 60 - request.warning}"
-        named = (
-            ("-q", request.partition),
-            ("-P", request.account),
-            ("-ar", request.reservation),
-            ("-js", request.qos),
-        )
         return (
             *("qsub", "-terse", "-C", "", "-N", request.name, "-S", self._interpreter(), "-V", "-r", "n"),
             *("-wd", str(request.working_directory), "-o", str(request.output), "-j", "y", "-l", limits),
             *("-pe", self.options.parallel_environment, str(request.hosts)),
-            *(word for option, value in named if value for word in (option, value)),
+            *select_options(request, partition="-q", account="-P", reservation="-ar", qos="-js"),
             *request.extra_options,
         )
 
@@ -197,17 +191,18 @@ def _state(identity: str, word: str) -> tuple[JobState, str]:
     if "z" in word:
         return JobState.RUNNING, _ENDED
     if "q" in word:
-        if "E" in word:
-            return JobState.QUEUED, "could not be started; `qstat -j` shows why, `qmod -cj` clears it"
-        return (
-            JobState.QUEUED,
-            "is held; `steelyard continue` releases it" if "h" in word else "waits for free hosts",
-        )
+        return JobState.QUEUED, _explain_wait(word)
     if set(word) & set("sST"):
         return JobState.SUSPENDED, ""
     if not set(word) & set("rtdR"):
         raise ValueError(f"job '{identity[:20]}' has the unknown state '{word[:20]}'")
     return JobState.RUNNING, "it is ending" if "d" in word else ""
+
+
+def _explain_wait(word: str) -> str:
+    if "E" in word:
+        return "could not be started; `qstat -j` shows why, `qmod -cj` clears it"
+    return "is held; `steelyard continue` releases it" if "h" in word else "waits for free hosts"
 
 
 def _split_pair(line: str) -> tuple[str, str]:

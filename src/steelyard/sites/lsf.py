@@ -10,11 +10,11 @@ from typing import Any
 
 from steelyard.plugin import ParseFailure
 from steelyard.plugin.transport import PipedTransport, Transport
-from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobRequest, JobState
+from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobRequest, JobState, find_state
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.nodes import parse_seconds as clock_seconds
 from steelyard.sites.kit.batch.options import BatchOptions
-from steelyard.sites.kit.batch.scheduler import Scheduler
+from steelyard.sites.kit.batch.scheduler import Scheduler, select_options
 from steelyard.sites.kit.batch.site import BatchSite
 
 _FIELDS = "jobid stat exit_code exit_reason pend_reason exec_host run_time time_left"
@@ -101,18 +101,12 @@ class LsfScheduler(Scheduler[BatchOptions]):
 
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Bsub reads the script from standard input; see the command reference. Limits count minutes."""
-        named = (
-            ("-q", request.partition),
-            ("-P", request.account),
-            ("-sla", request.qos),
-            ("-U", request.reservation),
-        )
         return (
             *("bsub", "-J", request.name, "-n", str(request.hosts), "-R", "span[ptile=1]"),
             *("-W", str(request.minutes), "-o", str(request.output), "-cwd", str(request.working_directory)),
             *(("-wa", "USR1", "-wt", "1") if request.minutes > 1 else ()),
             *(("-x",) if request.exclusive else ()),
-            *(word for option, value in named if value for word in (option, value)),
+            *select_options(request, partition="-q", account="-P", qos="-sla", reservation="-U"),
             *request.extra_options,
         )
 
@@ -188,9 +182,7 @@ class Lsf(BatchSite[BatchOptions]):
 
 def _job(record: Mapping[str, Any], now: float) -> Job:
     identity, word = record["JOBID"], record["STAT"]
-    if word not in _STATES:
-        raise ParseFailure(f"job {identity} has the unknown state '{word[:40]}'")
-    state, reason = _STATES[word], _TELLING.get(word, "")
+    state, reason = find_state(_STATES, identity, word), _TELLING.get(word, "")
     if word == "EXIT":
         state, reason = _end_state(record)
     elif word in ("PEND", "PSUSP"):

@@ -14,7 +14,7 @@ from steelyard.plugin.transport import Login, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts, format_clock
 from steelyard.sites.kit.batch.options import BatchOptions
-from steelyard.sites.kit.batch.scheduler import Scheduler
+from steelyard.sites.kit.batch.scheduler import Scheduler, select_options
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.pbs.jobs import parse_jobs
 
@@ -41,22 +41,15 @@ class PbsScheduler(Scheduler[PbsOptions]):
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """Qsub reads the script from standard input; `-C ""` keeps it from looking for directives there."""
         place = "scatter:exclhost" if request.exclusive else "scatter"
-        named = (("-q", request.reservation or request.partition), ("-A", request.account))
+        queue = request.reservation or request.partition
         return (
             *("qsub", "-C", "", "-N", request.name, "-S", self._interpreter()),
             *("-l", f"select={request.hosts}:ncpus={self.options.cores}", "-l", f"place={place}"),
-            *(
-                "-l",
-                f"walltime={format_clock(request.seconds)}",
-                "-j",
-                "oe",
-                "-o",
-                str(request.output),
-                "-r",
-                "n",
-            ),
+            *("-l", f"walltime={format_clock(request.seconds)}"),
+            *("-j", "oe", "-o", str(request.output), "-r", "n"),
             *(("-l", f"qos={request.qos}") if request.qos else ()),
-            *(word for option, value in named if value for word in (option, value)),
+            *(("-q", queue) if queue else ()),
+            *select_options(request, account="-A"),
             *request.extra_options,
         )
 

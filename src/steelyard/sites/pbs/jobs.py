@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from steelyard.plugin import ParseFailure
-from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState
+from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState, find_state
 from steelyard.sites.kit.batch.nodes import parse_seconds
 
 _STATES = {
@@ -90,9 +90,7 @@ def _blocks(stdout: str) -> dict[str, dict[str, str]]:
 
 def _job(identity: str, facts: Mapping[str, str]) -> Job:
     word = facts.get("job_state", "")
-    if word not in _STATES:
-        raise ParseFailure(f"job {identity} has the unknown state '{word[:40]}'")
-    state, reason = _STATES[word], _TELLING.get(word, "")
+    state, reason = find_state(_STATES, identity, word), _TELLING.get(word, "")
     if state is JobState.DONE:
         state, reason = _end_state(facts)
     elif word == "H":

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 
 from steelyard.plugin import ParseFailure
-from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState
+from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState, find_state
 from steelyard.sites.kit.batch.nodes import expand, parse_seconds
 
 SQUEUE_FORMAT = "%i|%T|%N|%S|%l|%r"
@@ -122,9 +122,7 @@ def _squeue_line(line: str) -> tuple[str, Job]:
 
 
 def _job(identity: str, word: str, nodes: str, start: str, limit: str, reason: str) -> Job:
-    if word not in _STATES:
-        raise ParseFailure(f"job {identity} has the unknown state '{word[:40]}'")
-    state = _STATES[word]
+    state = find_state(_STATES, identity, word)
     hosts = () if nodes in ("", "(null)", "None assigned") else expand(nodes)
     return Job(identity, state, _reason(state, word, reason), hosts, _instant(start), parse_seconds(limit))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from steelyard.errors import ParseFailure
 from steelyard.units import show_span
 
 NODE_FAILED = "a node failed"
@@ -41,6 +42,13 @@ _SENTENCES = {
     JobState.TIMED_OUT: "reached its time limit",
     JobState.LOST: "is unknown, or no longer known, to the scheduler",
 }
+
+
+def find_state(states: Mapping[str, JobState], job: str, word: str) -> JobState:
+    """What a scheduler's word for the state of a job stands for. Raises ParseFailure for an unknown one."""
+    if word not in states:
+        raise ParseFailure(f"job {job} has the unknown state '{word[:40]}'")
+    return states[word]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,12 @@ from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.options import BatchOptionsT
 
 
+def select_options(request: JobRequest, **options: str) -> tuple[str, ...]:
+    """The words of what a request sets, such as `-q short`; `options` are the scheduler's by attribute."""
+    values = {option: getattr(request, name) for name, option in options.items()}
+    return tuple(word for option, value in values.items() if value for word in (option, value))
+
+
 class Scheduler(ABC, Generic[BatchOptionsT]):
     """The contract of a scheduler's file. What is abstract it must write, the rest where it differs.
 
