@@ -71,18 +71,17 @@ def examples() -> dict[str, str]:
 def _walk(root: Schema, schema: Schema, steps: list[str], path: str, example: str) -> Key:
     required = True
     for step in steps:
-        parent = {name: entry for part in _parts(root, schema) for name, entry in _properties(part)}
+        parts = list(_parts(root, schema))
+        parent = {name: entry for part in parts for name, entry in _properties(part)}
         if step not in parent:
             raise _unknown_key(path, step, list(parent))
-        required = any(step in part.get("required", ()) for part in _parts(root, schema))
+        required = any(step in part.get("required", ()) for part in parts)
         schema = parent[step]
-    inside = {
-        name: _describe(root, entry) for part in _parts(root, schema) for name, entry in _properties(part)
-    }
+    entries = (entry for part in _parts(root, schema) for entry in _properties(part))
+    inside = {name: _describe(root, entry) for name, entry in entries}
     default = "" if not steps else None if required else _default(schema, inside)
-    return Key(
-        path, _describe(root, schema), " or ".join(_describe_values(root, schema)), default, example, inside
-    )
+    values = " or ".join(_describe_values(root, schema))
+    return Key(path, _describe(root, schema), values, default, example, inside)
 
 
 def _parts(root: Schema, schema: Schema) -> Iterator[Schema]:

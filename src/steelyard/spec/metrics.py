@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from steelyard.errors import PlugInError, UnknownName
 from steelyard.model.experiment import Experiment
@@ -30,11 +31,7 @@ def measured_metrics(experiment: Experiment, cells: tuple[Cell, ...]) -> dict[st
     for cell in cells[:MOST_CELLS_TRIED]:
         for use in experiment.workload:
             if use.measured:
-                prefix = experiment.metric_prefix(use)
-                metrics |= {
-                    prefix + metric.name: _add_prefix(metric, prefix)
-                    for metric in bind_workload(use, cell).metrics()
-                }
+                metrics |= _prefix_all(bind_workload(use, cell).metrics(), experiment.metric_prefix(use))
     for name, service in experiment.services.items():
         if service.keep == "trial":
             metrics |= {metric.name: metric for metric in launch_metrics(name)}
@@ -47,7 +44,7 @@ def _timeline_metrics(experiment: Experiment) -> dict[str, Metric]:
         if prefix := event_prefix(experiment.timeline, index):
             took = Metric("time", "s", "lower", f"how long the event {entry.do} took")
             metrics = (took, *_event_metrics(entry.plugin))
-            by_name |= {prefix + metric.name: _add_prefix(metric, prefix) for metric in metrics}
+            by_name |= _prefix_all(metrics, prefix)
     return by_name
 
 
@@ -56,6 +53,10 @@ def _event_metrics(name: str) -> tuple[Metric, ...]:
         return event_class(name).metrics
     except (UnknownName, PlugInError):
         return ()  # that has been said of its entry
+
+
+def _prefix_all(metrics: Iterable[Metric], prefix: str) -> dict[str, Metric]:
+    return {prefix + metric.name: _add_prefix(metric, prefix) for metric in metrics}
 
 
 def _add_prefix(metric: Metric, prefix: str) -> Metric:

@@ -199,12 +199,8 @@ class PlacementChecker:
     def cell_faults(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
         """Whether the entry finds its hosts in a cell."""
         suffix = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
-        for key, read in (
-            ("on", self._check_on),
-            ("copies", _copies),
-            ("ranks", _ranks),
-            ("wrap", conditions),
-        ):
+        readers = (("on", self._check_on), ("copies", _copies), ("ranks", _ranks), ("wrap", conditions))
+        for key, read in readers:
             try:
                 read(use, cell.parameters)
             except ExpressionError as error:

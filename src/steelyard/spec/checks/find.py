@@ -21,14 +21,7 @@ def repeat_faults(experiment: Experiment) -> Iterator[Fault]:
             message = "at_most above at_least requires 'until', which defines when to stop"
             yield Fault(("repeat",), message)
         return
-    over = find.requirement.over_repetitions or "median"
-    least = SMALLEST.get(over, 1)
-    if repeat.at_most < least:
-        yield Fault(
-            ("repeat",),
-            f"find decides by the 95 % interval of the {over}, which needs at least {least} repetitions;"
-            f" at_most is {repeat.at_most}",
-        )
+    yield from _too_few_faults(find, repeat.at_most)
 
 
 def search_faults(experiment: Experiment, broken: Set[str], guessed: Set[str]) -> Iterator[Fault]:
@@ -45,6 +38,14 @@ def search_faults(experiment: Experiment, broken: Set[str], guessed: Set[str]) -
     if isinstance(where, str) and "where" not in broken and find.parameter in Expression.parse(where).names:
         message = f"where: '{find.parameter}' is searched by 'find', so 'where' cannot select its levels"
         yield Fault(("where",), message)
+
+
+def _too_few_faults(find: Find, at_most: int) -> Iterator[Fault]:
+    over = find.requirement.over_repetitions or "median"
+    least = SMALLEST.get(over, 1)
+    if at_most < least:
+        message = f"find decides by the 95 % interval of the {over}, which needs at least {least} repetitions"
+        yield Fault(("repeat",), f"{message}; at_most is {at_most}")
 
 
 def _bounds_faults(find: Find, levels: Levels) -> Iterator[Fault]:
