@@ -23,6 +23,7 @@ import re
 import secrets
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -249,9 +250,7 @@ class Store:
         every = self.list_runs()
         if name == "last" and every:
             return every[-1]
-        matches = [run for run in every if run.id == name]
-        matches = matches or [run for run in every if run.id.startswith(name) or run.id.endswith(f"-{name}")]
-        matches = matches or [run for run in every if f"-{name}-" in run.id]
+        matches = _match_runs(every, name)
         if len(matches) == 1:
             return matches[0]
         raise self._make_unknown_error(name, [run.id for run in matches or every], ambiguous=bool(matches))
@@ -264,6 +263,15 @@ class Store:
         else:
             hint = f"no runs in {self.root}; `steelyard run FILE` creates one, --store names another store"
         return UnknownName("run", name, near, hint=hint)
+
+
+def _match_runs(runs: Sequence[RunFolder], name: str) -> list[RunFolder]:
+    """Those that a name stands for: the run of this id, else by an end of their ids, else by a part."""
+    return (
+        [run for run in runs if run.id == name]
+        or [run for run in runs if run.id.startswith(name) or run.id.endswith(f"-{name}")]
+        or [run for run in runs if f"-{name}-" in run.id]
+    )
 
 
 def _birth_time(run: RunFolder) -> int:
