@@ -152,18 +152,19 @@ def check_harmed_output(workload: Workload[Any], phase: str, output: Output, fol
     """Empty, truncated and garbage output: the same reading, or a ParseFailure; never a guess."""
     whole = workload.parse(phase, output)
     for kind in ("empty", "half", "garbage"):
-        harmed = dataclasses.replace(
-            output,
-            stdout=_harm(output.stdout.encode(), kind).decode(errors="replace"),
-            stderr="",
-            raw={
-                name: _write(folder / f"{kind}-{phase}-{name}", _harm(path.read_bytes(), kind))
-                for name, path in output.raw.items()
-            },
-        )
         with contextlib.suppress(ParseFailure):
-            reading = workload.parse(phase, harmed)
+            reading = workload.parse(phase, _harm_output(output, kind, folder / f"{kind}-{phase}"))
             assert dict(reading.values) == dict(whole.values), f"{kind} output was read as something else"
+
+
+def _harm_output(output: Output, kind: str, place: Path) -> Output:
+    """The output after that harm; its files are written beside each other, with `place` as their prefix."""
+    stdout = _harm(output.stdout.encode(), kind).decode(errors="replace")
+    raw = {
+        name: _write(place.with_name(f"{place.name}-{name}"), _harm(path.read_bytes(), kind))
+        for name, path in output.raw.items()
+    }
+    return dataclasses.replace(output, stdout=stdout, stderr="", raw=raw)
 
 
 def _harm(content: bytes, kind: str) -> bytes:
