@@ -98,17 +98,13 @@ class EtcdPerf(Workload[EtcdPerfOptions]):
 
     def parse(self, phase: str, output: Output) -> Reading:
         """The last lines, after its progress. Raises ParseFailure."""
-        lines = output.stdout.splitlines()
-        verdict = lines[-1] if lines and output.stdout.endswith("\n") else ""
-        if verdict not in ("PASS", "FAIL"):
-            said = (output.stderr or output.stdout)[-200:]
-            raise ParseFailure(f"etcdctl check perf gave no verdict; its output ends: {said!r}")
+        passed, lines = _has_passed(output), output.stdout.splitlines()
         values = {
             "throughput": _find_figure(_THROUGHPUT, lines),
             "slowest": _find_figure(_SLOWEST, lines),
             "deviation": _find_figure(_DEVIATION, lines),
             "errors": float(sum(map(int, _ERRORS.findall(output.stdout)))),
-            "passed": float(verdict == "PASS"),
+            "passed": float(passed),
         }
         return Reading(values)
 
@@ -119,6 +115,15 @@ class EtcdPerf(Workload[EtcdPerfOptions]):
     def seconds(self) -> float | None:
         """Always as long, and the end of what is under way."""
         return _SECONDS + 1.0
+
+
+def _has_passed(output: Output) -> bool:
+    """The verdict, which the last line gives. Raises ParseFailure where it is missing."""
+    *_, verdict = output.stdout.splitlines() or [""]
+    if verdict not in ("PASS", "FAIL") or not output.stdout.endswith("\n"):
+        said = (output.stderr or output.stdout)[-200:]
+        raise ParseFailure(f"etcdctl check perf gave no verdict; its output ends: {said!r}")
+    return verdict == "PASS"
 
 
 def _find_figure(pattern: re.Pattern[str], lines: list[str]) -> float:

@@ -179,9 +179,8 @@ class Pgbench(Workload[PgbenchOptions]):
         believed = {"PGSSLMODE": "verify-full", "PGSSLROOTCERT": AUTHORITY, "PGSSLCERT": "none"}
         tls = believed if to.authority else {}
         secrets = {"PGPASSWORD": to.password} if to.password else {}
-        return Command(
-            argv, {**where, **tls, **authority_variables(to), **env}, cwd=place.scratch, secrets=secrets
-        )
+        variables = {**where, **tls, **authority_variables(to), **env}
+        return Command(argv, variables, cwd=place.scratch, secrets=secrets)
 
     def _words(self, place: Place) -> list[str]:
         options = self.options
