@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import __version__
-from steelyard.analysis.comparison.compare_levels import compare_within
 from steelyard.analysis.damage import guard_record
 from steelyard.analysis.derived import derive
 from steelyard.analysis.requirements import judge
-from steelyard.analysis.summary import summarise_run
+from steelyard.analysis.summary import RunSummary, summarise_run
+from steelyard.report.findings import sections
 from steelyard.report.gallery import Gallery, draw_gallery
-from steelyard.report.sections.comparison import ComparisonSection, describe_comparison
-from steelyard.report.sections.derived import derived_sections
 from steelyard.report.sections.environment import EnvironmentSection, describe_environment
 from steelyard.report.sections.finding import Section
 from steelyard.report.sections.method import method
@@ -24,6 +22,9 @@ from steelyard.report.sections.results import ResultTables, results
 from steelyard.report.sections.trouble import Trouble, trouble
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
+
+if TYPE_CHECKING:  # comparing loads numpy, which few reports need
+    from steelyard.report.sections.comparison import ComparisonSection
 
 FILES = (
     ("experiment.yaml", "the experiment as run"),
@@ -64,21 +65,20 @@ def build_page(record: RunRecord, *, outliers: Policy | None = None, metrics: Se
     """
     summary = summarise_run(record, outliers=outliers)
     judged = judge(record, summary)
-    own = compare_within(record, summary)
     derived, shown = derive(record, summary), summary.filter_metrics(metrics)
     with guard_record(record.id):
-        sections = derived_sections(derived)
-        within = describe_comparison(own) if own else None
+        findings = sections(derived)
+        within = _compare_within(record, summary)
         return Page(
             title=summary.title,
             run=record.id,
-            outcome=outcome(record, shown, judged, sections, within),
+            outcome=outcome(record, shown, judged, findings, within),
             compared=within,
             plan=plan(record, summary),
             place=describe_environment(record),
             results=results(shown),
             gallery=draw_gallery(record, shown, derived),
-            derived=sections,
+            derived=findings,
             derivation_notes=derived.notes,
             needs=needs(judged),
             trouble=trouble(record, summary),
@@ -86,6 +86,17 @@ def build_page(record: RunRecord, *, outliers: Policy | None = None, metrics: Se
             files=FILES,
             versions=_versions(record),
         )
+
+
+def _compare_within(record: RunRecord, summary: RunSummary) -> ComparisonSection | None:
+    """What the experiment's own `compare` says; None where it has none."""
+    if not record.design.get("compare"):
+        return None
+    from steelyard.analysis.comparison.compare_levels import compare_within
+    from steelyard.report.sections.comparison import describe_comparison
+
+    own = compare_within(record, summary)
+    return describe_comparison(own) if own else None
 
 
 def _versions(record: RunRecord) -> list[tuple[str, str]]:
