@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from steelyard.errors import UsageError
 from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import PANELS
@@ -41,7 +43,11 @@ class Raw(str):
 def write(
     record: RunRecord, path: Path, *, outliers: Policy | None = None, metrics: Sequence[str] = ()
 ) -> Path:
-    """Write the report and its charts (in `<name>-charts`). Raises as `html.write`."""
+    """Write the report and its charts (in `<name>-charts`).
+
+    Raises as `html.write`, and UsageError where nothing draws.
+    """
+    _check_drawing()
     content = build_page(record, outliers=outliers, metrics=metrics)
     folder = path.with_name(f"{path.stem}-charts")
     pictures: dict[str, list[tuple[str, str]]] = {}
@@ -53,6 +59,14 @@ def write(
         write_text(folder / name, drawn)
         pictures.setdefault(_kind(content.gallery, key), []).append((chart.title, f"{folder.name}/{name}"))
     return write_text(path, render(content, pictures))
+
+
+def _check_drawing() -> None:
+    if not find_spec("vl_convert"):
+        raise UsageError(
+            "a Markdown report has SVG charts, and vl-convert, which draws them, is not installed",
+            hint="run `pip install steelyard[svg]`, or write the HTML report, which needs nothing more",
+        )
 
 
 def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:
