@@ -1,7 +1,8 @@
-"""What is made when the package is built or installed for editing: the charts' script of the HTML report."""
+"""What is made when the package is built or installed for editing, for the HTML report: script and templates."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 from pathlib import Path
@@ -10,17 +11,34 @@ from typing import Any
 import vl_convert
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SCRIPT = "src/steelyard/report/templates/vega.js"
+REPORT = Path("src/steelyard/report")
+SCRIPT = REPORT / "templates/vega.js"
 
 
-class ChartScript(BuildHookInterface):
-    """Vega, Vega-Lite and Vega-Embed as one script: it takes two seconds to make and is always the same."""
+class ReportParts(BuildHookInterface):
+    """What takes long to make and is always the same."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the script beside its template, in one step: a report may be written meanwhile."""
-        script = Path(self.root, SCRIPT)
-        with tempfile.NamedTemporaryFile("w", dir=script.parent, delete=False, encoding="utf-8") as part:
-            part.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-            os.fchmod(part.fileno(), 0o644)
-        Path(part.name).replace(script)
-        build_data["artifacts"].append(SCRIPT)
+        """Write the charts' script and the translated templates beside the templates."""
+        root = Path(self.root)
+        _bundle(root / SCRIPT)
+        translated = _translate(root / REPORT)
+        build_data["artifacts"] += [str(SCRIPT), f"{translated.relative_to(root)}/*.py"]
+
+
+def _bundle(script: Path) -> None:
+    """Vega, Vega-Lite and Vega-Embed as one script, in one step: a report may be written meanwhile."""
+    with tempfile.NamedTemporaryFile("w", dir=script.parent, delete=False, encoding="utf-8") as part:
+        part.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+        os.fchmod(part.fileno(), 0o644)
+    Path(part.name).replace(script)
+
+
+def _translate(report: Path) -> Path:
+    """The file alone, as the package cannot be imported yet."""
+    spec = importlib.util.spec_from_file_location("template_cache", report / "template_cache.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    translated: Path = module.translate(report / "templates")
+    return translated

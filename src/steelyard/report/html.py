@@ -25,6 +25,7 @@ from steelyard.report.files import write_text
 from steelyard.report.gallery import chart_kinds
 from steelyard.report.page import Page, build_page
 from steelyard.report.sections.comparison import ComparisonSection
+from steelyard.report.template_cache import make_environment
 from steelyard.report.wording import format_count
 
 TEMPLATES = Path(__file__).parent / "templates"  # vega.js is made when the package is built: hatch_build.py
@@ -55,16 +56,7 @@ def render_comparison(part: ComparisonSection, title: str) -> str:
 
 
 def _render_template(template: str, **content: Any) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"counted": format_count, "ticked": mark_code}
+    environment = make_environment(TEMPLATES, {"counted": format_count, "ticked": mark_code})
     inks = _colour_variables(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_colour_variables(DARK)} }}\n"
     style = inks + _text("report.css")
     return make_printable(environment.get_template(template).render(style=style, **content))
