@@ -1,10 +1,11 @@
-"""What is made when the package is built or installed for editing, for the HTML report: script and templates."""
+"""What is made for the HTML report when the package is built or installed for editing."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import tempfile
+import types
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,8 @@ def _bundle(script: Path) -> None:
 
 def _translate(report: Path) -> Path:
     """The file alone, as the package cannot be imported yet."""
-    spec = importlib.util.spec_from_file_location("template_cache", report / "template_cache.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader = SourceFileLoader("template_cache", str(report / "template_cache.py"))
+    module = types.ModuleType(loader.name)
+    loader.exec_module(module)
     translated: Path = module.translate(report / "templates")
     return translated

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import steelyard
 from steelyard.plugins import builtin_names
+from steelyard.report.template_cache import TRANSLATED
 from steelyard.spec.kinds import KINDS
 
 ROOT = Path(steelyard.__file__).parent
@@ -31,6 +32,6 @@ def test_no_folder_has_more_files_than_one_overlooks():
 
 
 def test_every_folder_with_code_says_what_it_is_for():
-    folders = {path.parent for path in ROOT.rglob("*.py")}
+    folders = {path.parent for path in ROOT.rglob("*.py") if TRANSLATED not in str(path)}
     silent = [one for one in folders if not (one / "__init__.py").read_text().startswith('"""')]
     assert not silent

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+
+SELDOM = 200_000
+"""Objects between two looks for rubbish: most of what a command makes lives as long as the command."""
 
 
 def main() -> None:
@@ -15,8 +19,12 @@ def main() -> None:
     from steelyard.cli.app import run
     from steelyard.cli.terminal import outlive_readers
 
+    gc.set_threshold(SELDOM)
     outlive_readers()
-    sys.exit(run())
+    try:
+        sys.exit(run())
+    finally:
+        gc.freeze()  # at the end, Python would look at everything once more: a tenth of a short run
 
 
 if __name__ == "__main__":

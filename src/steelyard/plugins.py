@@ -53,7 +53,9 @@ def find(kind: str, name: str, base: type[Base]) -> type[Base]:
 
 def exists(kind: str, name: str) -> bool:
     """Whether there is a plug-in of that name, or a file at that path."""
-    return Path(name).exists() if is_file(name) else name in names(kind)
+    if is_file(name):
+        return Path(name).exists()
+    return _is_builtin(kind, name) or name in names(kind)  # the latter reads every package's metadata
 
 
 def names(kind: str) -> set[str]:

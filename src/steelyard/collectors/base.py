@@ -23,7 +23,7 @@ from steelyard.units import Duration
 class CollectorOptions(BaseModel):
     """Typed options of a collector. Unknown keys are errors. Every field has a description with its unit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     every: Duration = Field(Duration(1.0), description="The sampling interval, at least 0.1s")
 

@@ -10,7 +10,6 @@ from steelyard.errors import SteelyardError, StoreError
 from steelyard.hosts.minder.scratch import remove_scratch
 from steelyard.hosts.scratch_marker import digest
 from steelyard.hosts.sweep import sweep
-from steelyard.provision.ec2.clean import clean_leases
 from steelyard.store.journal import read_journal
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.writer import is_live
@@ -43,6 +42,8 @@ def clean(store: Store) -> CleanupReport:
 
 def _end_rentals(found: CleanupReport) -> None:
     """End machines that dead runs rented, of whichever store: the lease files are the user's."""
+    from steelyard.provision.ec2.clean import clean_leases
+
     ended = clean_leases(lambda rental: not is_live(RunFolder(Path(rental.folder))))
     for run, machines in ended.ended.items():
         found.machines += [f"{machine} of run {run}" for machine in machines]

@@ -58,7 +58,7 @@ class EventContext:
 class EventOptions(BaseModel):
     """Typed options of an event. Unknown keys are errors. Every field has a description with its unit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 OptionsT = TypeVar("OptionsT", bound=EventOptions)

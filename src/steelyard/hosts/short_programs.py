@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host, Streams, finish
 from steelyard.model.command import Command
-from steelyard.snapshots.store import Runner
+
+if TYPE_CHECKING:  # most runs keep no snapshot
+    from steelyard.snapshots.store import Runner
 
 _LAST_WORDS = 1200  # bytes of a log that go into a message
 _MOST, _LONGEST = 4, 400  # kinds of errors in a log that go into a message, and characters of each

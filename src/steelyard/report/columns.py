@@ -17,6 +17,8 @@ def align(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list
 
 def width(text: str) -> int:
     """How many places a text takes on a terminal: wide letters take two, combining ones none."""
+    if text.isascii() and text.isprintable():
+        return len(text)
     from rich.cells import cell_len
 
     return cell_len(text)

@@ -18,7 +18,6 @@ from steelyard.errors import StoreError
 from steelyard.report.charts.against import draw_against
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.collected import draw_collected
-from steelyard.report.charts.derived import derived_chart
 from steelyard.report.charts.distribution import distribution
 from steelyard.report.charts.hosts import COLUMNS, PANELS, host_panel
 from steelyard.report.charts.percentiles import percentiles
@@ -85,8 +84,10 @@ def draw_gallery(findings: Findings) -> Gallery:
         charts[f"distribution/{number}"] = distribution(few, metric)
         for position in range(len(varying)):
             charts[f"against/{number}/{position}"] = draw_against(summary, metric, varying, position)
-    for number, result in enumerate(findings.derived.results):
-        charts[f"derived/{number}"] = derived_chart(number, result)
+    if results := findings.derived.results:
+        from steelyard.report.charts.derived import derived_chart  # loads numpy, which few reports need
+
+        charts |= {f"derived/{number}": derived_chart(number, result) for number, result in enumerate(results)}
     latencies, damaged = _latency_charts(record, few)
     typical, events = select_trials(summary, most=MOST_TRIALS), list_events(record)
     zeros = {number: TimeOrigin.of(happened) for number, happened in events.items()}

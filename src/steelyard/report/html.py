@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
@@ -24,9 +24,11 @@ from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
 from steelyard.report.files import write_text
 from steelyard.report.gallery import chart_kinds
 from steelyard.report.page import Page, build_page
-from steelyard.report.sections.comparison import ComparisonSection
 from steelyard.report.template_cache import make_environment
 from steelyard.report.wording import format_count
+
+if TYPE_CHECKING:  # it loads numpy, which few reports need
+    from steelyard.report.sections.comparison import ComparisonSection
 
 TEMPLATES = Path(__file__).parent / "templates"  # vega.js is made when the package is built: hatch_build.py
 _UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}

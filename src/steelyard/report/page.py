@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import __version__
 from steelyard.analysis.damage import guard_record
 from steelyard.analysis.findings import Findings
+from steelyard.report.derived_lines import sections
 from steelyard.report.gallery import Gallery, draw_gallery
-from steelyard.report.sections.comparison import ComparisonSection, describe_comparison
-from steelyard.report.sections.derived import derived_sections
 from steelyard.report.sections.environment import EnvironmentSection, describe_environment
 from steelyard.report.sections.method import method
 from steelyard.report.sections.needs import Need, needs
@@ -18,6 +17,9 @@ from steelyard.report.sections.plan import Plan, plan
 from steelyard.report.sections.results import ResultTables, results
 from steelyard.report.sections.section import Section
 from steelyard.report.sections.trouble import Trouble, trouble
+
+if TYPE_CHECKING:  # comparing loads numpy, which few reports need
+    from steelyard.report.sections.comparison import ComparisonSection
 
 FILES = (
     ("experiment.yaml", "the experiment as run"),
@@ -55,19 +57,19 @@ def build_page(findings: Findings) -> Page:
     """Gather the report of a run. Raises StoreError when its record is damaged, UnknownName."""
     record, shown = findings.record, findings.shown
     with guard_record(record.id):
-        sections = derived_sections(findings.derived)
-        within = describe_comparison(findings.comparison) if findings.comparison else None
+        derived = sections(findings.derived)
+        within = _describe_comparison(findings)
         measured = record.journal[0].get("version", "unknown") if record.journal else "unknown"
         return Page(
             title=shown.title,
             run=record.id,
-            outcome=outcome(findings, sections, within),
+            outcome=outcome(findings, derived, within),
             compared=within,
             plan=plan(findings),
             place=describe_environment(record),
             results=results(shown),
             gallery=draw_gallery(findings),
-            derived=sections,
+            derived=derived,
             derivation_notes=findings.derived.notes,
             needs=needs(findings.requirements),
             trouble=trouble(record),
@@ -75,3 +77,11 @@ def build_page(findings: Findings) -> Page:
             files=FILES,
             versions=[("Measured by Steelyard", str(measured)), ("Reported by Steelyard", __version__)],
         )
+
+
+def _describe_comparison(findings: Findings) -> ComparisonSection | None:
+    if not findings.comparison:
+        return None
+    from steelyard.report.sections.comparison import describe_comparison
+
+    return describe_comparison(findings.comparison)

@@ -1,7 +1,7 @@
-"""The pages' templates, which Jinja takes a tenth of a second to translate: they are translated at build time.
+"""The pages' templates. Jinja takes a tenth of a second to translate them, so this is done at build time.
 
-A translation is only good for the templates that it was made of and for the Jinja that made it, so both are in
-its folder's name. Where there is none of that name, as after an edit or an update, Jinja translates again.
+A translation is only good for the templates that it was made of and for the Jinja that made it, so both are
+in its folder's name. Where there is none of that name, as after an edit or an update, Jinja translates again.
 `hatch_build.py` imports this file alone.
 """
 
@@ -23,7 +23,7 @@ FILTERS = ("counted", "ticked")
 
 
 def make_environment(folder: Path, filters: Mapping[str, Callable[..., Any]]) -> jinja2.Environment:
-    """Jinja for the HTML templates of a folder, translated ones where there are any; `filters` as in FILTERS."""
+    """Jinja for the HTML templates of a folder, translated ones where there are any; `filters`: FILTERS."""
     import jinja2
 
     there = folder / _name_translation(folder)

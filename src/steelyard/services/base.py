@@ -38,7 +38,7 @@ from steelyard.snapshots.store import Runner
 class ServiceOptions(BaseModel):
     """Typed options of a service. Unknown keys are errors. Every field has a description with its unit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 OptionsT = TypeVar("OptionsT", bound=ServiceOptions)

@@ -27,7 +27,7 @@ Capability = Literal["root", "shared-files", "cut-network", "part-network"]
 class SiteOptions(BaseModel):
     """Typed options of a site. Unknown keys are errors. Every field has a description with its unit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 OptionsT = TypeVar("OptionsT", bound=SiteOptions)

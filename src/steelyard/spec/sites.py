@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from steelyard.errors import SpecError, UnknownName, UsageError
-from steelyard.plugins import find, names
+from steelyard.plugins import exists, find, names
 from steelyard.sites.base import Site
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.problem import Problem
@@ -56,7 +56,7 @@ def resolve(text: str) -> NamedSite:
     name, colon, argument = text.partition(":")
     source, entry = _find_entry(name)
     use = str(entry.get("use", name))
-    if use not in names("sites"):
+    if not exists("sites", use):
         raise _unknown_site(name if not entry else use)
     kind = site_class(use)
     options = {key: value for key, value in entry.items() if key != "use"}
@@ -111,7 +111,7 @@ def _read_sources(name: str = "") -> Iterator[Source]:
         try:
             check_ownership(path, "the sites file")
         except UsageError:
-            if path.is_absolute() or name not in names("sites"):
+            if path.is_absolute() or not exists("sites", name):
                 raise
             continue
         yield _read_source(path)

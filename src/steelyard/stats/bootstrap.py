@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.stats.interval import Interval
-from steelyard.stats.sample import check_confidence, check_values
+from steelyard.stats.sample import SMALLEST_SAMPLE, check_confidence, check_values
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-SMALLEST_SAMPLE = 6
-"""Below it a bootstrap of a median claims 95 % and covers 72 % (n=3) to 92 % (n=5): no interval is given."""
 
 CLOSED_FORM_UP_TO = 100
 POINTS = 400

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from steelyard.stats.bootstrap import SMALLEST_SAMPLE, difference_of_medians, ratio_of_medians
+from steelyard.stats.bootstrap import difference_of_medians, ratio_of_medians
 from steelyard.stats.interval import Interval
 from steelyard.stats.ranks import mann_whitney
-from steelyard.stats.sample import check_values, median
+from steelyard.stats.sample import SMALLEST_SAMPLE, check_values, median
 
 Better = Literal["higher", "lower", "none"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from steelyard.stats.bootstrap import SMALLEST_SAMPLE, ratio_of_medians
 from steelyard.stats.interval import Interval
-from steelyard.stats.sample import check_values, median
+from steelyard.stats.sample import SMALLEST_SAMPLE, check_values, median
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,8 @@ def ratio(a: Iterable[float], b: Iterable[float], *, confidence: float = 0.95) -
     It exists from 6 values on either side on. Raises ValueError as `sample.check_values` does, and for values
     of `a` at or below zero.
     """
+    from steelyard.stats.bootstrap import ratio_of_medians  # loads numpy
+
     below, above = check_values(a), check_values(b)
     interval = ratio_of_medians(below, above, confidence=confidence)
     value = median(sorted(above)) / median(sorted(below))

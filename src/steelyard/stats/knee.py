@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.estimate import Estimate, ratio
+from steelyard.stats.sample import SMALLEST_SAMPLE
 
 TOLERANCE = 0.05
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 SMALLEST, LARGEST = 1e-150, 1e150
+SMALLEST_SAMPLE = 6
+"""Below it a bootstrap of a median claims 95 % and covers 72 % (n=3) to 92 % (n=5): no interval is given."""
 
 
 def check_values(values: Iterable[float]) -> list[float]:

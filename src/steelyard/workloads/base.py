@@ -28,7 +28,7 @@ class WorkloadOptions(BaseModel):
     Give every field a description with its unit: it becomes the catalogue and the JSON Schema.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 OptionsT = TypeVar("OptionsT", bound=WorkloadOptions)

@@ -13,8 +13,8 @@ from steelyard.analysis.importance import FEWEST_LEADING, list_requested, select
 from steelyard.analysis.summary import CellSummary, summarise_run
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
-from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.comparison import Comparison
+from steelyard.stats.sample import SMALLEST_SAMPLE
 from steelyard.stats.verdict import JudgedComparison, Verdict, judge_comparisons
 from steelyard.store.reader import RunRecord
 

@@ -11,11 +11,11 @@ from steelyard.analysis.disturbed_trials import AllTrials
 from steelyard.analysis.summary import CellSummary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
-from steelyard.stats.bootstrap import SMALLEST_SAMPLE
 from steelyard.stats.comparison import Comparison, compare
 from steelyard.stats.condition import is_failure
 from steelyard.stats.detectable import smallest_change
 from steelyard.stats.pairs import compare_pairs, smallest_change_of_pairs
+from steelyard.stats.sample import SMALLEST_SAMPLE
 from steelyard.stats.several_runs import compare_several_runs, smallest_change_of_runs
 
 Counted = CellMetric | AllTrials

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import TrialFailure
 from steelyard.hosts.tasks import run_tasks, wait_first
@@ -13,8 +13,10 @@ from steelyard.model.command import Endpoint
 from steelyard.model.keys.reference import Known, endpoint_references, find_services
 from steelyard.model.keys.uses import ServiceUse
 from steelyard.model.metric import Mark
-from steelyard.services.base import Service
-from steelyard.services.kit.capabilities import Metered
+
+if TYPE_CHECKING:  # what only runs with services use
+    from steelyard.services.base import Service
+    from steelyard.services.kit.capabilities import Metered
 
 Note = Callable[..., None]
 
@@ -62,6 +64,10 @@ class ReadyServices:
 
     def metered_services(self) -> dict[str, Metered]:
         """Those that tell figures of themselves, by name."""
+        if not self.services:
+            return {}
+        from steelyard.services.kit.capabilities import Metered
+
         return {each.context.name: each for each in self.services if isinstance(each, Metered)}
 
     async def wait_for_death(self) -> str:

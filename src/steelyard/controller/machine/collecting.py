@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.collectors.base import Collector
 from steelyard.controller.deployment.ready_services import ReadyServices
@@ -18,9 +18,11 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.keys.collect import CollectorUse, list_collectors
 from steelyard.model.keys.roles import Selection
 from steelyard.model.tool import Tool
-from steelyard.services.base import Service
 from steelyard.spec.bind import bind_collector
 from steelyard.store.layout import RunFolder
+
+if TYPE_CHECKING:  # what only runs with services use
+    from steelyard.services.base import Service
 
 
 @dataclass(frozen=True, slots=True)

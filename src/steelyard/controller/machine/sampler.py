@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from steelyard.collectors.base import Collector
 from steelyard.errors import HostError, HostLost
@@ -17,9 +17,11 @@ from steelyard.hosts.base import Host
 from steelyard.hosts.short_programs import run_short_program
 from steelyard.model.column import Column
 from steelyard.model.command import Command, Endpoint
-from steelyard.services.kit.capabilities import Metered
 from steelyard.store.columns import write_columns
 from steelyard.store.telemetry import RawSample, read_samples, sample_line, write_parquet
+
+if TYPE_CHECKING:  # what only runs with services use
+    from steelyard.services.kit.capabilities import Metered
 
 ANSWER_WITHIN = 5.0  # seconds, for a command of a collector
 

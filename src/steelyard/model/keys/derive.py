@@ -18,7 +18,7 @@ _METRIC = Field(None, description="The metric to derive it from; by default the 
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class EfficiencyLossSettings(_Part):

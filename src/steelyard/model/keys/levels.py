@@ -45,7 +45,7 @@ class Levels(BaseModel):
     A range holds its last value when the step meets it: `{range: [1, 4], step: 3}` is 1, 4.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     levels: tuple[Any, ...] | None = Field(None, description="The levels as a list, or one value")
     range: tuple[Number, Number] | None = Field(None, description="First and last level")
@@ -138,7 +138,7 @@ class Levels(BaseModel):
 class Sample(BaseModel):
     """How the parameters given by `between` are drawn together."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     method: Literal["latin-hypercube", "sobol"] = Field(
         "latin-hypercube", description="How the points are distributed between the bounds"

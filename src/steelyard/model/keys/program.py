@@ -20,7 +20,7 @@ SCRIPT = "script"
 class Program(BaseModel):
     """`run`: the program and its arguments; or `script`: lines for `sh -eu`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     run: tuple[str, ...] | None = Field(
         None,

@@ -16,7 +16,7 @@ from steelyard.services.kit.ring_options import NAME, RingOptions
 class MirrorOptions(BaseModel):
     """A second data centre that keeps a copy of everything on a file system that outlives the ring."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     nodes: int = Field(1, ge=1, le=256, description="How many of the last hosts of `on` form the mirror.")
     directory: str = Field(

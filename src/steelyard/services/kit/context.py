@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.hosts.base import Host
 from steelyard.model.command import Endpoint
 from steelyard.model.keys.reference import Known
 from steelyard.model.keys.wrap import Conditions
-from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Scalar
+
+if TYPE_CHECKING:  # most runs keep no snapshot
+    from steelyard.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ MAX_BYTES = 128 * 1024
 """Largest file: the parser reads about 250 kB/s, and a hostile file is to be refused within a second."""
 
 _BOM = "\ufeff"
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|[\ud800-\udfff]|[\ufffe\uffff]")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def format_value(value: Scalar) -> str:
 
 
 class _Job(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def explicit_options(self) -> dict[str, Scalar]:
         """The options that were given, by fio's names."""
