@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError
-from steelyard.model.space import cells, problems
+from steelyard.model.space import _draw_hypercube, cells, problems
 
 many = settings(deadline=None)
 
@@ -236,3 +237,24 @@ def test_a_key_does_not_depend_on_the_other_cells() -> None:
     small = cells(experiment(parameters={"a": [1], "b": ["x"]}), 0)
     large = cells(experiment(parameters={"a": [1, 2], "b": ["x", "y"]}), 0)
     assert small[0].key == large[0].key == "a=1 b=x"
+
+
+# Drawn as by scipy, which not every installation has
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4711])
+@pytest.mark.parametrize(("size", "dimensions"), [(1, 1), (2, 3), (20, 2), (1000, 7)])
+def test_a_hypercube_is_scipys(size: int, dimensions: int, seed: int) -> None:
+    from scipy.stats import qmc
+
+    wanted = qmc.LatinHypercube(d=dimensions, rng=seed).random(size)
+    assert (_draw_hypercube(size, dimensions, seed) == wanted).all()
+
+
+def test_without_scipy_sobol_points_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "find_spec", lambda name: None)
+    drawn = {"parameters": {"n": {"between": [1, 2]}}}
+    assert wrong(**drawn, sample={"size": 3}) == []
+    ((path, text),) = wrong(**drawn, sample={"size": 3, "method": "sobol"})
+    assert path == ("sample", "method")
+    assert "steelyard[sobol]" in text

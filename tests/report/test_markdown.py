@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.analysis.findings import Findings
+from steelyard.errors import UsageError
 from steelyard.report import markdown
 from steelyard.report.markdown import escape, fence_code, mark_code
 
@@ -108,3 +109,11 @@ def test_escaped_text_is_one_line_without_tags(text):
     assert "<" not in found
     assert len(found.splitlines()) <= 1
     assert not re.search(r"(?<!\\)(?:\\\\)*[`|*]", found.replace("\\\\", ""))
+
+
+def test_without_a_drawer_nothing_is_written(rich, tmp_path, monkeypatch):
+    monkeypatch.setattr(markdown, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="vl-convert") as refused:
+        markdown.write(Findings(rich), tmp_path / "report.md")
+    assert "steelyard[svg]" in refused.value.hint
+    assert not list(tmp_path.iterdir())

@@ -43,7 +43,8 @@ def command(
     steelyard report last --as markdown -o result.md
     steelyard report last --metric ratio --metric wall
 
-    The HTML report is one file that needs no network; Markdown comes with its charts as SVG files.
+    The HTML report is one file that needs no network; Markdown comes with its charts as SVG files, which need
+    `pip install steelyard[svg]`.
     """
     from steelyard.analysis.findings import Findings
     from steelyard.report import html, markdown

@@ -5,13 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.model.experiment import NAME, Experiment
 from steelyard.model.expression import Expression
 from steelyard.model.keys.find import SearchBounds
 from steelyard.model.keys.levels import Levels, Sample
 from steelyard.model.trial import Cell, Scalar, show_level
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_CELLS = 1_000_000
 
@@ -123,6 +128,11 @@ def _sample_problems(experiment: Experiment) -> Iterator[tuple[tuple[str | int, 
     if experiment.sample and not drawn:
         beside = " other than the one that 'find' searches" if experiment.find else ""
         yield ("sample",), f"sample: no parameter{beside} has 'between', so there is nothing to draw"
+    if experiment.sample and experiment.sample.method == "sobol" and not find_spec("scipy"):
+        yield (
+            ("sample", "method"),
+            "Sobol points need scipy; run `pip install steelyard[sobol]`, or leave 'method' out",
+        )
 
 
 def _search_parameter(experiment: Experiment) -> str:
@@ -163,15 +173,32 @@ def _build_axes(experiment: Experiment, seed: int) -> list[SpaceAxis]:
 
 
 def _draw_axis(sample: Sample, drawn: Mapping[str, Levels], seed: int) -> SpaceAxis:
-    """Latin hypercube (McKay, Beckman, Conover 1979) or scrambled Sobol points (Owen 1998)."""
-    from scipy.stats import qmc
-
-    engine = qmc.Sobol if sample.method == "sobol" else qmc.LatinHypercube
-    exponent = math.ceil(math.log2(sample.size)) if sample.method == "sobol" else 0
-    count = 2**exponent if sample.method == "sobol" else sample.size
-    points = engine(d=len(drawn), rng=seed).random(count)[: sample.size]
+    draw = _draw_sobol if sample.method == "sobol" else _draw_hypercube
+    points = draw(sample.size, len(drawn), seed)
     rows = (tuple(map(_level_at, drawn.values(), point)) for point in points)
     return SpaceAxis(tuple(drawn), list(dict.fromkeys(rows)))
+
+
+def _draw_hypercube(size: int, dimensions: int, seed: int) -> NDArray[np.float64]:
+    """A Latin hypercube (McKay, Beckman, Conover 1979): one point in each stratum of each dimension.
+
+    It draws what scipy's draws, which runs of earlier versions have.
+    """
+    import numpy as np
+
+    (random,) = np.random.default_rng(seed).spawn(1)
+    within = random.uniform(size=(size, dimensions))
+    strata = [random.permutation(np.arange(1, size + 1)) for _ in range(dimensions)]
+    points: NDArray[np.float64] = (np.column_stack(strata) - within) / size
+    return points
+
+
+def _draw_sobol(size: int, dimensions: int, seed: int) -> NDArray[np.float64]:
+    """Scrambled Sobol points (Owen 1998), by scipy, whose tables of directions are no work for us."""
+    from scipy.stats import qmc
+
+    points: NDArray[np.float64] = qmc.Sobol(d=dimensions, rng=seed).random(2 ** math.ceil(math.log2(size)))
+    return points[:size]
 
 
 def _level_at(levels: Levels, share: float) -> Scalar:

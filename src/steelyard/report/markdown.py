@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from steelyard.analysis.findings import Findings
+from steelyard.errors import UsageError
 from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
 from steelyard.report.charts.hosts import PANELS
@@ -38,7 +40,11 @@ class Raw(str):
 
 
 def write(findings: Findings, path: Path) -> Path:
-    """Write the report and its charts (in `<name>-charts`). Raises as `html.write`."""
+    """Write the report and its charts (in `<name>-charts`).
+
+    Raises as `html.write`, and UsageError where nothing can draw.
+    """
+    _check_drawing()
     content = build_page(findings)
     folder = path.with_name(f"{path.stem}-charts")
     pictures: dict[str, list[tuple[str, str]]] = {}
@@ -50,6 +56,14 @@ def write(findings: Findings, path: Path) -> Path:
         write_text(folder / name, drawn)
         pictures.setdefault(_kind(content.gallery, key), []).append((chart.title, f"{folder.name}/{name}"))
     return write_text(path, render(content, pictures))
+
+
+def _check_drawing() -> None:
+    if not find_spec("vl_convert"):
+        raise UsageError(
+            "a Markdown report has SVG charts, and vl-convert, which draws them, is not installed",
+            hint="run `pip install steelyard[svg]`, or write the HTML report, which needs nothing more",
+        )
 
 
 def render(content: Page, pictures: dict[str, list[tuple[str, str]]]) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from steelyard.stats.beta import student_cdf, student_quantile
 from steelyard.stats.comparison import Better
 from steelyard.stats.detectable import LARGEST
 from steelyard.stats.interval import Interval, mean_and_sd
@@ -55,9 +56,7 @@ class Contrast(NamedTuple):
         """Half the width of the interval of the difference."""
         if self.freedom < 1:
             return None
-        from scipy.special import stdtrit  # as in `interval`: most comparisons never ask for it
-
-        return float(stdtrit(self.freedom, 0.5 + confidence / 2)) * self.error
+        return student_quantile(self.freedom, 0.5 + confidence / 2) * self.error
 
     def interval(
         self, confidence: float, method: str, shown: Callable[[float], float] = float
@@ -76,9 +75,7 @@ class Contrast(NamedTuple):
             return None
         if self.error == 0:
             return 1.0 if self.difference == 0 else 0.0
-        from scipy.special import stdtr
-
-        return 2 * float(stdtr(self.freedom, -abs(self.difference) / self.error))
+        return 2 * student_cdf(self.freedom, -abs(self.difference) / self.error)
 
     def smallest_change(self, better: Better, alpha: float) -> float | None:
         """Of a contrast of logarithms: the least change for the worse (0.05 is 5 %) seen at `alpha`.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from steelyard.stats.beta import student_cdf
 from steelyard.stats.sample import check_values, doubled_midranks
 
 SMALLEST = 3
@@ -61,8 +62,6 @@ def _exact_p(a: list[int], b: list[int]) -> float:
 
 
 def _student_p(rho: float, n: int) -> float:
-    from scipy.special import stdtr
-
     if abs(rho) == 1:
         return 2 / math.factorial(n)
-    return 2 * float(stdtr(n - 2, -abs(rho) * math.sqrt((n - 2) / (1 - rho * rho))))
+    return 2 * student_cdf(n - 2, -abs(rho) * math.sqrt((n - 2) / (1 - rho * rho)))

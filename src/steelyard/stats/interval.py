@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from steelyard.stats.beta import student_quantile
 from steelyard.stats.sample import check_confidence, check_values, format_percent
 
 
@@ -117,10 +118,7 @@ def mean_interval(values: Iterable[float], *, confidence: float = 0.95) -> Inter
     if n < 2:
         return None
     mean, sd = mean_and_sd(numbers)
-    # Loading scipy costs more than a thousand summaries, and most of them never ask for a mean's interval.
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(n - 1, 0.5 + confidence / 2)) * (sd or 0.0) / math.sqrt(n)
+    reach = student_quantile(n - 1, 0.5 + confidence / 2) * (sd or 0.0) / math.sqrt(n)
     return Interval(mean - reach, mean + reach, confidence, "student t")
 
 

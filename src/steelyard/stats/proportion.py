@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.stats.beta import beta_quantile
 from steelyard.stats.interval import Interval
 from steelyard.stats.sample import check_confidence
 
@@ -20,10 +21,7 @@ def clopper_pearson(hits: int, of: int, *, confidence: float = 0.95) -> Interval
     check_confidence(confidence)
     if of < 1 or not 0 <= hits <= of:
         raise ValueError(f"{hits} of {of} is not a share")
-    # Loading scipy costs more than a thousand summaries, and few runs count failures.
-    from scipy.special import betaincinv
-
     tail = (1 - confidence) / 2
-    low = float(betaincinv(hits, of - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, of - hits, 1 - tail)) if hits < of else 1.0
+    low = beta_quantile(hits, of - hits + 1, tail) if hits else 0.0
+    high = beta_quantile(hits + 1, of - hits, 1 - tail) if hits < of else 1.0
     return Interval(low, high, confidence, "clopper-pearson")
