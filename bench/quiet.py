@@ -53,7 +53,9 @@ def _of_length(length: float, windows: list[Window]) -> Iterator[Row]:
     foreign = max(allowed.min_user_time, allowed.share * length)
     name = f"in windows of {length:g} s"
     marks = sum(window.marks > 0 for window in windows)
-    note = f"{marks} of {len(windows)} windows would have been marked"
+    yield Row(
+        "quiet", f"windows of {length:g} s that would be marked, of {len(windows)}", "1", (float(marks),)
+    )
     counters: dict[str, tuple[str, Unit, float]] = {
         "foreign user time": ("foreign", "s", foreign),
         "steal": ("steal", "%", allowed.steal),
@@ -63,7 +65,7 @@ def _of_length(length: float, windows: list[Window]) -> Iterator[Row]:
     for words, (counter, unit, most) in counters.items():
         seen = _all(windows, counter)
         allowance = (most,) * len(seen)
-        yield Row("quiet", f"{words} {name}", unit, seen, "what is allowed", allowance, most=1.0, note=note)
+        yield Row("quiet", f"{words} {name}", unit, seen, "what is allowed", allowance, most=1.0)
 
 
 def _all(windows: list[Window], counter: str) -> tuple[float, ...]:

@@ -87,7 +87,9 @@ def draw_gallery(findings: Findings) -> Gallery:
     if results := findings.derived.results:
         from steelyard.report.charts.derived import derived_chart  # loads numpy, which few reports need
 
-        charts |= {f"derived/{number}": derived_chart(number, result) for number, result in enumerate(results)}
+        charts |= {
+            f"derived/{number}": derived_chart(number, result) for number, result in enumerate(results)
+        }
     latencies, damaged = _latency_charts(record, few)
     typical, events = select_trials(summary, most=MOST_TRIALS), list_events(record)
     zeros = {number: TimeOrigin.of(happened) for number, happened in events.items()}
