@@ -21,12 +21,14 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a program took: elapsed seconds, the largest resident set in bytes, and what it printed.
+    """What a program took: elapsed seconds, those of CPU with the programs that it waited for, the largest
+    resident set in bytes, and what it printed.
 
     The kernel counts our own memory as a child's until its exec, so `peak` is never below our own size.
     """
 
     seconds: float
+    cpu: float
     peak: int
     output: str
 
@@ -61,7 +63,7 @@ def run(
         raise NotMeasured(
             f"{Path(argv[0]).name} ended with {process.returncode}: {output[-EVIDENCE:].strip()}"
         )
-    return Finished(seconds, usage.ru_maxrss * 1024, output)
+    return Finished(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, output)
 
 
 def in_turns(turns: int, sides: Mapping[str, Callable[[], float]]) -> dict[str, tuple[float, ...]]:

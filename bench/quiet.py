@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bench.row import Row
+from bench.row import Row, Unit
 from bench.setting import Setting
 from steelyard.evidence.disturbance import (
     QUICK,
@@ -53,11 +53,19 @@ def _of_length(length: float, windows: list[Window]) -> Iterator[Row]:
     foreign = max(allowed.min_user_time, allowed.share * length)
     name = f"in windows of {length:g} s"
     marks = sum(window.marks > 0 for window in windows)
-    note = f"{marks} of {len(windows)} windows would have been marked"
-    yield Row("quiet", f"foreign user time {name}", "s", _all(windows, "foreign"), limit=foreign, note=note)
-    yield Row("quiet", f"steal {name}", "%", _all(windows, "steal"), limit=allowed.steal)
-    yield Row("quiet", f"pages swapped a second {name}", "1", _all(windows, "swapped"), limit=allowed.swapped)
-    yield Row("quiet", f"held up by a quota {name}", "%", _all(windows, "capped"), limit=allowed.capped)
+    yield Row(
+        "quiet", f"windows of {length:g} s that would be marked, of {len(windows)}", "1", (float(marks),)
+    )
+    counters: dict[str, tuple[str, Unit, float]] = {
+        "foreign user time": ("foreign", "s", foreign),
+        "steal": ("steal", "%", allowed.steal),
+        "pages swapped a second": ("swapped", "1", allowed.swapped),
+        "held up by a quota": ("capped", "%", allowed.capped),
+    }
+    for words, (counter, unit, most) in counters.items():
+        seen = _all(windows, counter)
+        allowance = (most,) * len(seen)
+        yield Row("quiet", f"{words} {name}", unit, seen, "what is allowed", allowance, most=1.0)
 
 
 def _all(windows: list[Window], counter: str) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ def test_services_that_are_ready_at_once_are_launched_for_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of them stays: tests/conftest.py looks."""
-    monkeypatch.setattr(launch, "LIMITS", {2: 3600.0})
+    monkeypatch.setattr(launch, "MOST", {2: 3600.0})
     monkeypatch.setattr(launch, "find_missing", list)
     rows = launch.rows(Setting(tmp_path, quick=True))
     row = next(rows)
@@ -39,8 +39,8 @@ def parts(own: float, seconds: float = 10.0) -> dict[str, float]:
 
 @pytest.mark.parametrize(("own", "verdict"), [(0.05, "within"), (0.2, "not within")])
 def test_the_share_of_a_launch(own: float, verdict: str) -> None:
-    share, context, configure = launch.share([parts(0.01), parts(own), parts(own)])
-    assert (share.ours, share.verdict) == ((0.001, own / 10, own / 10), verdict)
+    share, context, configure = launch.share([parts(0.01), parts(own), parts(own)], (0.04, 0.05))
+    assert (share.ours, share.verdict) == ((0.01, own, own), verdict)
     assert (context.ours, configure.ours) == ((0.01,) * 3, (0.02,) * 3)
     assert "500 ms of CPU" in share.note
 

@@ -11,7 +11,7 @@ from bench.row import Row
 
 def test_document(tmp_path: Path) -> None:
     rows = [
-        Row("trial", "a", "s", (1.0, 3.0, 2.0), "peer", (4.0, 4.0, 4.0), limit=1.0, foreign=0.1),
+        Row("trial", "a", "1", (1.0, 3.0, 2.0), "peer", (4.0, 4.0, 4.0), limit=1.0, foreign=0.1),
         Row("trial", "b", "s", (), note="not there"),
     ]
     path = write(rows, tmp_path / "results", quick=True)

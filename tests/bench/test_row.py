@@ -62,7 +62,7 @@ def test_growth_leaves_out_what_is_paid_once() -> None:
     ],
 )
 def test_verdict(ours: tuple[float, ...], limit: float | None, verdict: str, missed: bool) -> None:
-    row = Row("trial", "what", "s", ours, limit=limit)
+    row = Row("trial", "what", "1", ours, limit=limit)
     assert row.verdict == verdict
     assert row.missed is missed
 
@@ -80,8 +80,13 @@ def test_a_limit_of_the_ratio(ours: tuple[float, ...], theirs: tuple[float, ...]
 
 
 def test_both_limits_count() -> None:
-    row = Row("sessions", "what", "s", (2.0,), "peer", (4.0,), limit=1.0, most=1.2)
+    row = Row("sessions", "what", "1", (2.0,), "peer", (4.0,), limit=1.0, most=1.2)
     assert row.verdict == "not within"
+
+
+def test_no_limit_is_a_time() -> None:
+    with pytest.raises(ValueError, match="`most`"):
+        Row("start", "what", "s", (1.0,), limit=2.0)
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 2.0), (75, 3.0), (99, 4.0), (100, 4.0)])

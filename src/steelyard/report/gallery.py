@@ -84,11 +84,11 @@ def draw_gallery(findings: Findings) -> Gallery:
         charts[f"distribution/{number}"] = distribution(few, metric)
         for position in range(len(varying)):
             charts[f"against/{number}/{position}"] = draw_against(summary, metric, varying, position)
-    if findings.derived.results:
+    if results := findings.derived.results:
         from steelyard.report.charts.derived import derived_chart  # loads numpy, which few reports need
 
         charts |= {
-            f"derived/{n}": derived_chart(n, result) for n, result in enumerate(findings.derived.results)
+            f"derived/{number}": derived_chart(number, result) for number, result in enumerate(results)
         }
     latencies, damaged = _latency_charts(record, few)
     typical, events = select_trials(summary, most=MOST_TRIALS), list_events(record)

@@ -42,7 +42,7 @@ class Raw(str):
 def write(findings: Findings, path: Path) -> Path:
     """Write the report and its charts (in `<name>-charts`).
 
-    Raises as `html.write`, and UsageError where nothing draws.
+    Raises as `html.write`, and UsageError where nothing can draw.
     """
     _check_drawing()
     content = build_page(findings)

@@ -80,7 +80,6 @@ def build_page(findings: Findings) -> Page:
 
 
 def _describe_comparison(findings: Findings) -> ComparisonSection | None:
-    """What the experiment's own `compare` says; None where it has none."""
     if not findings.comparison:
         return None
     from steelyard.report.sections.comparison import describe_comparison
