@@ -20,8 +20,8 @@ from steelyard.errors import HostError, HostLost
 from steelyard.evidence.clocks import judge_clocks
 from steelyard.hosts.agent import wire
 from steelyard.hosts.agent.agent import Agent, AgentTimeouts
+from steelyard.hosts.agent.child import AgentChild
 from steelyard.hosts.agent.probe import find_probe
-from steelyard.hosts.agent.remote_child import RemoteChild
 from steelyard.hosts.base import Streams
 from steelyard.hosts.clocks import read_own_clocks
 from steelyard.hosts.connect import connect_all
@@ -191,7 +191,7 @@ def test_a_lost_host_is_reached_again(run, agent):
 
 def test_who_ended_before_it_could_wait_has_begun_and_ended():
     async def story():
-        child = RemoteChild(None, "n1:7")
+        child = AgentChild(None, "n1:7")
         child.handle_event(wire.parse_event(b"exited n1:7 - 9 0.1 0 0 - - - 0\n"))
         assert await child.begun == 0, "who started it does not wait for ever"
         assert (await child.wait()).signal == 9

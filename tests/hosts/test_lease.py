@@ -14,15 +14,18 @@ import pytest
 
 from patience import PATIENCE
 from peaks import require_peak_of
-from steelyard.hosts.lease import Lease, LeaseChild, MinderError, StartError
+from steelyard.errors import HostError
+from steelyard.hosts.agent.child import AgentChild, StartError
+from steelyard.hosts.lease import Lease
 from steelyard.hosts.minder import CHILD_VARIABLE, TOKEN_VARIABLE
 from steelyard.hosts.minder.processes import find_variable, read_environment, read_process
+from steelyard.hosts.minder_channel import MinderError
 from steelyard.model.command import Exit
 
 if TYPE_CHECKING:
     from conftest import Run
 
-Start = Callable[..., Awaitable[LeaseChild]]
+Start = Callable[..., Awaitable[AgentChild]]
 
 
 def within(run: Run, story: Callable[[Lease, Start], Awaitable[Any]]) -> Any:
@@ -31,7 +34,7 @@ def within(run: Run, story: Callable[[Lease, Start], Awaitable[Any]]) -> Any:
     async def tell() -> Any:
         async with Lease.open(run.token, log=run.folder / "minder.log") as lease:
 
-            async def start(*argv: str, **more: Any) -> LeaseChild:
+            async def start(*argv: str, **more: Any) -> AgentChild:
                 usual = {"env": os.environ, "cwd": run.folder}
                 output = {"stdout": run.folder / "out", "stderr": run.folder / "err"}
                 return await lease.start(argv, **usual | output | more)
@@ -177,7 +180,7 @@ def test_what_cannot_be_started_is_said(run: Run, fault: str) -> None:
         return caught.value, await (await start("true")).wait()
 
     error, afterwards = within(run, story)
-    assert (error.what, error.errno) == (what, number)
+    assert (error.what, error.errno) == (what, errno.errorcode[number])
     assert errno.errorcode[number] in str(error)
     assert afterwards.code == 0
 
@@ -327,10 +330,10 @@ def test_a_start_that_nobody_waits_for_any_more_is_undone(run: Run) -> None:
 
 
 def test_leaving_ends_what_still_runs(run: Run) -> None:
-    async def story(_: Lease, start: Start) -> LeaseChild:
+    async def story(_: Lease, start: Start) -> AgentChild:
         return await start("sh", "-c", "trap '' TERM; sleep 300 & setsid sleep 300 & sleep 300")
 
-    left: LeaseChild = within(run, story)
+    left: AgentChild = within(run, story)
     assert run.all_gone(seconds=0)
     with pytest.raises(MinderError, match="closed"):
         asyncio.run(left.wait())
@@ -398,8 +401,8 @@ def test_scratch_is_made_with_its_marker_and_goes_with_the_lease(run: Run) -> No
         (run.folder / "scratch" / "link").symlink_to(outside)
         (run.folder / "scratch" / "a" / "b").mkdir(parents=True)
         await lease.make_scratch(run.folder / "kept")
-        lease.forget_scratch(run.folder / "kept")
-        with pytest.raises(FileExistsError, match="not a directory of this run"):
+        await lease.forget_scratch(run.folder / "kept")
+        with pytest.raises(HostError, match="not a directory of this run"):
             await lease.make_scratch(outside)
 
     within(run, story)
@@ -414,5 +417,5 @@ def test_scratch_that_cannot_be_made_is_an_error(run: Run) -> None:
         (run.folder / "none").touch()
         await lease.make_scratch(run.folder / "none" / "scratch")
 
-    with pytest.raises(FileExistsError, match="scratch"):
+    with pytest.raises(HostError, match="scratch"):
         within(run, story)

@@ -10,6 +10,7 @@ import secrets
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 import steelyard
 from patience import PATIENCE, until
+from steelyard.hosts import minder
 from steelyard.hosts.agent.agent import AgentTimeouts, agent_script
 from steelyard.hosts.minder.processes import (
     find_variable,
@@ -30,11 +32,14 @@ from steelyard.hosts.token import Token
 
 PROBE = Path(steelyard.__file__).parent / f"hosts/agent/bin/steelyard-probe-{platform.machine()}"
 SHELLS = ("sh", "bash --posix", "busybox ash")
+MINDER = "minder"
 STREAMS = ("stdin", "stdout", "stderr")
 
 
 def words(kind: str, token: Token, patience: float) -> list[str]:
-    """What starts an agent: agent.sh under a shell, or the probe at a path."""
+    """What starts an agent: agent.sh under a shell, the minder, or the probe at a path."""
+    if kind == MINDER:
+        return [sys.executable, "-I", "-S", str(Path(minder.__file__).parent), str(token)]
     if kind in SHELLS:
         return [*kind.split(), "-c", agent_script(token, AgentTimeouts(2.0, patience, patience))]
     return [kind, "agent", str(token), "2", str(patience)]
@@ -75,8 +80,8 @@ class Agent:
     """An agent on this machine, and the controller's side of its three streams."""
 
     def __init__(self, kind: str, *, patience: float = PATIENCE, popen: Any = subprocess.Popen) -> None:
-        """`kind` is the shell of agent.sh (`busybox ash`), or the path of the probe; `popen` starts it."""
-        self.nowhere = ("-", "/dev/null", "/dev/null") if kind in SHELLS else ("-", "-", "-")
+        """`kind` is the shell of agent.sh (`busybox ash`), MINDER, or the path of the probe."""
+        self.nowhere = ("-", "/dev/null", "/dev/null") if kind in (*SHELLS, MINDER) else ("-", "-", "-")
         self.run = f"test-{secrets.token_hex(6)}"
         self.token = Token.of(self.run)
         self.mark = str(ScratchMarker.generate(self.run))
@@ -98,6 +103,9 @@ class Agent:
 
     def ask(self, *words: str) -> tuple[int, bytes]:
         self.send(*words)
+        return self.reply()
+
+    def reply(self) -> tuple[int, bytes]:
         code, length = map(int, self.replies.line().split())
         return code, self.replies.take(length)
 

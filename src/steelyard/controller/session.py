@@ -20,7 +20,7 @@ from steelyard.controller.signals import TIME_IS_SHORT, StopSignal, catch_signal
 from steelyard.controller.trial.runner import TrialRunner
 from steelyard.controller.trial_loop import TrialLoop
 from steelyard.errors import HostError, HostLost, Interrupted, SteelyardError
-from steelyard.hosts.lease import MinderError
+from steelyard.hosts.minder_channel import MinderError
 from steelyard.hosts.tasks import run_tasks, wait_first
 
 if TYPE_CHECKING:

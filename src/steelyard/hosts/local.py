@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import glob
 import os
 import re
@@ -14,11 +13,12 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import HostError, TrialFailure
+from steelyard.hosts.agent.child import AgentChild, StartError
 from steelyard.hosts.agent.probe import find_probe
 from steelyard.hosts.base import Host, Process, Streams, finish
 from steelyard.hosts.clocks import Clocks, read_own_clocks
 from steelyard.hosts.gate import GatedProcess, gate_command
-from steelyard.hosts.lease import Lease, LeaseChild, StartError
+from steelyard.hosts.lease import Lease
 from steelyard.hosts.machine import identify_machine
 from steelyard.hosts.minder.scratch import remove_scratch
 from steelyard.hosts.token import Token
@@ -27,7 +27,6 @@ from steelyard.model.command import Command
 MOST_READ = 1 << 20
 _STEADY = re.compile(r"/proc/(stat|vmstat|meminfo|diskstats|([0-9]+/)?net/dev|pressure/[a-z]+)")
 _LEADER = 8 << 20  # bytes; shells, nsenter and the probe, which lead to a program, are smaller
-_NOT_A_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
 
 
 class LocalHost(Host):
@@ -77,12 +76,12 @@ class LocalHost(Host):
 
     async def _start(
         self, command: Command, streams: Streams, cwd: PurePosixPath, least_peak: int
-    ) -> LeaseChild:
+    ) -> AgentChild:
         self._check_program(command, cwd)
         try:
             return await self._lease.start(
                 (*self._prefix, *command.argv),
-                env={**os.environ, **command.variables},
+                env=command.variables,
                 cwd=str(command.cwd or cwd),
                 stdin=streams.stdin,
                 stdout=streams.stdout,
@@ -90,7 +89,7 @@ class LocalHost(Host):
                 least_peak=least_peak,
             )
         except StartError as error:
-            raise _start_failure(error) from error
+            raise error.as_failure() from error
 
     async def _start_at(self, command: Command, streams: Streams, cwd: PurePosixPath, at: int) -> Process:
         """Start a gate that becomes the program; what it notes goes to a file without a name."""
@@ -113,7 +112,7 @@ class LocalHost(Host):
         name, path = command.argv[0], {**os.environ, **command.variables}.get("PATH", os.defpath)
         place = os.path.join(command.cwd or cwd, name) if "/" in name else name  # noqa: PTH118
         if shutil.which(place, path=path) is None:
-            raise _start_failure(StartError("program", name, errno.ENOENT))
+            raise StartError("program", name, "ENOENT").as_failure()
 
     async def read(self, patterns: Iterable[str]) -> dict[str, str]:
         """The content of files; see `Host`."""
@@ -175,13 +174,7 @@ class LocalHost(Host):
         parent = Path(path).parent
         if not parent.exists():
             self._parents.add(parent)
-        try:
-            await self._lease.make_scratch(Path(path))
-        except OSError as error:
-            hint = "choose another directory with --scratch DIR or STEELYARD_SCRATCH"
-            raise HostError(
-                f"cannot create the scratch directory {path}: {error.strerror}", hint=hint
-            ) from error
+        await self._lease.make_scratch(Path(path))
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last; what cannot be removed stays on the minder's list, and `clean`'s."""
@@ -191,7 +184,7 @@ class LocalHost(Host):
             pass
         except OSError as error:
             raise HostError(f"cannot remove the scratch directory {path}: {error.strerror}") from error
-        self._lease.forget_scratch(Path(path))
+        await self._lease.forget_scratch(Path(path))
         if Path(path).parent in self._parents:
             with suppress(OSError):  # others may use it by now
                 Path(path).parent.rmdir()
@@ -246,12 +239,3 @@ def _read_all(file: int) -> bytes:
         parts.append(part)
         read += len(part)
     return b"".join(parts)
-
-
-def _start_failure(error: StartError) -> TrialFailure | HostError:
-    if error.what == "program" and error.errno in _NOT_A_PROGRAM:
-        hint = f"install it with `steelyard install {error.value}` or your package manager"
-        return TrialFailure("tool-missing", f"{error.message}. {hint}")
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return TrialFailure("store-full", error.message)
-    return HostError(error.message, hint=error.hint)

@@ -16,10 +16,10 @@ from steelyard.errors import HostError, HostLost
 from steelyard.hosts import copying, scripts
 from steelyard.hosts.agent import wire
 from steelyard.hosts.agent.agent import Agent, AgentTimeouts, RequestRefused
+from steelyard.hosts.agent.child import StartError, name_values
+from steelyard.hosts.agent.followed import FollowedProcess
 from steelyard.hosts.agent.output import OutputFollower
 from steelyard.hosts.agent.probe import find_probe
-from steelyard.hosts.agent.process import ShellProcess, start_failure
-from steelyard.hosts.agent.remote_child import NotStarted
 from steelyard.hosts.base import ClockOffset, Host, Process, Streams
 from steelyard.hosts.clocks import FILES, Clocks
 from steelyard.hosts.scratch_marker import ScratchMarker
@@ -121,14 +121,14 @@ class ShellHost(Host):
         self._check_names(command)
         remote_paths, output = self._open_output(id_, streams)
         stdin = await self._feed(streams.stdin, self._desk / f"{id_}.in")
-        variables = [f"{name}={value}" for name, value in command.variables.items()]
-        words = ["-" if at is None else str(at), str(command.cwd or cwd), stdin, *map(str, remote_paths)]
+        place = command.cwd or cwd
+        words = wire.start_words(at, place, (stdin, *remote_paths), command.variables, command.argv)
+        values = name_values(command.argv, place, streams.stdin, streams.stdout, streams.stderr)
         try:
-            agent = self._require_agent()
-            child = await agent.start(id_, [*words, str(len(variables)), *variables, *command.argv])
-        except NotStarted as error:
-            raise start_failure(self.name, error, command, command.cwd or cwd, streams) from error
-        return ShellProcess(child, output)
+            child = await self._require_agent().start(id_, words, values)
+        except StartError as error:
+            raise error.as_failure() from error
+        return child if output is None else FollowedProcess(child, output)
 
     def _check_names(self, command: Command) -> None:
         """The agent can hide the value of a variable only where a shell can set it. Raises HostError."""

@@ -77,6 +77,8 @@ def test_events():
     assert wire.parse_event(b"Warning: a banner\n") == wire.Say("Warning: a banner")
     told = wire.parse_event(b"exited n1:1 - 9 1.5 0.25 0.125 4096 5 6 2\n")
     assert told == wire.Exited("n1:1", None, 9, 1.5, 0.25, 0.125, 4096, 5, 6, 2)
+    told = wire.parse_event(b"exited n1:1 0 - 1.5 0.25 0.125 <4096 5 - 0\n")
+    assert told == wire.Exited("n1:1", 0, None, 1.5, 0.25, 0.125, 4096, 5, None, 0, peak_is_bound=True)
 
 
 def test_frames():

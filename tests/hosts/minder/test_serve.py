@@ -1,60 +1,36 @@
-"""The minder, spoken to over a bare socket."""
+"""The minder, driven through pipes as a controller drives it."""
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steelyard.hosts import minder
-
-if TYPE_CHECKING:
-    from conftest import Run
+from agents import MINDER, Agent, words
+from patience import PATIENCE, until
+from steelyard.hosts.token import Token
 
 
 @contextmanager
-def bare_minder(run: Run) -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
-    """A minder, and our end of its lease after it said that it is ready."""
-    ours, theirs = socket.socketpair()
-    argv = [sys.executable, "-I", "-S", str(Path(minder.__file__).parent), str(run.token)]
-    with ours, subprocess.Popen(argv, stdin=theirs, stderr=subprocess.DEVNULL) as started:
-        theirs.close()
-        try:
-            assert hear(ours) == {"event": "ready"}
-            yield ours, started
-            ours.close()
-            started.wait()
-        finally:
-            started.kill()
+def bare_minder() -> Iterator[Agent]:
+    """A minder that has greeted."""
+    agent = Agent(MINDER)
+    try:
+        machine = os.uname()
+        assert agent.replies.line() == f"steelyard-agent 1 minder {machine.sysname} {machine.machine}"
+        yield agent
+        agent.end()
+    finally:
+        agent.clean()
 
 
-def say(lease: socket.socket, **message: object) -> None:
-    lease.sendall(json.dumps(message).encode() + b"\n")
-
-
-def hear(lease: socket.socket) -> dict[str, Any]:
-    data = b""
-    while not data.endswith(b"\n"):
-        data += lease.recv(1)
-    answer: dict[str, Any] = json.loads(data)
-    return answer
-
-
-def start_tree(lease: socket.socket) -> None:
-    argv = ["sh", "-c", "trap '' TERM; (setsid sleep 300 &); sleep 300"]
-    where = {"cwd": "/", "stdin": None, "stdout": "/dev/null", "stderr": "/dev/null"}
-    say(lease, do="start", id="1", argv=argv, env=dict(os.environ), **where)
-    assert hear(lease)["event"] == "started"
+def start_tree(agent: Agent) -> None:
+    agent.started("1", "sh", "-c", "trap '' TERM; (setsid sleep 300 &); sleep 300")
 
 
 def is_no_request(line: bytes) -> bool:
@@ -67,59 +43,68 @@ def is_no_request(line: bytes) -> bool:
         b"\n",
         b"\xff\xfe\0\n",
         b"{}\n",
-        b"[1]\n",
-        b'{"do": "dance"}\n',
-        b'{"do": "start"}\n',
-        b'{"do": "start", "id": "2", "argv": 7, "env": {}}\n',
-        b'{"do": "kill", "id": "1", "grace": "soon"}\n',
-        b'{"do": "scratch", "path": 1, "mark": "x"}\n',
-        b"[" * 100_000 + b"\n",
+        b"dance\n",
+        b"start\n",
+        b"start 2 - / - /dev/null /dev/null many true\n",
+        b"start 2 17 / - /dev/null /dev/null 0 true\n",
+        b"start 2 - / - /dev/null /dev/null 1 true\n",
+        b"kill 1 soon\n",
+        b"kill 1 1 1\n",
+        b"scratch /x\n",
+        b"kill  1 1\n",
+        b"'kill 1 1\n",
+        b"'" * 100_001 + b"\n",
         b"1" * 10_000 + b"\n",
     ],
 )
-def test_garbage_ends_the_lease_and_leaves_nothing(run: Run, garbage: bytes) -> None:
-    with bare_minder(run) as (lease, started):
-        start_tree(lease)
-        lease.sendall(garbage)
-        started.wait()
-        assert not run.bearers()
+def test_garbage_ends_the_lease_and_leaves_nothing(garbage: bytes) -> None:
+    with bare_minder() as agent:
+        start_tree(agent)
+        agent.stdin.write(garbage)
+        agent.process.wait()
+        assert not agent.bearers()
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(garbage=st.binary(min_size=1).filter(is_no_request))
-def test_any_garbage_leaves_nothing(run: Run, garbage: bytes) -> None:
-    with bare_minder(run) as (lease, started):
-        start_tree(lease)
-        lease.sendall(garbage + b"\n")
-        started.wait()
-        assert not run.bearers()
+def test_any_garbage_leaves_nothing(garbage: bytes) -> None:
+    with bare_minder() as agent:
+        start_tree(agent)
+        agent.stdin.write(garbage + b"\n")
+        agent.process.wait()
+        assert not agent.bearers()
 
 
-def test_half_a_message_at_the_end_leaves_nothing(run: Run) -> None:
-    with bare_minder(run) as (lease, _):
-        start_tree(lease)
-        lease.sendall(b'{"do": "st')
-    assert not run.bearers()
+def test_half_a_message_at_the_end_leaves_nothing() -> None:
+    with bare_minder() as agent:
+        start_tree(agent)
+        agent.stdin.write(b"start 2 -")
+        agent.end()
+        assert not agent.bearers()
 
 
-def test_a_controller_that_does_not_listen_cannot_hold_the_minder_up(run: Run) -> None:
-    with bare_minder(run) as (lease, _):
-        start_tree(lease)
+def test_a_controller_that_does_not_listen_cannot_hold_the_minder_up() -> None:
+    with bare_minder() as agent:
+        start_tree(agent)
+        for _ in range(10_000):
+            agent.send("scratch", "/proc/none/x", "mark")
         for number in range(10_000):
-            say(lease, do="scratch", id=str(number), path="/proc/none/x", mark="")
-        say(lease, do="kill", id="1", grace=0)
-        assert run.until(lambda: not run.bearers())
-        answers = [hear(lease)["event"] for _ in range(10_001)]
-    assert answers == ["scratch"] * 10_000 + ["exited"]
+            agent.send("start", f"no-{number}", "-", "/none", "-", "/dev/null", "/dev/null", "0", "true")
+        agent.send("kill", "1", "0")
+        assert until(lambda: not agent.bearers())
+        codes = [agent.reply()[0] for _ in range(20_001)]
+        events = [agent.event()[:2] for _ in range(10_001)]
+    assert codes == [1] * 10_000 + [0] * 10_001
+    assert events == [["failed", f"no-{number}"] for number in range(10_000)] + [["exited", "1"]]
 
 
-def test_a_minder_whose_controller_is_dead_already_does_not_stay(run: Run) -> None:
+def test_a_minder_whose_controller_is_dead_already_does_not_stay() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    token = f"{run.id}:{run.token.pid_namespace}:{gone.pid}:1"
-    ours, theirs = socket.socketpair()
-    argv = [sys.executable, "-I", "-S", str(Path(minder.__file__).parent), token]
-    with ours, theirs, subprocess.Popen(argv, stdin=theirs) as started:
+    ours = Token.of("test-dead")
+    token = Token(ours.run, ours.pid_namespace, gone.pid, 1)
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(words(MINDER, token, PATIENCE), **streams) as started:
         try:
             assert started.wait() == 0
         finally:

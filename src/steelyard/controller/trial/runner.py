@@ -25,7 +25,7 @@ from steelyard.controller.trial.prepare import Preparation
 from steelyard.controller.trial.record import make_result, write_documents
 from steelyard.controller.trial.step import PipelineStep
 from steelyard.errors import HostError, StoreFull, TrialFailure
-from steelyard.hosts.lease import MinderError
+from steelyard.hosts.minder_channel import MinderError
 from steelyard.model.metric import Mark
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.spec.bind import bind_all

@@ -1,1 +1,1 @@
-"""The agent on a far host, and the controller's side of it, which speak docs/reference/agent-protocol.md."""
+"""The agent on a far host, and the controller's side of all agents: docs/reference/agent-protocol.md."""

@@ -1,32 +1,36 @@
-"""The controller's side of an agent on a far host: requests, events, the beat, and the children it started.
+"""The controller's side of an agent: requests, events, the beat, and the children that the agent started.
 
-The lease is the channel. When it ends, or the host sends what makes no sense, or does not answer in time,
-everybody who waits gets HostLost, and the agent there ends everything by itself.
+The lease is the channel. When it ends, or the agent sends what makes no sense, or does not answer in time,
+everybody who waits gets HostLost, and the agent ends everything by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from steelyard.errors import HostError, HostLost
 from steelyard.hosts.agent import wire
-from steelyard.hosts.agent.remote_child import RemoteChild
+from steelyard.hosts.agent.child import AgentChild
 from steelyard.hosts.gate import read_gate_script
 from steelyard.hosts.token import Token
 from steelyard.hosts.transport import Channel, Transport
 
 T = TypeVar("T")
+Answer = asyncio.Future[bytes]
 
+ENDED = "ended the connection"
+_LOST = "its processes end by themselves; is it up, and reachable from here?"
 _GREETING_NOISE = 65536  # bytes that a login shell may say before the agent does
 
 
 class AgentTimeouts(NamedTuple):
-    """How patient both sides are, in seconds.
+    """How patient both sides are, in seconds; infinitely, where a channel ends by itself with either side.
 
     `beat_interval`: how often the controller shows that it lives. `silence_timeout`: for how long the agent,
     and the controller, bear that the other is silent. `hello_timeout`: for how long an agent may take to
@@ -47,18 +51,31 @@ class RequestRefused(HostError):
 
 
 class Agent:
-    """An agent, for as long as it is needed: `async with Agent.open(...) as agent`."""
+    """An agent, for as long as it is needed: `async with Agent(...)`, or `Agent.open(...)` on a far host.
 
-    def __init__(self, channel: Channel, name: str, pace: AgentTimeouts, say: Callable[[str], None]) -> None:
+    `say` takes what is for the log. `explain` makes the error that everybody gets who waits when the agent is
+    lost, from words such as "ended the connection". `place` is how messages call its host; empty for ours.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        name: str,
+        pace: AgentTimeouts,
+        say: Callable[[str], None],
+        explain: Callable[[str], HostError] | None = None,
+    ) -> None:
         self.name, self.hello = name, wire.Hello("", "", "")
+        self.place = "" if explain else name
         self._channel, self._pace, self._say = channel, pace, say
-        self._waiting: deque[asyncio.Future[tuple[int, bytes]]] = deque()
+        self._explain = explain or self._explain_loss
+        self._waiting: deque[Answer] = deque()
         self._greeting: asyncio.Future[wire.Hello] = asyncio.get_running_loop().create_future()
-        self._children: dict[str, RemoteChild] = {}
+        self._children: dict[str, AgentChild] = {}
         self._scripts: dict[str, asyncio.Future[int]] = {}
         self._sending = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
-        self.lost: HostLost | None = None
+        self.lost: HostError | None = None
 
     @classmethod
     @asynccontextmanager
@@ -66,27 +83,36 @@ class Agent:
         cls, transport: Transport, token: Token, pace: AgentTimeouts, say: Callable[[str], None]
     ) -> AsyncIterator[Self]:
         """Start `agent.sh` there. Leaving the block ends it, and returns when it is gone. Raises HostLost."""
-        agent = cls(await transport.run(agent_script(token, pace)), transport.name, pace, say)
-        try:
-            await agent._begin()
+        async with cls(await transport.run(agent_script(token, pace)), transport.name, pace, say) as agent:
             yield agent
-        finally:
-            await agent._end()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._begin()
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._end()
 
     async def ask(self, *words: str) -> bytes:
-        """Send a request, and return what is replied. Raises Refused and HostLost."""
-        answer: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
-        line = self._encode_request(words)
+        """Send a request, and return what is replied. Raises RequestRefused and HostLost."""
+        try:
+            line = wire.encode_request(words)
+        except ValueError as error:
+            raise HostError(f"host {self.name}: {error}") from error
+        answer = await self._request(line)
+        return await self._wait_for(answer, f"did not answer `{words[0]}`", self._pace.silence_timeout)
+
+    async def _request(self, line: bytes) -> Answer:
+        answer: Answer = asyncio.get_running_loop().create_future()
         async with self._sending:
             self._check()
             self._waiting.append(answer)
             await self._send(line)
-        code, content = await self._wait_for(
-            answer, f"did not answer `{words[0]}`", self._pace.silence_timeout
-        )
-        if code:
-            raise RequestRefused(self.name, code, content.decode(errors="replace").strip())
-        return content
+        return answer
 
     async def run(self, id_: str, seconds: float, script: str, *words: str) -> tuple[int, bytes]:
         """Run a script with these arguments: its exit code (124: its time was up), and what it printed.
@@ -112,14 +138,21 @@ class Agent:
         finally:
             del self._scripts[id_]
 
-    async def start(self, id_: str, words: Sequence[str]) -> RemoteChild:
-        """Start a program: `words` are those of `start` after the ID. Raises NotStarted and HostLost."""
-        child = self._children[id_] = RemoteChild(self, id_)
+    async def start(
+        self, id_: str, words: Sequence[str], values: Mapping[str, str] | None = None, least_peak: int = 0
+    ) -> AgentChild:
+        """Start a program: `words` are those of `start` after the ID, the rest is as for AgentChild.
+
+        Raises StartError and HostLost.
+        """
+        child = AgentChild(self, id_, values, least_peak)
+        line = self._encode_start(child, words)
+        self._children[id_] = child
         try:
-            await self.ask("start", id_, *words)
-            await self._wait_for(
-                child.begun, "did not report whether a program started", self._pace.silence_timeout
-            )
+            answer = await self._request(line)
+            answer.add_done_callback(child.note_answer)  # waiting for it, too, would cost a turn of the loop
+            silence = "did not report whether a program started"
+            await self._wait_for(child.begun, silence, self._pace.silence_timeout)
         except asyncio.CancelledError:
             self._ask_in_background("kill", id_, "0")
             raise
@@ -127,6 +160,14 @@ class Agent:
             self._children.pop(id_, None)
             raise
         return child
+
+    def _encode_start(self, child: AgentChild, words: Sequence[str]) -> bytes:
+        try:
+            return wire.encode_request(("start", child.name, *words))
+        except ValueError as error:
+            raise child.refuse(
+                "program", "EILSEQ" if isinstance(error, UnicodeError) else "EINVAL"
+            ) from error
 
     async def become(self, path: str) -> None:
         """Let the probe at `path` take the agent's place; nothing may run. Raises HostLost."""
@@ -143,21 +184,22 @@ class Agent:
     async def _begin(self) -> None:
         for work in (self._read_replies, self._read_events, self._send_heartbeats):
             self._tasks.append(asyncio.create_task(self._run_guarded(work)))
-        silence = "sent no greeting (does it have a POSIX shell, and a silent shell start-up file?)"
-        self.hello = await self._wait_for(self._greeting, silence, self._pace.hello_timeout)
+        self.hello = await self._wait_for(self._greeting, "sent no greeting", self._pace.hello_timeout)
 
     async def _end(self) -> None:
         for task in self._tasks[2:]:
             task.cancel()
-        with suppress(HostLost, TimeoutError):
-            async with asyncio.timeout(self._pace.silence_timeout):
-                await self._channel.end_input()
-                await self._channel.wait()
-        self._mark_lost("the lease is closed")
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._channel.close()
+        try:
+            with suppress(HostLost, TimeoutError):
+                async with _limit(self._pace.silence_timeout):
+                    await self._channel.end_input()
+                    await self._channel.wait()
+        finally:
+            self._mark_lost("the lease is closed")
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._channel.close()
 
     async def _run_guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -165,7 +207,7 @@ class Agent:
         except (ValueError, asyncio.LimitOverrunError) as error:
             self._mark_lost(f"sent an invalid message: {error}")
         except (asyncio.IncompleteReadError, ConnectionError, OSError):
-            self._mark_lost("ended the connection")
+            self._mark_lost(ENDED)
         except HostLost as error:
             self._mark_lost(error.message)
 
@@ -181,8 +223,14 @@ class Agent:
             if not self._waiting:
                 raise wire.WireError("a reply without a request")
             answer = self._waiting.popleft()
-            if not answer.done():
-                answer.set_result((code, content))
+            if answer.done():
+                continue
+            if code:
+                reason = content.decode(errors="replace").strip()
+                answer.set_exception(RequestRefused(self.name, code, reason))
+                answer.exception()  # nobody has to ask for it
+            else:
+                answer.set_result(content)
 
     def _set_greeting(self, hello: wire.Hello) -> None:
         if not self._greeting.done():
@@ -233,7 +281,7 @@ class Agent:
 
     async def _send(self, data: bytes) -> None:
         try:
-            async with asyncio.timeout(self._pace.silence_timeout):
+            async with _limit(self._pace.silence_timeout):
                 await self._channel.send(data)
         except TimeoutError:
             raise self._mark_lost(f"accepted no data for {self._pace.silence_timeout:g} s") from None
@@ -242,28 +290,26 @@ class Agent:
 
     async def _wait_for(self, future: asyncio.Future[T], silence: str, seconds: float) -> T:
         try:
-            async with asyncio.timeout(seconds):
+            async with _limit(seconds):
                 return await future
         except TimeoutError:
             raise self._mark_lost(f"{silence} within {seconds:g} s") from None
 
-    def _encode_request(self, words: Sequence[str]) -> bytes:
-        try:
-            return wire.encode_request(words)
-        except ValueError as error:
-            raise HostError(f"host {self.name}: {error}") from error
-
     def _check(self) -> None:
         if self.lost:
-            raise HostLost(self.lost.message, hint=self.lost.hint)
+            raise type(self.lost)(self.lost.message, hint=self.lost.hint)
 
-    def _mark_lost(self, why: str) -> HostLost:
+    def _explain_loss(self, why: str) -> HostError:
+        if why.startswith("host "):
+            return HostLost(why, hint=_LOST)
+        if not self.hello.kind:
+            why = f"{why} (does it have a POSIX shell, and a silent shell start-up file?)"
+        return HostLost(f"host {self.name} is lost: it {why}", hint=_LOST)
+
+    def _mark_lost(self, why: str) -> HostError:
         """Nobody is to wait any longer. The agent ends everything when its lease ends."""
         if self.lost is None:
-            text = why if why.startswith("host ") else f"host {self.name} is lost: it {why}"
-            self.lost = HostLost(
-                text, hint="its processes end by themselves; is it up, and reachable from here?"
-            )
+            self.lost = self._explain(why)
             self._channel.close()
         waiting: list[asyncio.Future[Any]] = [self._greeting, *self._waiting, *self._scripts.values()]
         for future in waiting:
@@ -282,6 +328,11 @@ class Agent:
                 await self.ask(*words)
 
         self._tasks.append(asyncio.create_task(send()))
+
+
+def _limit(seconds: float) -> asyncio.Timeout:
+    """At most so many seconds; for an infinite time no timer is set."""
+    return asyncio.timeout(None if seconds == math.inf else seconds)
 
 
 def agent_script(token: Token, pace: AgentTimeouts) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import NamedTuple
 
 GREETING = b"steelyard-agent "
@@ -19,7 +20,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE = re.compile(rb"[A-Za-z0-9_\-./:,+=@%]+")
 _HEADER = re.compile(rb"(0|[1-9][0-9]{0,2}) (0|[1-9][0-9]{0,9})\n")
 _FRAME = re.compile(rb"([1-9][0-9]{0,5}) (0|[1-9][0-9]{0,9}) ")
-_HELLO = re.compile(rb"steelyard-agent 1 (sh|probe) ([!-~]{1,64}) ([!-~]{1,64})\n")
+_HELLO = re.compile(rb"steelyard-agent 1 (sh|probe|minder) ([!-~]{1,64}) ([!-~]{1,64})\n")
 _SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -29,7 +30,7 @@ class WireError(ValueError):
 
 
 class Hello(NamedTuple):
-    """An agent's first line: its `kind` (sh, probe), and its system and machine as uname says."""
+    """An agent's first line: its `kind` (sh, probe, minder), and its system and machine as uname says."""
 
     kind: str
     system: str
@@ -59,7 +60,10 @@ class Failed(NamedTuple):
 
 
 class Exited(NamedTuple):
-    """A program ended. Times in seconds, `peak` in bytes, instants in ns of its host's wall clock."""
+    """A program ended. Times in seconds, `peak` in bytes, instants in ns of its host's wall clock.
+
+    A peak that `peak_is_bound` may be that of what started the program: its own is at most so much.
+    """
 
     id: str
     code: int | None
@@ -71,6 +75,7 @@ class Exited(NamedTuple):
     started: int | None
     released: int | None
     leftovers: int
+    peak_is_bound: bool = False
 
 
 class Say(NamedTuple):
@@ -95,6 +100,18 @@ def quote(word: str) -> bytes:
 def encode_request(words: Iterable[str]) -> bytes:
     """A request."""
     return b" ".join(map(quote, words)) + b"\n"
+
+
+def start_words(
+    at: int | None,
+    cwd: PurePath | str,
+    streams: Iterable[object],
+    variables: Mapping[str, str],
+    argv: Iterable[str],
+) -> list[str]:
+    """The words of `start` after the ID; `streams` are the paths of stdin (or `-`), stdout and stderr."""
+    given = [f"{name}={value}" for name, value in variables.items()]
+    return ["-" if at is None else str(at), str(cwd), *map(str, streams), str(len(given)), *given, *argv]
 
 
 def build_script(words: Iterable[str], script: str, **variables: str) -> str:
@@ -167,10 +184,11 @@ def _parse_exited(name: str, figures: list[str]) -> Exited:
         _parse_seconds(wall),
         _parse_seconds(user),
         _parse_seconds(system),
-        _parse_optional(peak),
+        _parse_optional(peak.removeprefix("<")),
         _parse_optional(started),
         _parse_optional(released),
         _parse_whole(leftovers),
+        peak.startswith("<"),
     )
     if (exited.code is None) == (exited.signal is None):
         raise WireError("neither or both of an exit code and a signal")

@@ -16,10 +16,11 @@ PAUSE, LONGEST_PAUSE = 0.002, 0.5  # seconds between looks at processes that wer
 class Child:
     """A program that was started, until nothing is left of it and its exit is reported."""
 
-    def __init__(self, name: str, pid: int, pidfd: int, clock: float, least_peak: int) -> None:
-        self.name, self.pid, self.pidfd, self.clock = name, pid, pidfd, clock
+    def __init__(self, name: str, pid: int, pidfd: int, least_peak: int, started: int, clock: float) -> None:
+        self.name, self.pid, self.pidfd = name, pid, pidfd
         self.least_peak = least_peak  # bytes
-        self.result: dict[str, Any] | None = None
+        self.started, self.clock = started, clock  # by the wall in ns, monotonic in seconds
+        self.result = ""  # the figures of its exit, from CODE to PEAK
         self.killed = False
         self.deadline = float("inf")  # monotonic; from then on SIGKILL
         self.pause = PAUSE
@@ -29,16 +30,15 @@ class Child:
     def record_exit(self, status: int, usage: Any, now: float) -> None:
         """Keep how it ended. What it left behind has no time left, unless a grace still runs."""
         code, peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
-        self.result = {
-            "code": code if code >= 0 else None,
-            "signal": -code if code < 0 else None,
-            "wall": now - self.clock,
-            "user": usage.ru_utime,
-            "system": usage.ru_stime,
-            "peak_memory": peak,
-            "peak_is_bound": peak <= self.least_peak,
-        }
+        way = f"{code} -" if code >= 0 else f"- {-code}"
+        bound = "<" if peak <= self.least_peak else ""
+        times = f"{now - self.clock:.9f} {usage.ru_utime:.6f} {usage.ru_stime:.6f}"
+        self.result = f"{way} {times} {bound}{peak}"
         self.deadline = self.deadline if self.killed else now
+
+    def describe_exit(self) -> str:
+        """The event that tells of its end."""
+        return f"exited {self.name} {self.result} {self.started} - {self.leftovers}"
 
     def next_look(self, now: float) -> float:
         """Return in how many seconds this child wants attention."""

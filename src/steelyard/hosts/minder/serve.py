@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import json
+import errno
 import os
 import select
 import signal
@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from . import CHILD_VARIABLE, TOKEN_VARIABLE
 from .child import LONGEST_PAUSE, PAUSE, Child
+from .outbox import Outbox
 from .processes import (
     ProcessStat,
     descendants,
@@ -24,14 +25,15 @@ from .processes import (
     send,
 )
 from .scratch import make_scratch, remove_scratch
-from .spawn import Spawner, SpawnError, attempt, encode_text, open_pidfd
+from .spawn import Spawner, SpawnError, attempt, open_pidfd
+from .words import split_words
 
 TYPE_CHECKING = False  # importing typing takes 3 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-LEASE = 0
+LEASE, REPLIES, EVENTS = 0, 1, 2
 MESSAGE_LIMIT = 64 << 20  # bytes
 PR_SET_CHILD_SUBREAPER = 36
 NOT_FOR_US = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -43,16 +45,17 @@ class Minder:
     def __init__(self, token: str) -> None:
         self.token, self.spawner = token, Spawner()
         self.children: dict[str, Child] = {}
-        self.scratch: dict[str, str] = {}  # path to mark
-        self.inbox, self.outbox = b"", b""
-        self.poll = select.poll()
+        self.environment = dict(os.environb)
+        self.scratch: dict[bytes, bytes] = {}  # path to mark
+        self.inbox, self.poll = b"", select.poll()
         self.poll.register(LEASE, select.POLLIN)
+        self.outboxes = {stream: Outbox(stream, self.poll) for stream in (REPLIES, EVENTS)}
         self.alarms: set[int] = set()
-        self.verbs: dict[str, Callable[[dict[str, Any]], None]] = {
-            "start": self.start,
-            "kill": self.kill,
-            "scratch": self.remember_scratch,
-            "unscratch": self.forget_scratch,
+        self.verbs: dict[bytes, Callable[..., None]] = {
+            b"start": self.start,
+            b"kill": self.kill,
+            b"scratch": self.remember_scratch,
+            b"forget": self.forget_scratch,
         }
 
     def watch_descriptor(self, fd: int) -> None:
@@ -62,9 +65,13 @@ class Minder:
 
     def serve(self) -> None:
         """Do what the controller asks for until the lease is over."""
-        self.reply(event="ready")
+        machine = os.uname()
+        hello = f"steelyard-agent 1 minder {machine.sysname} {machine.machine}\n"
+        self.outboxes[REPLIES].send(hello.encode())
         while True:
             ready = [fd for fd, _ in self.poll.poll(self.poll_timeout())]
+            for stream in self.outboxes.keys() & ready:
+                self.outboxes[stream].resume()
             reap(self.record_death)
             if self.alarms.intersection(ready) or (LEASE in ready and not self.listen()):
                 return
@@ -80,75 +87,84 @@ class Minder:
     # The lease ------------------------------------------------------------------------------------------
 
     def listen(self) -> bool:
-        """Take in what the controller sent; False at the end of the lease."""
-        self.flush()
+        """Take in what the controller sent; False at the end of the lease. Raises what makes no sense."""
         try:
             data = os.read(LEASE, 1 << 16)
         except BlockingIOError:
             return True
         *lines, self.inbox = (self.inbox + data).split(b"\n")
         for line in lines:
-            request = json.loads(line)
-            self.verbs[request["do"]](request)
+            verb, *words = split_words(line)
+            self.verbs[verb](*words)
         return bool(data) and len(self.inbox) <= MESSAGE_LIMIT
 
-    def reply(self, **message: Any) -> None:
-        """Send the controller a message."""
-        self.outbox += json.dumps(message).encode() + b"\n"
-        self.flush()
+    def reply(self, code: int = 0, content: bytes = b"") -> None:
+        """Answer a request."""
+        self.outboxes[REPLIES].send(b"%d %d\n%b" % (code, len(content), content))
 
-    def flush(self) -> None:
-        """Hand over as much as the controller takes without making us wait."""
-        with suppress(BlockingIOError):
-            while self.outbox:
-                self.outbox = self.outbox[os.write(LEASE, self.outbox) :]
-        self.poll.modify(LEASE, select.POLLIN | (select.POLLOUT if self.outbox else 0))
+    def tell(self, event: str) -> None:
+        """Say what happened."""
+        self.outboxes[EVENTS].send(f"{event}\n".encode())
 
     # What a controller may ask for ----------------------------------------------------------------------
 
-    def start(self, request: dict[str, Any]) -> None:
-        """Start a child; say when, or why not."""
-        name, started, clock = request["id"], time.time(), time.monotonic()
-        marks = {TOKEN_VARIABLE.encode(): encode_text(self.token), CHILD_VARIABLE.encode(): encode_text(name)}
+    def start(self, id_: bytes, at: bytes, cwd: bytes, *words: bytes) -> None:
+        """Start a child; say that it is there, or why not."""
+        if at != b"-":
+            raise ValueError("a gate in front of the program waits for the instant, not the minder")
+        started, clock = time.time_ns(), time.monotonic()
+        paths = tuple(os.devnull.encode() if path == b"-" else path for path in words[:3])
+        count, rest = int(words[3]), list(words[4:])
+        marks = (
+            b"%b=%b" % (TOKEN_VARIABLE.encode(), os.fsencode(self.token)),
+            b"%b=%b" % (CHILD_VARIABLE.encode(), id_),
+        )
+        variables = dict(each.split(b"=", 1) for each in (*rest[:count], *marks))
         try:
-            pid, least_peak = self.spawner.spawn(request, marks)
+            pid, least_peak = self.spawner.spawn(rest[count:], self.environment | variables, cwd, paths)
             pidfd = attempt("program", open_pidfd, pid)
         except SpawnError as refusal:
-            self.reply(event="failed", id=name, what=refusal.what, errno=refusal.errno)
+            reason = errno.errorcode.get(refusal.errno, "EIO")
+            self.reply()
+            self.tell(f"failed {id_.decode()} {refusal.what} {reason}")
             return
-        self.children[name] = Child(name, pid, pidfd, clock, least_peak)
+        child = Child(id_.decode(), pid, pidfd, least_peak, started, clock)
+        self.children[child.name] = child
         self.poll.register(pidfd, select.POLLIN)
-        self.reply(event="started", id=name, pid=pid, started=started, clock=clock)
+        self.reply()  # only now: so the controller is woken once for both
+        self.tell(f"started {child.name} {pid}")
 
-    def kill(self, request: dict[str, Any]) -> None:
+    def kill(self, id_: bytes, grace: bytes) -> None:
         """Ask a child and all below it to end, within a grace in seconds."""
-        child = self.children.get(request["id"])
+        self.reply()
+        child = self.children.get(id_.decode())
         if child is None:
             return  # it has just ended by itself
-        child.deadline = min(child.deadline, time.monotonic() + float(request["grace"]))
+        child.deadline = min(child.deadline, time.monotonic() + float(grace))
         child.killed = True
         for pid in self.list_tree(child):
             with suppress(PermissionError):
                 send(pid, signal.SIGTERM)
                 send(pid, signal.SIGCONT)  # a stopped process would not hear the other
 
-    def remember_scratch(self, request: dict[str, Any]) -> None:
+    def remember_scratch(self, path: bytes, mark: bytes) -> None:
         """Note a directory to be removed when the lease ends, and create it when it is not there.
 
         A controller that created it could be killed between mkdir and marker, and the directory would stay.
         """
-        self.scratch[request["path"]] = request["mark"]
+        self.scratch[path] = mark
         try:
-            make_scratch(encode_text(request["path"]), request["mark"])
+            make_scratch(path, mark.decode())
         except OSError as error:
-            del self.scratch[request["path"]]
-            self.reply(event="scratch", id=request["id"], errno=error.errno, why=error.strerror)
+            del self.scratch[path]
+            self.reply(1, (error.strerror or str(error)).encode())
         else:
-            self.reply(event="scratch", id=request["id"], errno=None)
+            self.reply()
 
-    def forget_scratch(self, request: dict[str, Any]) -> None:
+    def forget_scratch(self, path: bytes) -> None:
         """Leave a directory to the controller."""
-        self.scratch.pop(request["path"], None)
+        self.scratch.pop(path, None)
+        self.reply()
 
     # The end of a child ---------------------------------------------------------------------------------
 
@@ -156,7 +172,7 @@ class Minder:
         """Take note of a death, if it is that of a child; other dead are orphans that came to us."""
         now = time.monotonic()
         for child in self.children.values():
-            if child.pid == pid and child.result is None:
+            if child.pid == pid and not child.result:
                 self.poll.unregister(child.pidfd)
                 os.close(child.pidfd)
                 child.record_exit(status, usage, now)
@@ -171,7 +187,7 @@ class Minder:
             child.struck |= left
         if child.result and not left:
             del self.children[child.name]
-            self.reply(event="exited", id=child.name, leftovers=child.leftovers, **child.result)
+            self.tell(child.describe_exit())
 
     def list_tree(self, child: Child) -> set[int]:
         """Return the pids of a child and all its descendants, also of those whose parents are gone."""
@@ -188,7 +204,7 @@ class Minder:
         """Say whether there may be processes below us other than running children and what is below them."""
         if not reap(self.record_death):
             return False
-        running = {child.pid for child in self.children.values() if child.result is None}
+        running = {child.pid for child in self.children.values() if not child.result}
         # Absent where the kernel was built without CONFIG_PROC_CHILDREN: then all of /proc is looked at.
         listed = read_proc(f"/proc/self/task/{os.getpid()}/children", 1 << 20).split()
         return not listed or not running.issuperset(map(int, listed))
@@ -218,7 +234,7 @@ class Minder:
             pause = min(pause * 2, LONGEST_PAUSE)
         for path, mark in self.scratch.items():
             with suppress(OSError):  # what stays is found by its marker
-                remove_scratch(encode_text(path), mark.__eq__)
+                remove_scratch(path, mark.decode().__eq__)
 
 
 def prepare() -> int:
@@ -226,7 +242,8 @@ def prepare() -> int:
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - importing pathlib takes 4 ms
         if int(name) > 2:  # whatever a careless controller let through
             os.closerange(int(name), int(name) + 1)
-    os.set_blocking(LEASE, False)
+    for stream in (LEASE, REPLIES, EVENTS):
+        os.set_blocking(stream, False)
     os.chdir("/")
     for number in NOT_FOR_US:
         signal.signal(number, signal.SIG_IGN)

@@ -38,28 +38,23 @@ def attempt(what: str, function: Callable[..., T], *arguments: Any) -> T:
         raise SpawnError(what, errno.EINVAL) from error
 
 
-def encode_text(text: str) -> bytes:
-    """Return the bytes that a message's text stands for."""
-    return text.encode("utf-8", "surrogateescape")
-
-
 class Spawner:
     """Starts programs."""
 
     def __init__(self) -> None:
         self.small = make_spawner()
 
-    def spawn(self, request: dict[str, Any], marks: dict[bytes, bytes]) -> tuple[int, int]:
-        """Start what a request asks for, with `marks` in its environment; return its pid, and its least peak.
+    def spawn(
+        self, argv: list[bytes], env: dict[bytes, bytes], cwd: bytes, paths: tuple[bytes, ...]
+    ) -> tuple[int, int]:
+        """Start a program whose streams are at three paths; return its pid, and its least peak.
 
-        That is what the kernel counts as its memory, in bytes, whatever it is. Raises Refused.
+        That is what the kernel counts as its memory, in bytes, whatever it is. Raises SpawnError.
         """
-        argv = [encode_text(argument) for argument in request["argv"]]
-        env = {encode_text(name): encode_text(value) for name, value in request["env"].items()} | marks
-        attempt("directory", os.chdir, encode_text(request["cwd"]))
+        attempt("directory", os.chdir, cwd)
         streams: list[int] = []
         try:
-            open_streams(request, streams)
+            open_streams(streams, *paths)
             name, path = argv[0] if argv else b"", env.get(b"PATH", os.defpath.encode())
             program = attempt("program", find_program, name, path)
             return attempt("program", self.launch, program, argv, env, streams)
@@ -79,11 +74,8 @@ class Spawner:
         return launch(program, argv, env, streams, setsid=True), read_own_peak()
 
 
-def open_streams(request: dict[str, Any], streams: list[int]) -> None:
+def open_streams(streams: list[int], stdin: bytes, stdout: bytes, stderr: bytes) -> None:
     """Open standard input, output and error; the last two share one open file when their paths are equal."""
-    stdin, stdout, stderr = (
-        encode_text(request[name] or os.devnull) for name in ("stdin", "stdout", "stderr")
-    )
     streams.append(attempt("stdin", open_stream, stdin, os.O_RDONLY))
     streams.append(attempt("stdout", open_stream, stdout, WRITE))
     if stderr == stdout:

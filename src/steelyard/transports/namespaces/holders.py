@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from steelyard.errors import HostError
-from steelyard.hosts.lease import Lease, LeaseChild
+from steelyard.hosts.agent.child import AgentChild
+from steelyard.hosts.lease import Lease
 
 READY_WITHIN = 30.0
 
@@ -59,7 +60,7 @@ async def capture_output(*argv: str) -> str:
 @asynccontextmanager
 async def _start_program(
     lease: Lease, argv: Sequence[str], variables: Mapping[str, str]
-) -> AsyncIterator[tuple[LeaseChild, asyncio.StreamReader]]:
+) -> AsyncIterator[tuple[AgentChild, asyncio.StreamReader]]:
     """A program with what it says on both its outputs, while it is listened to."""
     says, (theirs, ours) = asyncio.StreamReader(), os.pipe()
     pipe = os.fdopen(theirs, "rb", buffering=0)
@@ -67,7 +68,7 @@ async def _start_program(
         lambda: asyncio.StreamReaderProtocol(says), pipe
     )
     place = f"/proc/{os.getpid()}/fd/{ours}"  # by this name the minder opens the pipe too
-    env = {**os.environ, "PATH": search_path(), **variables}
+    env = {"PATH": search_path(), **variables}
     try:
         try:
             child = await lease.start(argv, env=env, cwd="/", stdout=place, stderr=place)

@@ -78,7 +78,7 @@ class SshNode(CuttableNode, ShellHost):
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last."""
         await super().remove_scratch(path)
-        self.lease.forget_scratch(Path(path))
+        await self.lease.forget_scratch(Path(path))
 
 
 class NsenterNode(CuttableNode, LocalHost):
