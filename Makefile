@@ -4,6 +4,8 @@ SHELL := /bin/bash
 UV := .tools/bin/uv
 PY := .venv/bin/python
 WORKERS ?= 2
+# Templates are translated when the package is installed, by the same Jinja that will load them.
+BUILT_FROM := hatch_build.py src/steelyard/report/template_cache.py $(wildcard src/steelyard/report/templates/*.html.j2)
 SITE ?= build/site
 ifdef SSL_CERT_FILE # uv, curl and Python know it by this name, pip and cargo by their own
 export PIP_CERT ?= $(SSL_CERT_FILE)
@@ -87,14 +89,14 @@ $(UV):
 .venv/bin/python: | $(UV)
 	$(UV) venv --quiet --allow-existing --python '>=3.11' .venv
 
-.venv/.run: requirements.lock pyproject.toml | .venv/bin/python
+.venv/.run: requirements.lock pyproject.toml $(BUILT_FROM) | .venv/bin/python
 	@test -e .venv/.dev || $(UV) pip sync --quiet --python .venv requirements.lock
-	@test -e .venv/.dev || $(UV) pip install --quiet --python .venv --no-deps --editable .
+	@test -e .venv/.dev || $(UV) pip install --quiet --python .venv --no-deps --build-constraints requirements-dev.lock --editable .
 	@touch $@
 
-.venv/.dev: requirements-dev.lock pyproject.toml | .venv/bin/python
+.venv/.dev: requirements-dev.lock pyproject.toml $(BUILT_FROM) | .venv/bin/python
 	$(UV) pip sync --quiet --python .venv requirements-dev.lock
-	$(UV) pip install --quiet --python .venv --no-deps --editable .
+	$(UV) pip install --quiet --python .venv --no-deps --build-constraints requirements-dev.lock --editable .
 	@touch $@
 
 .tools/docs/.ready: scripts/docs/requirements.txt | $(UV)
