@@ -17,7 +17,7 @@ endif
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
 
-demo: ## Install what is needed, measure this machine's disk, write a report (under 4 minutes, 500 MB)
+demo: ## Install what is needed, measure this machine's disk, write a report (under 4 minutes, 350 MB)
 	@scripts/demo
 
 test: .venv/.dev ## Run the test suite (a quarter of an hour on two cores that have nothing else to do)
