@@ -45,7 +45,7 @@ class StartError(HostError):
         if self.what == "program" and self.errno in _NOT_A_PROGRAM:
             there, manager = ("there ", "the") if self.host else ("", "your")
             hint = f"install it {there}with `steelyard install {self.value}` or {manager} package manager"
-            return TrialFailure("tool-missing", f"{self.message}. {hint}")
+            return TrialFailure("tool-missing", f"{self.message}; {hint}")
         if self.errno in _FULL:
             return TrialFailure("store-full", self.message)
         return HostError(self.message, hint=self.hint)
