@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -18,4 +19,7 @@ async def main(run: str, log: str, options: str) -> None:
         await asyncio.sleep(60)
 
 
+signal.signal(
+    signal.SIGINT, signal.default_int_handler
+)  # a shell has background jobs ignore it
 asyncio.run(main(*sys.argv[1:]))
