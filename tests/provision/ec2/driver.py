@@ -19,7 +19,5 @@ async def main(run: str, log: str, options: str) -> None:
         await asyncio.sleep(60)
 
 
-signal.signal(
-    signal.SIGINT, signal.default_int_handler
-)  # a shell has background jobs ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
 asyncio.run(main(*sys.argv[1:]))
