@@ -20,10 +20,9 @@ from steelyard.model.keys.plugin_use import short_name
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import Killable, Pausable
 from steelyard.services.kit.ports import find_free_ports, list_listening_ports
-from steelyard.services.kit.server import Server
 from steelyard.testing.contract.bench import Bench, with_bench
 from steelyard.testing.contract.suite import Contract, Parameters, check_declaration, skip_without
-from steelyard.testing.patience import PATIENCE, comes
+from steelyard.testing.patience import comes
 from steelyard.testing.sockets import list_listeners
 
 BOUND: dict[str, set[str]] = {
@@ -90,8 +89,7 @@ class ServiceContract(Contract):
                 assert {where.split(":")[0] for where in servers[:2]} == {"127.0.0.1", "127.0.0.2"}
                 assert service.speaks is None or endpoint.facts["protocol"] == service.speaks.name
                 assert len(servers) == len(service.servers) == len(set(servers))
-                for server in service.servers:
-                    await wait_for_answer(service, server)
+                assert all(await asyncio.gather(*map(service.is_answering, service.servers)))
                 asks = endpoint.password is not None
                 assert asks != service.listeners()[0].is_open, "it declares whether it asks for a password"
                 assert (endpoint.password or service.context.password) not in str(endpoint)
@@ -139,7 +137,7 @@ class ServiceContract(Contract):
                 assert all(server.exit is not None for server in service.servers)
                 await service.restart("local")
                 assert all(server.exit is None for server in service.servers)
-                await wait_for_answer(service, service.servers[0])
+                assert await service.is_answering(service.servers[0])
                 assert service.endpoint() == endpoint
                 assert not watch.done(), "its end was asked for"
                 watch.cancel()
@@ -157,7 +155,7 @@ class ServiceContract(Contract):
                 await service.pause("local")
                 assert await comes_to_a_halt(find_pid(service))
                 await service.resume("local")
-                await wait_for_answer(service, service.servers[0])
+                assert await service.is_answering(service.servers[0])
                 await service.pause("local")  # and it ends in good order although it is frozen
             assert await made.is_empty()
 
@@ -290,14 +288,6 @@ def check_listeners(made: Bench, service: Service[Any]) -> None:
     for address in own:
         here = {(where, port) for where, port in there if where == address}
         assert len(here) <= len(declared) * len([s for s in service.servers if s.address == address])
-
-
-async def wait_for_answer(service: Service[Any], server: Server) -> None:
-    """Ask a server until it answers: one that serves a client at a time may be busy with who asked before."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not await service.is_answering(server):
-        assert asyncio.get_running_loop().time() < deadline, f"{server.address}:{server.port} does not answer"
-        await asyncio.sleep(0.05)
 
 
 async def comes_to_a_halt(pid: int) -> bool:
