@@ -13,8 +13,8 @@ from steelyard.testing.contract.suite import skip_without
 
 __all__ = ["ENTERING", "bench", "needed", "with_bench"]
 
-# `attached` starts nothing; it has tests of its own.
-NAMES = sorted(builtin_names("services") - {"attached"})
+# What starts no servers has tests of its own.
+NAMES = sorted(name for name in builtin_names("services") if not find("services", name, Service).is_external)
 ENTERING = ["cassandra", "etcd", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 

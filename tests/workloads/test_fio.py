@@ -111,7 +111,9 @@ def test_each_mistake_is_told_at_its_own_line(tmp_path):
 def test_the_directory_is_scratch_or_absolute():
     assert made(job={"rw": "read"}).directory() == "scratch"
     assert made(job={"rw": "read"}, directory="/data").directory() == "/data"
-    assert "'data' is neither 'scratch' nor an absolute path" in refused(job={"rw": "read"}, directory="data")
+    assert made(job={"rw": "read"}, directory="files").directory() == "files", "the name of a service"
+    text = "'./data' is not 'scratch', an absolute path or the name of a service"
+    assert text in refused(job={"rw": "read"}, directory="./data")
 
 
 @pytest.mark.parametrize(

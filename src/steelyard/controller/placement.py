@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
 
-from steelyard.hosts.base import Host
+from steelyard.hosts.base import Host, Process, Streams
+from steelyard.hosts.mount_point import MountPoint
 from steelyard.launchers import find_launcher
 from steelyard.model.command import Command
 from steelyard.model.experiment import Experiment
@@ -130,12 +131,33 @@ def group_by_machine(hosts: Iterable[Host]) -> dict[str, list[Host]]:
 
 @dataclass(frozen=True, slots=True)
 class Workdir:
-    """A copy and its own scratch directory."""
+    """A copy and its own scratch directory.
+
+    `home` is a directory of the copy on its host. Where its data are in a file system that a service brings,
+    `mount` leads there, and `inside` is its directory in it.
+    """
 
     copy: WorkloadCopy
-    scratch: PurePosixPath
+    home: PurePosixPath
+    mount: MountPoint | None = None
+    inside: PurePosixPath | None = None
+
+    @property
+    def scratch(self) -> PurePosixPath:
+        """Where the copy works, as it sees it."""
+        return self.inside or self.home
 
     @property
     def host(self) -> Host:
         """The copy's host."""
         return self.copy.slot.host
+
+    def outside(self, path: PurePosixPath) -> PurePosixPath:
+        """Where we see what the copy sees at a path."""
+        return self.mount.outside(path) if self.mount else path
+
+    async def start(self, command: Command, streams: Streams, *, at: int | None = None) -> Process:
+        """Start a program in its directory, as `Host.start` does."""
+        if self.mount:
+            command = self.mount.enter(command, command.cwd or self.scratch)
+        return await self.host.start(command, streams, cwd=self.home, at=at)

@@ -21,6 +21,7 @@ from steelyard.model.keys.roles import count_needed_hosts
 from steelyard.model.keys.uses import WorkloadUse
 from steelyard.model.keys.wrap import Conditions
 from steelyard.model.lifetimes import describe_restriction
+from steelyard.model.paths import is_service
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_all, list_tools, service_class
@@ -143,6 +144,8 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
     used = 0
     for use, workload in bind_all(experiment, cell):
         copies = resolve_placement(use, cell.parameters, experiment).copies
+        if is_service(workload.directory()):
+            continue
         used += workload.disk() * (cores if copies == "cores" else copies)
     return max(used, max(filled, default=0))
 

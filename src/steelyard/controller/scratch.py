@@ -16,6 +16,7 @@ from steelyard.controller.placement import Workdir, WorkloadCopy
 from steelyard.errors import HostError, HostLost
 from steelyard.hosts.base import Host
 from steelyard.model.experiment import Experiment
+from steelyard.model.paths import is_service
 from steelyard.sites.base import Site
 from steelyard.workloads.base import Workload
 
@@ -87,13 +88,12 @@ class Scratch:
         """The trial has ended."""
         if not self._keep:
             with suppress(HostLost):  # the next trial's check of its hosts tells
-                await self.host.remove_directory(workdir.scratch)
+                await self.host.remove_directory(workdir.home)
 
     async def _make_root(self, workload: Workload[Any]) -> PurePosixPath:
         named = workload.directory()
-        if named == "scratch":
-            return await self._make(self._run_path(self.base))
-        return await self._make(PurePosixPath(named) / self._run_name())
+        base = self.base if named == "scratch" or is_service(named) else PurePosixPath(named)
+        return await self._make(self._run_path(base))
 
     def _run_path(self, base: PurePosixPath) -> PurePosixPath:
         return base / self._run_name()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import zip_longest
 from pathlib import PurePosixPath
@@ -124,7 +124,7 @@ class Service(ABC, Generic[OptionsT]):
 
     async def ready(self) -> None:
         """Wait until every server answers. Raises HostError with the last lines of its log."""
-        await asyncio.gather(*(self._wait_until_answering(server) for server in self.servers))
+        await asyncio.gather(*map(self._wait_until_answering, self.servers))
 
     async def check_conditions(self) -> list[ConditionCheck]:
         """What its servers were put under on each host, by the kernel's word; of several, of the last."""
@@ -138,6 +138,10 @@ class Service(ABC, Generic[OptionsT]):
             ConditionCheck(f"service {self.context.name} on {name}", self.context.wrap, got)
             for name, got in zip(hosts, observations, strict=True)
         ]
+
+    def processes(self) -> Sequence[Server]:
+        """All that it keeps running on hosts."""
+        return self.servers
 
     async def is_settled(self) -> bool:
         """Whether all servers that should live do their work, and nothing moves between them."""
@@ -159,7 +163,7 @@ class Service(ABC, Generic[OptionsT]):
         """
         while True:
             self._changed.clear()
-            ends = (server.wait_for_unexpected_exit() for server in self.servers)
+            ends = (server.wait_for_unexpected_exit() for server in self.processes())
             async with run_tasks(*ends, self._wait_for_change()) as watches:
                 if said := (await wait_first(watches)).result():
                     return f"service {self.context.name}: {said}"
@@ -242,10 +246,14 @@ class Service(ABC, Generic[OptionsT]):
         return ",".join(f"{one[1]}:{one[0]}" for turn in turns for one in turn if one is not None)
 
     async def _wait_until_answering(self, server: Server) -> None:
+        await self.wait_for_server(server, self.is_answering)
+
+    async def wait_for_server(self, server: Server, is_ready: Callable[[Server], Awaitable[bool]]) -> None:
+        """Ask again and again until it is ready. Raises HostError when it ends before, or takes too long."""
         what = f"service {self.context.name}: {server.label} on {server.host.name} ({server.address})"
         try:
             async with asyncio.timeout(self.ready_timeout):
-                while not await self.is_answering(server):
+                while not await is_ready(server):
                     if server.exit is not None:
                         raise HostError(
                             f"{what} ended {server.exit.way} before it was ready; {server.describe_log()}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.controller.context import RunContext
+from steelyard.controller.deployment.mounting import find_mounting_hosts
 from steelyard.controller.deployment.other_users import find_shared_hosts
 from steelyard.controller.deployment.ready_services import LastingService, Note, ReadyServices
 from steelyard.controller.deployment.shares import list_occupants, share_machines
@@ -36,7 +37,7 @@ class Deployment:
     """Deploys what an experiment asks for."""
 
     def __init__(self, context: RunContext, placement: Placement, scratches: Scratches) -> None:
-        self._experiment, self._folder = context.experiment, context.folder
+        self._context, self._experiment, self._folder = context, context.experiment, context.folder
         self._note: Note = context.note
         self._placement, self._scratches = placement, scratches
         self.snapshots = Snapshots(context, scratches)
@@ -105,7 +106,7 @@ class Deployment:
         for name, kept in reversed(list(self._kept.items())):
             if name in stale:
                 del self._kept[name]
-                if any(server.exit for server in kept.service.servers):
+                if any(process.exit for process in kept.service.processes()):
                     self._note("service-lost", service=name)
                 await kept.scope.aclose()
 
@@ -185,11 +186,12 @@ class Deployment:
         on, spare = service_hosts(use, cell.parameters)
         hosts = tuple(slot.host for slot in self._placement.select_slots(on))
         more = tuple(slot.host for slot in self._placement.select_slots(spare)) if spare else ()
+        mounting = find_mounting_hosts(name, self._context, self._placement)
         scratch = {
             host.name: await scope.enter_async_context(
                 self._scratches.get_scratch(host).make_directory(f"service-{name}")
             )
-            for host in (*hosts, *more)
+            for host in dict.fromkeys((*hosts, *more, *mounting))
         }
         wanted = resolve_recover(use, cell)
         first = hosts[0]
@@ -204,4 +206,5 @@ class Deployment:
             more,
             share_machines((*hosts, *more), list_occupants(self._experiment, self._placement, cell)),
             await self.snapshots.find(wanted, first, scratch[first.name], logs) if wanted else None,
+            mount_on=mounting,
         )

@@ -51,6 +51,11 @@ class ReadyServices:
             for name in sorted(find_services(options, services) & self.endpoints.keys())
         }
 
+    @property
+    def services_by_name(self) -> dict[str, Service[Any]]:
+        """By the name that the experiment gives each."""
+        return {service.context.name: service for service in self.services}
+
     def times(self) -> dict[str, float]:
         """Figures of the trial: how long those took that were deployed for it."""
         own = (service for service in self.services if service.context.name in self.fresh)
@@ -86,7 +91,7 @@ class LastingService:
 
     def is_valid_for(self, wanted: str | None) -> bool:
         """Whether it is what a cell wants, and all of its servers live."""
-        return self.key == wanted and not any(server.exit for server in self.service.servers)
+        return self.key == wanted and not any(process.exit for process in self.service.processes())
 
 
 async def run_while_alive(deployed: ReadyServices, work: Coroutine[Any, Any, None], note: Note) -> None:

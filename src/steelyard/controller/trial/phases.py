@@ -170,7 +170,8 @@ class _Stage:
         limit = phase.timeout or self.step.use.timeout or self.runner.limit
         if missing := await explain_missing_file(host, phase.command, self.runner.known.get(FOLDER)):
             raise TrialFailure("tool-missing", missing)
-        results = ResultFiles(host, phase.command.cwd or workdir.scratch, phase.results)
+        directory = workdir.outside(phase.command.cwd or workdir.scratch)
+        results = ResultFiles(host, directory, phase.results)
         await results.record_states()
         process = await self._start(workdir, phase, folder, instant)
         exit_, timed_out = await finish(process, limit)
@@ -181,7 +182,7 @@ class _Stage:
             workdir.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out)
         )
         if self.step.wrap.any:
-            got = await read_kernel(host, workdir.scratch)
+            got = await read_kernel(host, workdir.outside(workdir.scratch))
             ended = dataclasses.replace(
                 ended, condition_check=ConditionCheck(f"{self.label} of {ended.name}", self.step.wrap, got)
             )
@@ -200,7 +201,7 @@ class _Stage:
     async def _start(self, workdir: Workdir, phase: Phase, folder: Path, instant: Instant | None) -> Process:
         streams = Streams(folder / "stdout", folder / "stderr", _write_stdin(phase.command, folder))
         at = instant.host_time(workdir.host) if instant else None
-        starting = workdir.host.start(phase.command, streams, cwd=workdir.scratch, at=at)
+        starting = workdir.start(phase.command, streams, at=at)
         if instant is None:
             return await starting
         try:
@@ -283,7 +284,7 @@ async def _make_raw(workdir: Workdir, folder: Path) -> PurePosixPath:
     """Where result files are written: into the record, or beside the scratch of a host that is far away."""
     if workdir.host.shares_files:
         return PurePosixPath(folder.absolute() / "raw")
-    path = workdir.scratch.with_name(f"{workdir.scratch.name}.{folder.name}.raw")
+    path = workdir.home.with_name(f"{workdir.home.name}.{folder.name}.raw")
     await workdir.host.make_directory(path)
     return path
 

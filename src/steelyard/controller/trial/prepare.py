@@ -95,7 +95,7 @@ class Preparation:
     async def _run_command(self, workdir: Workdir, command: Command, name: str, seconds: float) -> None:
         folder = self._folder(workdir.copy.slot.name, name)
         streams = Streams(folder / "stdout", folder / "stderr")
-        process = await workdir.host.start(command, streams, cwd=workdir.scratch)
+        process = await workdir.start(command, streams)
         exit_, timed_out = await finish(process, seconds)
         if timed_out or exit_.code != 0:
             reason = tail(folder / "stderr", 300)

@@ -19,6 +19,7 @@ from steelyard.controller.resources import SessionResources
 from steelyard.controller.timeline.stages import Stages
 from steelyard.controller.trial.data import TrialData
 from steelyard.controller.trial.lockstep import LockStep
+from steelyard.controller.trial.mounted import enter_mounts
 from steelyard.controller.trial.phases import PhaseRunner
 from steelyard.controller.trial.pipeline import Pipeline
 from steelyard.controller.trial.prepare import Preparation
@@ -86,7 +87,7 @@ class TrialRunner:
             deployed = await scope.enter_async_context(self._deploy(attempt))
             data.metrics |= deployed.times()
             data.marks += deployed.marks()
-            steps = [step.bind(self._experiment, cell, deployed) for step in steps]
+            steps = [await self._place_step(step, cell, deployed, scope) for step in steps]
             stages = Stages()
             timeline = await self._make_timeline(attempt, deployed, stages, scope)
             cores = self._own_cores(cell)
@@ -104,6 +105,14 @@ class TrialRunner:
             made = self._resources.scratches.make_workdirs(workload, attempt, copies)
             steps.append(PipelineStep(use, workload, await scope.enter_async_context(made)))
         return steps
+
+    async def _place_step(
+        self, step: PipelineStep, cell: Cell, deployed: ReadyServices, scope: AsyncExitStack
+    ) -> PipelineStep:
+        """The step with all that is known now, its directories where they are to be."""
+        bound = step.bind(self._experiment, cell, deployed)
+        keep = self._experiment.reset == "keep"
+        return await scope.enter_async_context(enter_mounts(bound, deployed, keep=keep))
 
     def _deploy(self, attempt: Attempt) -> AbstractAsyncContextManager[ReadyServices]:
         if self._resources.deployment:

@@ -37,7 +37,8 @@ class ServiceContext:
     the service knows (`self.port`). `wrap`: what its servers are put under. `ready_timeout`: seconds until it
     must be ready. `spare` are hosts into which it may grow; they have a `scratch`, too. `shares` are by the
     host's name; a host without an entry is the service's alone. `snapshot` is the snapshot whose data it is
-    to have.
+    to have. `mount_on` are the hosts on which it is to be mounted, if it is a file system; they have a
+    `scratch`, too.
     """
 
     name: str
@@ -55,3 +56,4 @@ class ServiceContext:
     named_endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     bind: Callable[[Known], Any] | None = None
     wrap: Conditions = field(default_factory=Conditions)
+    mount_on: tuple[Host, ...] = ()

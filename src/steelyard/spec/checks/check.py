@@ -22,6 +22,7 @@ from steelyard.spec.bind import bind_options, workload_class
 from steelyard.spec.checks.collect import CollectChecker
 from steelyard.spec.checks.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.checks.computed import computed_faults
+from steelyard.spec.checks.directory import directory_faults
 from steelyard.spec.checks.find import repeat_faults, search_faults
 from steelyard.spec.checks.references import References, self_names
 from steelyard.spec.checks.services import ServiceChecker
@@ -265,7 +266,8 @@ class Checker:
         return Cell({**dict.fromkeys(names, 1), **known})
 
     def _cell_option_faults(self, use: WorkloadUse, cell: Cell, *, sound: bool) -> Iterator[Fault]:
-        model = workload_class(use.plugin).Options
+        kind = workload_class(use.plugin)
+        model = kind.Options
         try:
             options = bind_options(use, cell.parameters)
         except ExpressionError as error:
@@ -273,11 +275,14 @@ class Checker:
                 yield Fault(error.path, f"{error.message}, with {cell.key}")
             return
         try:
-            model.model_validate(options)
+            workload = kind(model.model_validate(options), cell.parameters)
         except ValidationError as error:
             where = f", with {cell.key}" if sound and options != use.options else ""
             for fault in explain_errors(error, options, model):
                 yield Fault(fault.path, fault.message + (where if not fault.at_key else ""), fault.at_key)
+        else:
+            if self.broken.isdisjoint({"roles", "services"}):
+                yield from directory_faults(workload, self.experiment)
 
     def _all_metric_faults(self) -> Iterator[Fault]:
         try:

@@ -16,9 +16,11 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
+from steelyard.model.command import Command
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import Killable, Pausable
+from steelyard.services.kit.mounting import MountedService
 from steelyard.services.kit.ports import find_free_ports, list_listening_ports
 from steelyard.testing.contract.bench import Bench, with_bench
 from steelyard.testing.contract.suite import Contract, Parameters, check_declaration, skip_without
@@ -57,6 +59,11 @@ class ServiceContract(Contract):
             "started": started,
             "killable": [name for name in started if issubclass(cls.find(name), Killable)],
             "pausable": [name for name in started if issubclass(cls.find(name), Pausable)],
+            "mounted": [
+                name
+                for name in sorted(cls.names)
+                if issubclass(cls.find(name), MountedService) and cls.find(name).is_external
+            ],
             "with_port": [name for name in started if "port" in cls.find(name).Options.model_fields],
             "unprivileged": sorted(cls.unprivileged),
             "entering": sorted(cls.entering),
@@ -104,6 +111,28 @@ class ServiceContract(Contract):
             assert service.context.password not in said
             assert not endpoint.password or endpoint.password not in said
             assert said, "its logs belong in the record"
+
+        with_bench(test)
+
+    def test_its_files_are_for_whoever_enters_and_for_nobody_else(self, mounted: str) -> None:
+        skip_without(self.find(mounted).needs)
+
+        async def test(made: Bench) -> None:
+            service = made.service(mounted, find_least_options(self.find(mounted)), mount_on=made.hosts)
+            assert isinstance(service, MountedService)
+            async with service.deploy():
+                for host in made.hosts:
+                    point = service.mount_point(host.name)
+                    write = point.enter(
+                        Command(("sh", "-c", "echo here > file && cat file && pwd")), point.path
+                    )
+                    assert await host.capture(write.argv) == f"here\n{point.path}\n"
+                    assert Path(point.outside(point.path / "file")).read_text() == "here\n"
+                    assert not list(Path(point.path).iterdir()), "seen by those who did not enter"
+                os.kill(service.mounts["local"].process.pid, signal.SIGKILL)
+                said = await asyncio.wait_for(service.wait_for_death(), 10)
+                assert re.search(r"^service store: mount on local \(127\.0\.0\.1\) ended by signal 9", said)
+            assert await made.is_empty()
 
         with_bench(test)
 
