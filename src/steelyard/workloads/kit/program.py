@@ -88,7 +88,8 @@ class CommandOptions(Program, WorkloadOptions):
 
     stdin: str | None = Field(None, description="Text for standard input")
     directory: ScratchOrAbsolute = Field(
-        "scratch", description="The directory it runs in: scratch, or an absolute path"
+        "scratch",
+        description="The directory it runs in: scratch, an absolute path, or a service that is a file system",
     )
     metrics: dict[str, FigureOptions] = Field(
         default_factory=dict, description="Figures to extract from its output"

@@ -24,8 +24,8 @@ class FioOptions(WorkloadOptions):
 
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where to put test files: `scratch` (the run's own, on each host), or an absolute path "
-        "in which the run creates its own directory, and removes it afterwards.",
+        description="Where to put test files: `scratch` (the run's own, on each host); an absolute path, in "
+        "which the run creates its own directory and removes it afterwards; or a service that is a file system.",
     )
 
 
