@@ -25,7 +25,7 @@ class FioOptions(WorkloadOptions):
     directory: ScratchOrAbsolute = Field(
         "scratch",
         description="Where to put test files: `scratch` (the run's own, on each host); an absolute path, in "
-        "which the run creates its own directory and removes it afterwards; or a service that is a file system.",
+        "which the run makes (and later removes) its own directory; or a service that is a file system.",
     )
 
 
