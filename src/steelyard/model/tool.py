@@ -21,7 +21,8 @@ class Tool:
     `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
-    services may add (`steelyard.tools.maven`).
+    services may add (`steelyard.tools.maven`), and one with `compiled`, the absolute path of a folder of
+    sources that the host's own compiler builds (`steelyard.tools.compiled`).
     A program of ours has `bundled`, the absolute path of the folder where it lies for each kind of machine, as
     `<name>-<uname -m>`. A run copies it into such a directory on its hosts, so that nobody need install it.
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
@@ -38,13 +39,14 @@ class Tool:
     sha256: str = ""
     maven: str = ""
     bundled: str = ""
+    compiled: str = ""
     program: str = ""
     places: tuple[str, ...] = ()
 
     @property
     def has_own_directory(self) -> bool:
         """Whether it is put into a directory of its own, and not on PATH."""
-        return bool(self.pip or self.cargo or self.maven or self.bundled)
+        return bool(self.pip or self.cargo or self.maven or self.compiled or self.bundled)
 
     @property
     def is_obtainable(self) -> bool:

@@ -48,7 +48,8 @@ class Workload(ABC, Generic[OptionsT]):
     - `talks_to`: the services that it can be pointed at with `to:` (then `Place.to` is set), empty if none,
       `ANY_SERVICE` if it does not matter which;
     - `failures`: what a copy that fails costs, where several run: the `trial`, or it is a `count`, the metric
-      `failure_rate`, as long as one copy succeeds.
+      `failure_rate`, as long as one copy succeeds;
+    - `example_ranks`: with how many ranks of MPI the contract tests run its examples.
 
     `options` are the validated options, `levels` the parameters of the cell by name.
     """
@@ -61,6 +62,7 @@ class Workload(ABC, Generic[OptionsT]):
     words: ClassVar[frozenset[str]] = frozenset()
     talks_to: ClassVar[frozenset[str]] = frozenset()
     failures: ClassVar[Literal["trial", "count"]] = "trial"
+    example_ranks: ClassVar[int] = 1
 
     def __init__(self, options: OptionsT, levels: Mapping[str, Scalar] | None = None) -> None:
         self.options = options

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from steelyard.launchers import find_launcher
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.metric import Reading
@@ -47,12 +48,19 @@ def run(workload: Workload[Any], folder: Path, to: Endpoint | None = None) -> di
         raw = folder / name / "raw"
         raw.mkdir(parents=True)
         phase = next(p for p in workload.phases(make_place(scratch, raw, to)) if p.name == name)
-        outputs[name] = _run_command(phase.command, scratch, folder / name)
+        command = launch_ranks(workload, phase.command)
+        outputs[name] = _run_command(command, scratch, folder / name)
         assert outputs[name].exit.code == 0, outputs[name].stderr
         if not phase.measured:
             del outputs[name]
     shutil.rmtree(scratch)
     return outputs
+
+
+def launch_ranks(workload: Workload[Any], command: Command) -> Command:
+    """The command with as many ranks as the examples of a workload have."""
+    ranks = workload.example_ranks
+    return command if ranks == 1 else find_launcher("mpirun")(command, ["127.0.0.1"], ranks)
 
 
 def _run_command(command: Command, scratch: Path, folder: Path) -> Output:

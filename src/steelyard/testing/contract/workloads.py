@@ -19,6 +19,7 @@ import pytest
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Endpoint, Output
 from steelyard.model.metric import Reading
+from steelyard.model.tool import Tool
 from steelyard.plugins import find
 from steelyard.services.base import Service
 from steelyard.testing.contract import recording
@@ -26,6 +27,7 @@ from steelyard.testing.contract.bench import deployed_service
 from steelyard.testing.contract.suite import Contract, Parameters, check_metrics, check_options, skip_without
 from steelyard.workloads.base import ANY_SERVICE, Workload
 
+MPIRUN = Tool("mpirun", apt="openmpi-bin", dnf="openmpi")
 QUICK = 2.0  # seconds; an example that takes longer has the `slow` mark
 
 
@@ -116,6 +118,7 @@ class WorkloadContract(Contract):
     ) -> None:
         skip_without(self.find(run[0]).needs)
         workload = recording.make_workload(*run)
+        skip_without((MPIRUN,) if workload.example_ranks > 1 else ())
         with self.serve(workload) as to:
             outputs = recording.run(workload, tmp_path, to)
         if request.config.getoption("--record", default=False):
