@@ -21,7 +21,7 @@ class Tool:
     `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
-    services may add (`steelyard.tools.maven`).
+    services may add (`steelyard.tools.maven`), or with `go`, that of a module (`steelyard.tools.go_modules`).
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
     `places` are directories, as patterns of the shell, in which packages hide it from PATH.
     """
@@ -35,13 +35,14 @@ class Tool:
     cargo: str = ""
     sha256: str = ""
     maven: str = ""
+    go: str = ""
     program: str = ""
     places: tuple[str, ...] = ()
 
     @property
     def has_own_directory(self) -> bool:
         """Whether `steelyard install` puts it into a directory of its own, and not on PATH."""
-        return bool(self.pip or self.cargo or self.maven)
+        return bool(self.pip or self.cargo or self.maven or self.go)
 
     @property
     def is_obtainable(self) -> bool:

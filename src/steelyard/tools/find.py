@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from types import ModuleType
 
 from steelyard.model.tool import Tool
-from steelyard.tools import crates, maven, pypi
+from steelyard.tools import crates, go_modules, maven, pypi
 
 MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
 COMPLETE = "complete"
@@ -25,7 +25,7 @@ def find_missing(needs: Iterable[Tool]) -> list[Tool]:
 
 
 def install_directory(tool: Tool) -> Path:
-    """Where a tool from PyPI, crates.io or Maven has a place of its own; the same as in `Tool.argv`."""
+    """Where a tool from PyPI, crates.io, Maven or Go has a place of its own, as in `Tool.argv`."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "steelyard" / "tools" / tool.name
 
@@ -45,7 +45,7 @@ def install_command(tools: Iterable[Tool], managers: Container[str] | None = Non
 
 
 def local_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
-    """What would install a tool from PyPI, crates.io or Maven, without root, and mark it complete at last.
+    """What would install a tool from PyPI, crates.io, Maven or Go, without root, and mark it complete at last.
 
     Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """
@@ -65,7 +65,7 @@ def host_commands(
 
 
 def sources(tool: Tool) -> tuple[Path, ...]:
-    """What a tool from PyPI, crates.io or Maven is built from: files and folders."""
+    """What a tool from PyPI, crates.io, Maven or Go is built from: files and folders."""
     paths: tuple[Path, ...] = _choose_installer(tool).sources(tool)
     return paths
 
@@ -77,6 +77,8 @@ def digest(tool: Tool) -> str:
 
 def _choose_installer(tool: Tool) -> ModuleType:
     """Each has `sources`, `build_commands`, into a place that is not there yet, and `digest`."""
+    if tool.go:
+        return go_modules
     return maven if tool.maven else crates if tool.cargo else pypi
 
 

@@ -12,12 +12,12 @@ chooses among versions of one library.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from steelyard.model.tool import Tool
 from steelyard.tools.bindings import list_folders
+from steelyard.tools.folders import hash_folders
 
 BUILDERS = (
     Tool("mvn", apt="maven", dnf="maven"),
@@ -55,12 +55,7 @@ def sources(tool: Tool) -> tuple[Path, ...]:
 
 def digest(tool: Tool) -> str:
     """Of all sources: a tool that was built from others is to be built again."""
-    hasher = hashlib.sha256()
-    for folder in sources(tool):
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            content = path.read_bytes()
-            hasher.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode() + content)
-    return hasher.hexdigest()
+    return hash_folders(sources(tool))
 
 
 def build_commands(
