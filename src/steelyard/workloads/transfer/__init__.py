@@ -23,7 +23,7 @@ from steelyard.plugin import (
     latency_metrics,
 )
 from steelyard.plugin.workload import Histogram, Workload, WorkloadOptions
-from steelyard.workloads.kit.client import copy_endpoint, fail_without_server
+from steelyard.workloads.kit.client import BELIEVE, authority_variables, copy_endpoint, fail_without_server
 from steelyard.workloads.transfer import scripts
 from steelyard.workloads.transfer.output import parse_output
 from steelyard.workloads.transfer.protocols import GLOBUS_URL_COPY, PROTOCOLS, SCP, XRDCP, TransferProtocol
@@ -108,14 +108,14 @@ class Transfer(Workload[TransferOptions]):
     add up. Files contain random bytes, so they cannot be compressed or deduplicated. They are created before
     the measurement, and read from the page cache unless `before_each` drops it. After the measurement, sizes
     are compared and the files on the server removed, unless the trial failed; GridFTP's client can neither
-    remove files nor report sizes or the time of single files, so its uploads are fetched back. S3 and scp use
-    the keys that rclone and ssh find on the host (environment, `~/.aws`, the agent), never keys from the
-    experiment; unknown host keys are rejected.
+    remove files nor report sizes or the time of single files, so its uploads are fetched back. For a `server`
+    that runs already, S3 and scp use the keys that rclone and ssh find on the host (environment, `~/.aws`,
+    the agent), never keys from the experiment; unknown host keys are rejected.
     """
 
     Options = TransferOptions
     needs = (XRDCP, GLOBUS_URL_COPY, RCLONE, SCP)
-    talks_to = frozenset({"xrootd", "gridftp"})
+    talks_to = frozenset({"xrootd", "gridftp", "s3"})
     failures = "count"
     covers = ("FNAL.5", "FNAL.11")
     examples = (
@@ -156,7 +156,7 @@ class Transfer(Workload[TransferOptions]):
             scripts.remove(protocol),
         )
         env = self._variables(protocol, to, place)
-        login, secrets = (protocol.login, {"PASSWORD": to.password}) if to.password else ("", {})
+        login, secrets = (BELIEVE + protocol.login, {"PASSWORD": to.password}) if to.password else ("", {})
         return tuple(
             Phase(stage, _shell(login + script, {**env, **more}, secrets, place), measured=stage == "run")
             for stage, (script, more) in zip(_STAGES, made, strict=True)
@@ -197,18 +197,20 @@ class Transfer(Workload[TransferOptions]):
     def _variables(self, protocol: TransferProtocol, to: Endpoint, place: Place) -> dict[str, str]:
         base = self.options.path or to.facts.get("path", "")
         folder = protocol.folder(base, f"steelyard-{place.seed}-{place.copy}")
-        secure = self.options.secure
+        secure = self.options.secure or to.facts.get("tls") == "true"
         scheme = "gsiftp" if secure else "ftp"
         url = protocol.url.format(scheme=scheme, address=to.address, port=to.port, folder=folder)
         options = self.options
         return {
             **dict(protocol.env),
+            **authority_variables(to),
             "ADDRESS": to.address,
             "PORT": str(to.port),
             "SERVER": f"http{'s' if secure else ''}://{to.address}:{to.port}",
             "FOLDER": folder,
             "URL": url,
             "LOGIN": to.facts.get("user", ""),
+            "REGION": to.facts.get("region", ""),
             "SSH": f"-F {options.ssh_config}" if options.ssh_config else "",
             "FILES": str(options.files),
             "SIZE": str(int(options.file_size)),
