@@ -103,7 +103,7 @@ def test_a_name_that_no_bucket_may_have_is_refused(bucket):
         {
             "use": "command",
             "script": '[ ${#STEELYARD_SERVICE_PASSWORD} -gt 15 ] && curl -s "$AWS_ENDPOINT_URL" --cacert '
-            '/dev/stdin <<END | grep AccessDenied\n$STEELYARD_SERVICE_AUTHORITY\nEND',
+            "/dev/stdin <<END | grep AccessDenied\n$STEELYARD_SERVICE_AUTHORITY\nEND",
         },
     ],
     ids=["upload", "download", "command"],

@@ -23,7 +23,8 @@ class Tool:
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
     services may add (`steelyard.tools.maven`), or with `go`, that of a module (`steelyard.tools.go_modules`).
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
-    `places` are directories, as patterns of the shell, in which packages hide it from PATH.
+    `places` are directories, as patterns of the shell, in which packages hide it from PATH. `advice` says how
+    to get one that no registry has.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Tool:
     go: str = ""
     program: str = ""
     places: tuple[str, ...] = ()
+    advice: str = ""
 
     @property
     def has_own_directory(self) -> bool:

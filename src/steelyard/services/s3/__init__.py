@@ -39,7 +39,9 @@ _NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  #
 _ASK = f'curl --config {_LOGIN} "$1"'
 _COUNT_WITHIN = 0.5  # seconds; more would disturb what is measured
 _COUNT = f"""cd "$1" || exit
-{{ timeout {_COUNT_WITHIN} find . -type f ! -path './.*' ! -path '*/.sgwtmp/*' -printf '%s\\n' && echo all; }} | awk '
+{{
+    timeout {_COUNT_WITHIN} find . -type f ! -path './.*' ! -path '*/.sgwtmp/*' -printf '%s\\n' && echo all
+}} | awk '
 $1 == "all" {{ whole = 1; next }}
 {{ objects++; bytes += $1 }}
 END {{ if (whole) printf "objects:%.0f\\nused_bytes:%.0f\\n", objects, bytes; else print "too many" }}'

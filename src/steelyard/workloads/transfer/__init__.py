@@ -36,8 +36,8 @@ _PATH = re.compile(r"[A-Za-z0-9_./-]*")
 class TransferOptions(WorkloadOptions):
     """How many files, how large, which way, and how many at once."""
 
-    protocol: Literal["xrootd", "gridftp", "s3", "scp"] | None = Field(
-        None, description="xrootd, gridftp, s3 or scp. Default: the protocol of the service in `to:`."
+    protocol: Literal["xrootd", "gridftp", "s3", "webdav", "scp"] | None = Field(
+        None, description="xrootd, gridftp, s3, webdav or scp. Default: the protocol of the service in `to:`."
     )
     server: str | None = Field(
         None, description="A running server: its name or address, for scp also user@name."
@@ -46,7 +46,7 @@ class TransferOptions(WorkloadOptions):
         None,
         ge=1,
         le=65535,
-        description="Its port. Default by protocol: 1094, 2811, 80 or 22, and 443 for S3 over https.",
+        description="Its port. Default by protocol: 1094, 2811, 80 or 22, and 443 for https.",
     )
     path: str = Field("", description="Directory on the server, or S3 bucket, in which to create a folder.")
     ssh_config: str | None = Field(
@@ -54,7 +54,9 @@ class TransferOptions(WorkloadOptions):
         pattern=r"^/[A-Za-z0-9_./-]+$",
         description="For scp: an ssh_config on the clients' hosts to use instead of the user's own.",
     )
-    secure: bool = Field(False, description="Use S3 over https, GridFTP with a grid certificate (gsiftp).")
+    secure: bool = Field(
+        False, description="Use S3 or WebDAV over https, GridFTP with a grid certificate (gsiftp)."
+    )
     direction: Literal["upload", "download"] = Field("upload", description="upload or download.")
     files: int = Field(20, ge=1, le=100_000, description="Number of files that each copy transfers.")
     file_size: Size = Field(Size(100 * 2**20), description="Size of each file, in bytes.")
@@ -63,7 +65,7 @@ class TransferOptions(WorkloadOptions):
         1,
         ge=1,
         le=64,
-        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts.",
+        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts; not for scp and uploads by WebDAV.",
     )
 
     @field_validator("server")
@@ -88,6 +90,8 @@ class TransferOptions(WorkloadOptions):
             raise ValueError("protocol: give the protocol of the server")
         if self.protocol == "scp" and self.streams > 1:
             raise ValueError("streams: scp uses one connection per file; raise concurrency instead")
+        if self.protocol == "webdav" and self.direction == "upload" and self.streams > 1:
+            raise ValueError("streams: WebDAV uploads a file by one connection; raise concurrency instead")
         if not self.file_size:
             raise ValueError("file_size: must be above 0")
         return self
@@ -115,7 +119,7 @@ class Transfer(Workload[TransferOptions]):
 
     Options = TransferOptions
     needs = (XRDCP, GLOBUS_URL_COPY, RCLONE, SCP)
-    talks_to = frozenset({"xrootd", "gridftp", "s3"})
+    talks_to = frozenset({"xrootd", "gridftp", "s3", "webdav"})
     failures = "count"
     covers = ("FNAL.5", "FNAL.11")
     examples = (
@@ -127,7 +131,7 @@ class Transfer(Workload[TransferOptions]):
 
     def tools(self, service: str | None) -> tuple[Tool, ...]:
         """The client of the one protocol that is spoken."""
-        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "s3": RCLONE, "scp": SCP}
+        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "s3": RCLONE, "webdav": RCLONE, "scp": SCP}
         spoken = self.options.protocol or service or ""
         return (clients[spoken],) if spoken in clients else self.needs
 
@@ -191,7 +195,7 @@ class Transfer(Workload[TransferOptions]):
             return copy_endpoint(place.to, place.copy), name
         if self.options.server is None or name not in PROTOCOLS:
             return None, name
-        usual = 443 if name == "s3" and self.options.secure else PROTOCOLS[name].port
+        usual = 443 if name in ("s3", "webdav") and self.options.secure else PROTOCOLS[name].port
         return Endpoint(self.options.server, self.options.port or usual), name
 
     def _variables(self, protocol: TransferProtocol, to: Endpoint, place: Place) -> dict[str, str]:

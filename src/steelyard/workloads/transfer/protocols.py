@@ -3,8 +3,8 @@
 The lines see these variables: $ADDRESS, $PORT, $FOLDER (the copy's own on the server), $URL (the folder as a
 URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are called file-1 to file-$FILES;
 where a line works on one, its number is $1. Sources lie in `source`, what was downloaded in `target`. Where
-the server has a password it is in $PASSWORD, and the user's name in $LOGIN: in no argument of a program. Where
-TLS is to believe an authority, its certificate lies in authority.pem.
+the server has a password it is in $PASSWORD, and the user's name in $LOGIN: in no argument of a program.
+Where TLS is to believe an authority, its certificate lies in authority.pem.
 """
 
 from __future__ import annotations
@@ -56,6 +56,10 @@ _RCLONE = (
     ' ${AWS_REGION:+--s3-region "$AWS_REGION"}'
     " --s3-provider Other --s3-env-auth --s3-no-check-bucket --s3-force-path-style --s3-endpoint $SERVER"
 )
+_WEBDAV = (
+    'rclone ${AUTHORITY:+--ca-cert authority.pem} --config "" --retries 1 --low-level-retries 1'
+    " --contimeout 15s --ignore-times --webdav-vendor other --webdav-url $SERVER"
+)
 # globus-url-copy tells how many transfers failed in a sentence, and does not stop at the first.
 _GLOBUS = """
 globus-url-copy -continue-on-error -create-dest -parallel $STREAMS -concurrency $CONCURRENCY \
@@ -102,6 +106,20 @@ PROTOCOLS: Mapping[str, TransferProtocol] = {
         remove=f"{_RCLONE} purge :s3:$URL || true",
         login='export AWS_ACCESS_KEY_ID="$LOGIN" AWS_SECRET_ACCESS_KEY="$PASSWORD" AWS_REGION="$REGION"\n'
         '[ -z "${AUTHORITY-}" ] || export AWS_CA_BUNDLE="$PWD/authority.pem"\n',
+        slash=False,
+        port=80,
+    ),
+    "webdav": TransferProtocol(
+        RCLONE,
+        "{folder}",
+        upload=f"{_WEBDAV} copyto source/file-$1 :webdav:$URL/file-$1",
+        download=f"{_WEBDAV} --multi-thread-streams $STREAMS --multi-thread-cutoff 1M"
+        " copyto :webdav:$URL/file-$1 target/file-$1",
+        size=f"{_WEBDAV} lsf --format s :webdav:$URL/file-$1",
+        begin=f"{_WEBDAV} mkdir :webdav:$URL",
+        remove=f"{_WEBDAV} purge :webdav:$URL || true",
+        login='RCLONE_WEBDAV_PASS=$(printf %s "$PASSWORD" | rclone --config "" obscure -)\n'
+        'export RCLONE_WEBDAV_USER="$LOGIN" RCLONE_WEBDAV_PASS\n',
         slash=False,
         port=80,
     ),
