@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,7 @@ def test_nobody_is_let_in_without_the_secret():
             assert b"versitygw" in cmdline or b"/fd/9" in cmdline
             assert endpoint.password.encode() not in cmdline
         login = service.scratch(made.hosts[0]) / "login.conf"
-        assert os.stat(login).st_mode & 0o007 == 0
+        assert Path(login).stat().st_mode & 0o007 == 0
 
     databases.with_service("s3", {}, test)
 

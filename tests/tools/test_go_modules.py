@@ -1,4 +1,4 @@
-"""Tools that Go builds: what is pinned, and that a build leaves nothing but programs. Stand-ins for pip and Go."""
+"""Tools that Go builds: what is pinned, and that a build leaves programs alone; stand-ins for pip and Go."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class Webdav(Disturbable, Service[WebdavOptions]):
     async def _start(self, host: Host) -> None:
         data, identity = self.data[host.name], str(self.scratch(host) / IDENTITY)
         address = self.address[host.name]
-        where = ("--config", "", "--cache-dir", str(data.path / "cache"))
-        where += ("--addr", join_host_port(address, self.port))
+        at = join_host_port(address, self.port)
+        where = ("--config", "", "--cache-dir", str(data.path / "cache"), "--addr", at)
         tls = ("--cert", identity, "--key", identity) if self.has_tls else ()
         limits = {"GOMAXPROCS": str(self.share(host).cores), "RCLONE_USER": _USER}
         words = ("rclone", "serve", "webdav", *where, *tls, str(data.path / "files"))

@@ -21,8 +21,9 @@ _SPEC = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_.+/@%~^=: ,-]*")
 
 # The shell function `module` is there in login shells alone, so that its file is read where sites have it.
 _MODULES = """
-for file in ${LMOD_PKG:+"$LMOD_PKG/init/sh"} ${MODULESHOME:+"$MODULESHOME/init/sh"} /etc/profile.d/modules.sh \\
-    /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh /usr/share/modules/init/sh /usr/share/lmod/lmod/init/sh
+for file in ${LMOD_PKG:+"$LMOD_PKG/init/sh"} ${MODULESHOME:+"$MODULESHOME/init/sh"} \\
+    /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh \\
+    /usr/share/modules/init/sh /usr/share/lmod/lmod/init/sh
 do
     command -v module >/dev/null && break
     [ ! -r "$file" ] || . "$file" >/dev/null 2>&1
@@ -42,7 +43,8 @@ spack=$(command -v spack || command -v "${SPACK_ROOT:-/opt/spack}/bin/spack") ||
     echo "this host has no command 'spack': set SPACK_ROOT, or give \\`program\\` the path of $program" >&2
     exit 127
 }
-place=$("$spack" location -i "$1") || { echo "Spack has not installed '$1': run 'spack install $1'" >&2; exit 127; }
+place=$("$spack" location -i "$1") || {
+    echo "Spack has not installed '$1': run 'spack install $1'" >&2; exit 127; }
 PATH=$place/bin:$PATH; export PATH; shift
 """
 _EXEC = """

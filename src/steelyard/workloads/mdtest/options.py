@@ -99,8 +99,8 @@ class MdtestOptions(SiteProgramOptions):
         least = self.branch**self.depth if self.leaf_only else self.count_directories()
         if self.items_per_directory is None and self.wanted_items < least:
             raise ValueError(
-                f"items: {self.wanted_items} are fewer than the {least} directories of the tree; raise items, "
-                "or lower depth or branch"
+                f"items: {self.wanted_items} are fewer than the {least} directories of the tree; "
+                "raise items, or lower depth or branch"
             )
         return self
 

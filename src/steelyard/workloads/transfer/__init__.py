@@ -65,7 +65,8 @@ class TransferOptions(WorkloadOptions):
         1,
         ge=1,
         le=64,
-        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts; not for scp and uploads by WebDAV.",
+        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts; not for scp "
+        "and uploads by WebDAV.",
     )
 
     @field_validator("server")
