@@ -66,8 +66,8 @@ class IorOptions(SiteProgramOptions):
     )
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where files are written: scratch, or an absolute path. Ranks on several hosts need a "
-        "directory that all of them share.",
+        description="Where files are written: scratch, an absolute path, or a service that is a file system. "
+        "Ranks on several hosts need a directory that all of them share.",
     )
     directives: tuple[str, ...] = Field(
         (), description="Further directives (-O), such as [lustreStripeCount=4]."

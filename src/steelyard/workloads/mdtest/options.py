@@ -64,8 +64,8 @@ class MdtestOptions(SiteProgramOptions):
     )
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where items are created: scratch, or an absolute path. Ranks on several hosts need a "
-        "directory that all of them share.",
+        description="Where items are created: scratch, an absolute path, or a service that is a file system. "
+        "Ranks on several hosts need a directory that all of them share.",
     )
     arguments: tuple[str, ...] = Field(
         (), description="Further arguments that have no option here, such as [-R, --random-seed=3]."
