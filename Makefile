@@ -12,7 +12,7 @@ export PIP_CERT ?= $(SSL_CERT_FILE)
 export CARGO_HTTP_CAINFO ?= $(SSL_CERT_FILE)
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-loaded examples check bench probe versitygw cluster-up cluster-down lock pages docs format clean
+.PHONY: help demo test test-full test-loaded examples check bench probe cluster-up cluster-down lock pages docs format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -42,11 +42,6 @@ check: .venv/.dev ## Lint, types, formatting, the dependency rule
 
 bench: .venv/.dev ## Measure Steelyard itself against its peers; prints a table, writes bench/results/
 	$(PY) -m bench $(ARGS)
-
-versitygw: .tools/versitygw/versitygw ## Build an S3 server, without which tests of object stores are skipped
-
-.tools/versitygw/versitygw: $(wildcard scripts/versitygw/*) scripts/build-versitygw
-	@scripts/build-versitygw
 
 probe: ## Build the small program that hosts may be given for precise starts (needs Rust)
 	@scripts/build-probe

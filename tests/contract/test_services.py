@@ -15,7 +15,18 @@ __all__ = ["ENTERING", "bench", "needed", "with_bench"]
 
 # What starts no servers has tests of its own.
 NAMES = sorted(name for name in builtin_names("services") if not find("services", name, Service).is_external)
-ENTERING = ["cassandra", "etcd", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
+ENTERING = [
+    "cassandra",
+    "etcd",
+    "gridftp",
+    "netbench",
+    "postgresql",
+    "redis",
+    "s3",
+    "scylladb",
+    "webdav",
+    "xrootd",
+]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from loopback import HOST, free_port, listening
+from steelyard.services.s3 import VERSITYGW
+from steelyard.tools.find import install_directory
 
-_PATH = f"{os.environ.get('PATH', os.defpath)}:{Path(__file__).parents[2] / '.tools/versitygw'}"
+_PATH = f"{os.environ.get('PATH', os.defpath)}:{install_directory(VERSITYGW) / 'bin'}"
 _KEY, _SECRET = "thekeysid", "verysecretkey"
 
 
@@ -21,7 +23,7 @@ _KEY, _SECRET = "thekeysid", "verysecretkey"
 def serving(root: Path, port: int | None = None) -> Iterator[dict[str, str]]:
     """Serve the bucket `bucket` in a directory: what a user's environment would say of it.
 
-    Skips the test where the programs are not installed; `make versitygw` builds one.
+    Skips the test where the programs are not installed; `steelyard install versitygw` builds one.
     """
     for program in ("versitygw", "rclone"):
         if shutil.which(program, path=_PATH) is None:

@@ -38,7 +38,7 @@ def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) 
     steelyard install redis redis_benchmark --site ssh:alice@node1,alice@node2
     steelyard install --dry-run
 
-    Tools come from apt or dnf, PyPI, cargo or Maven, or are compiled from sources that Steelyard brings.
+    Tools come from apt or dnf, PyPI, cargo, Maven or Go, or are compiled from sources that Steelyard brings.
     Those that are not system packages need no root: they go to ~/.cache/steelyard, and each download is
     checked against a known hash before anything in it runs.
     """
@@ -46,7 +46,10 @@ def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) 
 
     tools = [tool for name in names for tool in find_tools(name)] if names else all_tools()
     if names and (lost := dict.fromkeys(tool.name for tool in tools if not tool.is_obtainable)):
-        hint = "no registry has it: install it as its manual describes, so that it is on PATH"
+        said = dict.fromkeys(tool.advice for tool in tools if tool.advice and not tool.is_obtainable)
+        hint = "no registry has it: " + (
+            "; ".join(said) or "install it as its manual describes, so that it is on PATH"
+        )
         raise SteelyardError(f"cannot install {', '.join(lost)}", hint=hint)
     wanted = [tool for tool in dict.fromkeys(tools) if tool.is_obtainable]
     if site and (named := _find_remote_site(site)):

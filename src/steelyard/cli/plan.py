@@ -236,8 +236,9 @@ def _fold_script(word: str) -> str:
 
 def _missing_lines(found: Preview) -> list[str]:
     brought = list(dict.fromkeys(tool.name for tool in found.missing_tools if tool.is_obtainable))
-    others = list(dict.fromkeys(tool.name for tool in found.missing_tools if not tool.is_obtainable))
-    lines = []
+    rest = [tool for tool in dict.fromkeys(found.missing_tools) if not tool.is_obtainable]
+    others = list(dict.fromkeys(tool.name for tool in rest if not tool.advice))
+    lines = [f"this machine lacks {tool.name}: {tool.advice}" for tool in rest if tool.advice]
     if brought:
         names = ", ".join(brought)
         lines.append(f"this machine lacks {names}; install with `steelyard install {' '.join(brought)}`")

@@ -45,7 +45,12 @@ class RankLayout:
     def launch_command(self, command: Command, launcher_name: str) -> Command:
         """The command that starts all ranks. Raises UnknownName, UsageError."""
         named = [host.name if launcher_name in BY_NAME else _launch_address(host) for host in self.hosts]
-        return find_launcher(launcher_name)(command, named, self.ranks_per_host * len(self.hosts))
+        return find_launcher(launcher_name)(command, named, self.total)
+
+    @property
+    def total(self) -> int:
+        """Of all hosts."""
+        return self.ranks_per_host * len(self.hosts)
 
 
 def _launch_address(host: Host) -> str:

@@ -74,7 +74,7 @@ class Place:
     order. `to` is the service it talks to, where it talks to one. `share` is how many of the cores are the
     workload's own beside the services on its host; 0 where nobody counted. `references` is what there is to
     know of all services and roles, by references such as `kv.port`; `endpoints` are the services that the
-    workload's options name.
+    workload's options name. `ranks`: how many of a parallel program are started together, over all hosts.
     """
 
     scratch: PurePosixPath
@@ -91,6 +91,7 @@ class Place:
     share: int = 0
     references: Mapping[str, Any] = field(default_factory=dict)
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    ranks: int = 1
 
 
 @dataclass(frozen=True, slots=True)

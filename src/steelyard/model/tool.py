@@ -21,12 +21,14 @@ class Tool:
     `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
-    services may add (`steelyard.tools.maven`), and one with `compiled`, the absolute path of a folder of
-    sources that the host's own compiler builds (`steelyard.tools.compiled`).
+    services may add (`steelyard.tools.maven`), one with `go`, that of a module (`steelyard.tools.go_modules`),
+    and one with `compiled`, that of a folder of sources that the host's own compiler builds
+    (`steelyard.tools.compiled`).
     A program of ours has `bundled`, the absolute path of the folder where it lies for each kind of machine, as
     `<name>-<uname -m>`. A run copies it into such a directory on its hosts, so that nobody need install it.
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
-    `places` are directories, as patterns of the shell, in which packages hide it from PATH.
+    `places` are directories, as patterns of the shell, in which packages hide it from PATH. `advice` says how
+    to get one that no registry has.
     """
 
     name: str
@@ -38,15 +40,17 @@ class Tool:
     cargo: str = ""
     sha256: str = ""
     maven: str = ""
+    go: str = ""
     bundled: str = ""
     compiled: str = ""
     program: str = ""
     places: tuple[str, ...] = ()
+    advice: str = ""
 
     @property
     def has_own_directory(self) -> bool:
         """Whether it is put into a directory of its own, and not on PATH."""
-        return bool(self.pip or self.cargo or self.maven or self.compiled or self.bundled)
+        return any((self.pip, self.cargo, self.maven, self.go, self.compiled, self.bundled))
 
     @property
     def is_obtainable(self) -> bool:

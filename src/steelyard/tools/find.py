@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from types import ModuleType
 
 from steelyard.model.tool import Tool
-from steelyard.tools import bundled, compiled, crates, maven, pypi
+from steelyard.tools import bundled, compiled, crates, go_modules, maven, pypi
 
 MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
 COMPLETE = "complete"
@@ -78,8 +78,8 @@ def digest(tool: Tool) -> str:
 
 def _choose_installer(tool: Tool) -> ModuleType:
     """Each has `sources`, `build_commands`, into a place that is not there yet, and `digest`."""
-    installers = {"maven": maven, "cargo": crates, "compiled": compiled, "bundled": bundled}
-    return next((module for kind, module in installers.items() if getattr(tool, kind)), pypi)
+    kinds = {"maven": maven, "cargo": crates, "go": go_modules, "compiled": compiled, "bundled": bundled}
+    return next((module for kind, module in kinds.items() if getattr(tool, kind)), pypi)
 
 
 def _is_installed(tool: Tool) -> bool:

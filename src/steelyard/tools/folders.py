@@ -1,4 +1,4 @@
-"""What folders hold, as one hash: a tool that was built from other sources is to be built again."""
+"""What a tool is built from, as a hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def hash_folders(folders: Iterable[Path]) -> str:
-    """Of the names and contents of all files in the folders, in order."""
+    """SHA-256 of all files in folders, with their names."""
     hasher = hashlib.sha256()
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -133,6 +133,8 @@ class Sampler:
         finally:
             task.cancel()
             await asyncio.wait([task])  # unlike awaiting the task, this passes on a cancellation of ours
+            if self._file is not None:  # of a trial that failed nobody makes a table
+                self._file.close()
 
     def finish(self) -> None:
         """Turn what was sampled into a Parquet table. Raises StoreError, and then the samples stay."""

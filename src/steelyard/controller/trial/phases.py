@@ -142,6 +142,7 @@ class PhaseRunner:
             share=self._cores.get(host.name, 0),
             references=self.known,
             endpoints=step.named,
+            ranks=workdir.copy.ranks.total if workdir.copy.ranks else 1,
         )
 
     def make_folder(self, workdir: Workdir, phase: str) -> Path:

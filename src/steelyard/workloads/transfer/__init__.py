@@ -23,7 +23,7 @@ from steelyard.plugin import (
     latency_metrics,
 )
 from steelyard.plugin.workload import Histogram, Workload, WorkloadOptions
-from steelyard.workloads.kit.client import copy_endpoint, fail_without_server
+from steelyard.workloads.kit.client import BELIEVE, authority_variables, copy_endpoint, fail_without_server
 from steelyard.workloads.transfer import scripts
 from steelyard.workloads.transfer.output import parse_output
 from steelyard.workloads.transfer.protocols import GLOBUS_URL_COPY, PROTOCOLS, SCP, XRDCP, TransferProtocol
@@ -36,8 +36,8 @@ _PATH = re.compile(r"[A-Za-z0-9_./-]*")
 class TransferOptions(WorkloadOptions):
     """How many files, how large, which way, and how many at once."""
 
-    protocol: Literal["xrootd", "gridftp", "s3", "scp"] | None = Field(
-        None, description="xrootd, gridftp, s3 or scp. Default: the protocol of the service in `to:`."
+    protocol: Literal["xrootd", "gridftp", "s3", "webdav", "scp"] | None = Field(
+        None, description="xrootd, gridftp, s3, webdav or scp. Default: the protocol of the service in `to:`."
     )
     server: str | None = Field(
         None, description="A running server: its name or address, for scp also user@name."
@@ -46,7 +46,7 @@ class TransferOptions(WorkloadOptions):
         None,
         ge=1,
         le=65535,
-        description="Its port. Default by protocol: 1094, 2811, 80 or 22, and 443 for S3 over https.",
+        description="Its port. Default by protocol: 1094, 2811, 80 or 22, and 443 for https.",
     )
     path: str = Field("", description="Directory on the server, or S3 bucket, in which to create a folder.")
     ssh_config: str | None = Field(
@@ -54,7 +54,9 @@ class TransferOptions(WorkloadOptions):
         pattern=r"^/[A-Za-z0-9_./-]+$",
         description="For scp: an ssh_config on the clients' hosts to use instead of the user's own.",
     )
-    secure: bool = Field(False, description="Use S3 over https, GridFTP with a grid certificate (gsiftp).")
+    secure: bool = Field(
+        False, description="Use S3 or WebDAV over https, GridFTP with a grid certificate (gsiftp)."
+    )
     direction: Literal["upload", "download"] = Field("upload", description="upload or download.")
     files: int = Field(20, ge=1, le=100_000, description="Number of files that each copy transfers.")
     file_size: Size = Field(Size(100 * 2**20), description="Size of each file, in bytes.")
@@ -63,7 +65,8 @@ class TransferOptions(WorkloadOptions):
         1,
         ge=1,
         le=64,
-        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts.",
+        description="Parallel connections for one file: xrdcp -S, globus-url-copy -p, S3 parts; not for scp "
+        "and uploads by WebDAV.",
     )
 
     @field_validator("server")
@@ -88,6 +91,8 @@ class TransferOptions(WorkloadOptions):
             raise ValueError("protocol: give the protocol of the server")
         if self.protocol == "scp" and self.streams > 1:
             raise ValueError("streams: scp uses one connection per file; raise concurrency instead")
+        if self.protocol == "webdav" and self.direction == "upload" and self.streams > 1:
+            raise ValueError("streams: WebDAV uploads a file by one connection; raise concurrency instead")
         if not self.file_size:
             raise ValueError("file_size: must be above 0")
         return self
@@ -108,14 +113,14 @@ class Transfer(Workload[TransferOptions]):
     add up. Files contain random bytes, so they cannot be compressed or deduplicated. They are created before
     the measurement, and read from the page cache unless `before_each` drops it. After the measurement, sizes
     are compared and the files on the server removed, unless the trial failed; GridFTP's client can neither
-    remove files nor report sizes or the time of single files, so its uploads are fetched back. S3 and scp use
-    the keys that rclone and ssh find on the host (environment, `~/.aws`, the agent), never keys from the
-    experiment; unknown host keys are rejected.
+    remove files nor report sizes or the time of single files, so its uploads are fetched back. For a `server`
+    that runs already, S3 and scp use the keys that rclone and ssh find on the host (environment, `~/.aws`,
+    the agent), never keys from the experiment; unknown host keys are rejected.
     """
 
     Options = TransferOptions
     needs = (XRDCP, GLOBUS_URL_COPY, RCLONE, SCP)
-    talks_to = frozenset({"xrootd", "gridftp"})
+    talks_to = frozenset({"xrootd", "gridftp", "s3", "webdav"})
     failures = "count"
     covers = ("FNAL.5", "FNAL.11")
     examples = (
@@ -127,7 +132,7 @@ class Transfer(Workload[TransferOptions]):
 
     def tools(self, service: str | None) -> tuple[Tool, ...]:
         """The client of the one protocol that is spoken."""
-        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "s3": RCLONE, "scp": SCP}
+        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "s3": RCLONE, "webdav": RCLONE, "scp": SCP}
         spoken = self.options.protocol or service or ""
         return (clients[spoken],) if spoken in clients else self.needs
 
@@ -156,7 +161,7 @@ class Transfer(Workload[TransferOptions]):
             scripts.remove(protocol),
         )
         env = self._variables(protocol, to, place)
-        login, secrets = (protocol.login, {"PASSWORD": to.password}) if to.password else ("", {})
+        login, secrets = (BELIEVE + protocol.login, {"PASSWORD": to.password}) if to.password else ("", {})
         return tuple(
             Phase(stage, _shell(login + script, {**env, **more}, secrets, place), measured=stage == "run")
             for stage, (script, more) in zip(_STAGES, made, strict=True)
@@ -191,24 +196,26 @@ class Transfer(Workload[TransferOptions]):
             return copy_endpoint(place.to, place.copy), name
         if self.options.server is None or name not in PROTOCOLS:
             return None, name
-        usual = 443 if name == "s3" and self.options.secure else PROTOCOLS[name].port
+        usual = 443 if name in ("s3", "webdav") and self.options.secure else PROTOCOLS[name].port
         return Endpoint(self.options.server, self.options.port or usual), name
 
     def _variables(self, protocol: TransferProtocol, to: Endpoint, place: Place) -> dict[str, str]:
         base = self.options.path or to.facts.get("path", "")
         folder = protocol.folder(base, f"steelyard-{place.seed}-{place.copy}")
-        secure = self.options.secure
+        secure = self.options.secure or to.facts.get("tls") == "true"
         scheme = "gsiftp" if secure else "ftp"
         url = protocol.url.format(scheme=scheme, address=to.address, port=to.port, folder=folder)
         options = self.options
         return {
             **dict(protocol.env),
+            **authority_variables(to),
             "ADDRESS": to.address,
             "PORT": str(to.port),
             "SERVER": f"http{'s' if secure else ''}://{to.address}:{to.port}",
             "FOLDER": folder,
             "URL": url,
             "LOGIN": to.facts.get("user", ""),
+            "REGION": to.facts.get("region", ""),
             "SSH": f"-F {options.ssh_config}" if options.ssh_config else "",
             "FILES": str(options.files),
             "SIZE": str(int(options.file_size)),

@@ -4,6 +4,7 @@ The lines see these variables: $ADDRESS, $PORT, $FOLDER (the copy's own on the s
 URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are called file-1 to file-$FILES;
 where a line works on one, its number is $1. Sources lie in `source`, what was downloaded in `target`. Where
 the server has a password it is in $PASSWORD, and the user's name in $LOGIN: in no argument of a program.
+Where TLS is to believe an authority, its certificate lies in authority.pem.
 """
 
 from __future__ import annotations
@@ -52,7 +53,12 @@ _SSH = "$SSH -o BatchMode=yes -o ConnectTimeout=15"
 _RCLONE = (
     'env -u AWS_CA_BUNDLE rclone ${AWS_CA_BUNDLE:+--ca-cert "$AWS_CA_BUNDLE"} --config ""'
     " --retries 1 --low-level-retries 1 --contimeout 15s --ignore-times"
+    ' ${AWS_REGION:+--s3-region "$AWS_REGION"}'
     " --s3-provider Other --s3-env-auth --s3-no-check-bucket --s3-force-path-style --s3-endpoint $SERVER"
+)
+_WEBDAV = (
+    'rclone ${AUTHORITY:+--ca-cert authority.pem} --config "" --retries 1 --low-level-retries 1'
+    " --contimeout 15s --ignore-times --webdav-vendor other --webdav-url $SERVER"
 )
 # globus-url-copy tells how many transfers failed in a sentence, and does not stop at the first.
 _GLOBUS = """
@@ -98,6 +104,22 @@ PROTOCOLS: Mapping[str, TransferProtocol] = {
         " copyto :s3:$URL/file-$1 target/file-$1",
         size=f"{_RCLONE} lsf --format s :s3:$URL/file-$1",
         remove=f"{_RCLONE} purge :s3:$URL || true",
+        login='export AWS_ACCESS_KEY_ID="$LOGIN" AWS_SECRET_ACCESS_KEY="$PASSWORD" AWS_REGION="$REGION"\n'
+        '[ -z "${AUTHORITY-}" ] || export AWS_CA_BUNDLE="$PWD/authority.pem"\n',
+        slash=False,
+        port=80,
+    ),
+    "webdav": TransferProtocol(
+        RCLONE,
+        "{folder}",
+        upload=f"{_WEBDAV} copyto source/file-$1 :webdav:$URL/file-$1",
+        download=f"{_WEBDAV} --multi-thread-streams $STREAMS --multi-thread-cutoff 1M"
+        " copyto :webdav:$URL/file-$1 target/file-$1",
+        size=f"{_WEBDAV} lsf --format s :webdav:$URL/file-$1",
+        begin=f"{_WEBDAV} mkdir :webdav:$URL",
+        remove=f"{_WEBDAV} purge :webdav:$URL || true",
+        login='RCLONE_WEBDAV_PASS=$(printf %s "$PASSWORD" | rclone --config "" obscure -)\n'
+        'export RCLONE_WEBDAV_USER="$LOGIN" RCLONE_WEBDAV_PASS\n',
         slash=False,
         port=80,
     ),

@@ -1,4 +1,4 @@
-// An S3 server for the tests. `make versitygw` builds it; go.sum pins all that it is made of.
+// An S3 server. `steelyard install versitygw` builds it; go.sum pins all that it is made of.
 module steelyard/versitygw
 
 go 1.25.0
