@@ -1,0 +1,253 @@
+"""`use: glusterfs` under `services`: a distributed file system of bricks on each host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from steelyard.plugin import Command, Endpoint, HostError, Tool
+from steelyard.plugin.host import Host
+from steelyard.services.glusterfs import status
+from steelyard.services.glusterfs.options import GlusterfsOptions
+from steelyard.services.glusterfs.volume import (
+    ISOLATE,
+    PORT,
+    RUN,
+    VOLUME,
+    create_words,
+    list_bricks,
+    list_settings,
+    management_volume,
+)
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.address import resolve_address
+from steelyard.services.kit.data import DataDirectory
+from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService
+from steelyard.services.kit.ports import check_free, list_listening_ports
+from steelyard.services.kit.private_files import write_private
+from steelyard.services.kit.server import Server
+
+_ASK_WITHIN, _CHANGE_WITHIN = 20.0, 120.0  # seconds
+_PREPARE = """
+[ "$(id -u)" = 0 ] || { echo "GlusterFS's servers must be started by root" >&2; exit 1; }
+mkdir -p state log bricks
+"""
+
+
+class Glusterfs(Disturbable, MountedService[GlusterfsOptions]):
+    """GlusterFS: one volume over bricks, which are directories of its hosts; there is no metadata server.
+
+    Files are distributed whole over the bricks; with `replicas` each is on several, with `data` and
+    `redundancy` its parts are, by erasure coding; `shard` cuts large files. Workloads reach it by
+    `directory: NAME`, mounted through FUSE on their hosts.
+
+    **Who may use it**: bricks serve the addresses of the experiment's hosts only (`auth.allow`), without a
+    password. Whoever reaches a host's management port can read the volume's configuration; so the service
+    needs `open: true` if others use its hosts. Nothing is encrypted. Everything listens on the host's address
+    only, never on loopback, and management always on port 24007: choose hosts with addresses of their own,
+    such as those of the site `netns`. Servers must be started by root, and run as root. They see their own
+    `/var/lib/glusterd`, `/var/log/glusterfs` and `/run`, which lie in the scratch or in memory.
+
+    **Ready** means that every brick is online; **settled** that all are, that no file waits to be healed, and
+    that no rebalance is running. A brick that was killed is healed when it is started again: GlusterFS makes
+    no new copies elsewhere meanwhile. Clients wait for a server that hangs or is cut off for `ping_timeout`.
+
+    **How to read its figures**: space is that of all bricks, copies included. Bricks that share a disk, as
+    those of `netns`, count it once each. `unhealed` counts entries that wait for a copy, as far as bricks
+    tell.
+
+    **Source**: gluster(8); https://docs.gluster.org, "Administrator Guide".
+    """
+
+    Options = GlusterfsOptions
+    needs_network = True
+    default_ready_timeout = 90.0
+    needs = (
+        Tool("glusterd", apt="glusterfs-server", dnf="glusterfs-server", places=("/usr/sbin",)),
+        Tool("gluster", apt="glusterfs-cli", dnf="glusterfs-cli"),
+        Tool("glusterfs", apt="glusterfs-client", dnf="glusterfs-fuse", places=("/usr/sbin",)),
+        UNSHARE,
+        NSENTER,
+    )
+    access = (
+        Listener("management", authentication=""),
+        Listener("bricks", authentication="an address of the experiment's hosts"),
+    )
+    examples = ({}, {"replicas": 2, "shard": "64MiB", "ping_timeout": "5s"})
+
+    @classmethod
+    def min_hosts(cls, options: GlusterfsOptions) -> int:
+        """One for each copy; parts of a file may be on one host."""
+        return options.replicas
+
+    async def configure(self) -> None:
+        """Look whether the hosts can be a volume, and write each daemon's configuration."""
+        self._check_bricks(len(self.context.hosts))
+        self.members = list(self.context.hosts)
+        self._turn = asyncio.Lock()  # a cluster takes one command at a time
+        everywhere = (*self.context.hosts, *self.context.spare)
+        self.addresses = {host.name: await resolve_address(host) for host in everywhere}
+        await asyncio.gather(*map(self._write, self.context.hosts))
+
+    async def start(self) -> None:
+        """A daemon on each host, then the volume."""
+        await asyncio.gather(*map(self._start_daemon, self.context.hosts))
+        first, *others = self.context.hosts
+        await self._invite(others)
+        clients = dict.fromkeys((*self.context.clients, *(host.address for host in self.context.mount_on)))
+        numbers = dict.fromkeys([await resolve_address(first, name) for name in clients])
+        await self._command(*create_words(self.options, self._list_bricks(self.context.hosts)))
+        for name, value in list_settings(self.options, numbers).items():
+            await self._command("volume", "set", VOLUME, name, value)
+        await self._command("volume", "start", VOLUME)
+
+    async def stop(self) -> None:
+        """End everything, and bring the logs home that bricks and helpers wrote."""
+        try:
+            await super().stop()
+        finally:
+            for host in dict.fromkeys(server.host for server in self.servers):
+                with suppress(HostError):
+                    await host.get(self.scratch(host) / "log", self.context.logs / f"{host.name}-gluster")
+
+    async def is_answering(self, server: Server) -> bool:
+        """Its bricks are online, by its own word."""
+        if server.port not in await list_listening_ports(server.host):
+            return False
+        bricks = status.read_bricks(await self._ask(server, "volume", "status", VOLUME))
+        own = [brick for brick in bricks if brick.address in (server.address, "localhost")]
+        return len(own) == self.options.bricks and all(brick.is_online for brick in own)
+
+    def describe_wait(self, server: Server) -> str:
+        """Of its bricks."""
+        return "its bricks to be online"
+
+    async def is_settled(self) -> bool:
+        """Whether all daemons live, all bricks are online, and nothing is to be healed or moved."""
+        if any(server.exit is not None or server.frozen for server in self.servers):
+            return False
+        said = await self._ask(self.servers[0], "volume", "status", VOLUME)
+        bricks = status.read_bricks(said)
+        if len(bricks) != len(self.members) * self.options.bricks or status.is_rebalancing(said):
+            return False
+        if not all(brick.is_online for brick in bricks):
+            return False
+        return self.options.set_size == 1 or status.count_unhealed(await self._ask_unhealed()) == 0
+
+    async def read_meters(self) -> Mapping[str, float]:
+        """See `Metered`; bricks that are not online tell no size."""
+        live = self._live_servers()
+        if not live:
+            return {"live_servers": 0.0}
+        said = await self._ask(live[0], "volume", "status", VOLUME, "detail")
+        online = [brick for brick in status.read_bricks(said) if brick.is_online]
+        unhealed = (
+            0 if self.options.set_size == 1 else status.count_known_unhealed(await self._ask_unhealed())
+        )
+        return {
+            "live_servers": float(len(live)),
+            "live_bricks": float(len(online)),
+            "total_bytes": float(sum(brick.total for brick in online)),
+            "free_bytes": float(sum(brick.free for brick in online)),
+            "unhealed": float(unhealed),
+        }
+
+    async def grow(self, to: int) -> None:
+        """Take in hosts, all at once, since sets of bricks must be whole; see `Growable`."""
+        everywhere = (*self.context.hosts, *self.context.spare)
+        if to > len(everywhere):
+            message = f"service {self.context.name} cannot have {to} hosts, at most {len(everywhere)}"
+            raise HostError(message, hint="add more hosts to `grow_into`")
+        new = [host for host in everywhere if host not in self.members][: max(0, to - len(self.members))]
+        if not new:
+            return
+        self._check_bricks(len(new))
+        await asyncio.gather(*map(self._write, new))
+        await asyncio.gather(*map(self._start_daemon, new))
+        await self._invite(new)
+        await self._command("volume", "add-brick", VOLUME, *self._list_bricks(new), "force")
+        self.members += new
+        await asyncio.gather(*(self._wait_until_answering(self.servers_on(host.name)[0]) for host in new))
+        if self.options.rebalance:
+            await self._command("volume", "rebalance", VOLUME, "start")
+
+    def mount_command(self, host: Host) -> Command:
+        """The client in the foreground; it fetches the volume's layout from any of the hosts."""
+        servers = (f"--volfile-server={self.addresses[member.name]}" for member in self.members)
+        words = (*servers, f"--volfile-id={VOLUME}", "--log-file=/dev/stderr", str(self.mount_path(host)))
+        return Command(self.needs[2].argv("--no-daemon", *words))
+
+    def endpoint(self) -> Endpoint:
+        """The daemon of the first host."""
+        facts = {"protocol": "glusterfs", "volume": VOLUME, "servers": self.list_servers()}
+        return Endpoint(self.addresses[self.context.hosts[0].name], PORT, facts)
+
+    def _check_bricks(self, hosts: int) -> None:
+        bricks, size = hosts * self.options.bricks, self.options.set_size
+        if bricks % size:
+            hint = f"use a number of hosts that gives whole sets of {size} bricks, or change `bricks`"
+            message = f"service {self.context.name}: {bricks} bricks on {hosts} hosts do not make whole sets"
+            raise HostError(message, hint=hint)
+
+    async def _write(self, host: Host) -> None:
+        await check_free(host, [PORT])
+        await self.run_script(host, "directories", _PREPARE)
+        texts = {"glusterd.vol": management_volume(self.addresses[host.name])}
+        await write_private(self, host, DataDirectory(self.scratch(host)), texts, "conf")
+
+    async def _start_daemon(self, host: Host) -> None:
+        words = (*ISOLATE, "sh", "-euc", RUN, "sh", str(self.scratch(host)))
+        address = self.addresses[host.name]
+        server = await self.launch(host, "glusterd", Command(words), address=address, port=PORT)
+        await self.wait_for_server(server, self._is_managing)
+
+    async def _is_managing(self, server: Server) -> bool:
+        if server.port not in await list_listening_ports(server.host):
+            return False
+        return status.is_success(await self._ask(server, "pool", "list"))
+
+    async def _invite(self, hosts: Sequence[Host]) -> None:
+        """Have daemons belong to the first one's cluster. Raises HostError."""
+        for host in hosts:
+            await self._command("peer", "probe", self.addresses[host.name])
+        count = len(self.servers)
+
+        async def is_whole(server: Server) -> bool:
+            return status.count_connected_peers(await self._ask(server, "pool", "list")) == count
+
+        await asyncio.gather(*(self.wait_for_server(server, is_whole) for server in self.servers))
+
+    def _list_bricks(self, hosts: Sequence[Host]) -> list[str]:
+        places = [(self.addresses[host.name], str(self.scratch(host) / "bricks")) for host in hosts]
+        return list_bricks(places, self.options.bricks)
+
+    def _live_servers(self) -> list[Server]:
+        """Those that nobody has killed or frozen."""
+        return [server for server in self.servers if server.exit is None and not server.frozen]
+
+    async def _ask_unhealed(self) -> str:
+        live = self._live_servers()
+        return await self._ask(live[0], "volume", "heal", VOLUME, "info") if live else ""
+
+    async def _ask(self, server: Server, *words: str) -> str:
+        """What a daemon answers as XML; empty when it does not. It leaves no file in the record."""
+        async with self._turn:
+            return await server.host.capture(_client_words(server, *words), seconds=_ASK_WITHIN) or ""
+
+    async def _command(self, *words: str) -> None:
+        """Have the first daemon do something. Raises HostError with its word of why it does not."""
+        server = self._live_servers()[0]
+        async with self._turn:
+            said = await server.host.capture(_client_words(server, *words), seconds=_CHANGE_WITHIN) or ""
+        if not status.is_success(said):
+            why = status.find_error(said) or "it did not answer"
+            raise HostError(f"service {self.context.name}: `gluster {' '.join(words[:2])}` failed: {why}")
+
+
+def _client_words(server: Server, *words: str) -> tuple[str, ...]:
+    """gluster(8) where it finds the daemon's socket; a refusal is an answer, too."""
+    client = ("gluster", "--mode=script", "--xml", *words)
+    enter = ("nsenter", "--mount", f"--target={server.process.pid}", "--")
+    return ("sh", "-c", '"$@" || :', "sh", *enter, *client)
