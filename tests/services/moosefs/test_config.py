@@ -83,7 +83,7 @@ def test_text_that_is_cut_off_never_makes_more_servers(end: int):
 
 
 @pytest.mark.parametrize(
-    "options", [{"goal": 0}, {"goal": 10}, {"trash_time": "-1s"}, {"repair_delay": "1h"}]
+    "options", [{"replicas": 0}, {"replicas": 10}, {"trash_time": "-1s"}, {"repair_delay": "1h"}]
 )
 def test_options_out_of_range_are_refused(options: dict[str, object]):
     with pytest.raises(ValidationError):

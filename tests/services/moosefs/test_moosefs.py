@@ -50,7 +50,7 @@ def test_nobody_mounts_it_without_the_password():
         assert "mfsmaster register error: Password is needed" in said[0]
         assert "mfsmaster register error: Incorrect password" in said[1]
 
-    systems.with_file_system("moosefs", {"goal": 1}, test, servers=1)
+    systems.with_file_system("moosefs", {"replicas": 1}, test, servers=1)
 
 
 def test_it_refuses_loopback_addresses_before_anything_starts():

@@ -38,7 +38,7 @@ _SET_GOAL = 'mfssetgoal "$1" . && mfssettrashtime "$2" .'
 class Moosefs(Disturbable, MountedService[MoosefsOptions]):
     """MooseFS: a master on the first host, which keeps all metadata, and a chunk server on each host.
 
-    A file is cut into chunks of 64 MiB, of which each lies on as many chunk servers as `goal` says. Workloads
+    A file is cut into chunks of 64 MiB, of which each lies on as many chunk servers as `replicas` says. Workloads
     reach it by `directory: NAME`, mounted through FUSE on their hosts.
 
     **Who may use it**: only the addresses of the experiment's hosts can mount it, and only with the password,
@@ -76,12 +76,12 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
         Listener("copies of metadata", authentication=""),
         Listener("chunks", authentication=""),
     )
-    examples = ({}, {"goal": 1, "trash_time": "60s", "repair_delay": "1s"})
+    examples = ({}, {"replicas": 1, "trash_time": "60s", "repair_delay": "1s"})
 
     @classmethod
     def min_hosts(cls, options: MoosefsOptions) -> int:
         """One for each copy."""
-        return options.goal or 1
+        return options.replicas or 1
 
     async def configure(self) -> None:
         """Find ports, write each server's configuration, and that of each client."""
@@ -103,7 +103,7 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
         await super().ready()
         for name in list(self.mounts)[:1]:
             point, host = self.mount_point(name), self.mounts[name].host
-            goal = str(self.options.goal or min(2, len(self.context.hosts)))
+            goal = str(self.options.replicas or min(2, len(self.context.hosts)))
             words = ("sh", "-euc", _SET_GOAL, "sh", goal, str(int(self.options.trash_time)))
             await self.make_runner(host, "goal")(point.enter(Command(words), point.path))
 

@@ -20,12 +20,12 @@ class MoosefsOptions(ServiceOptions):
         description="Port for clients, the same on all hosts; servers use the next three among themselves. "
         "Default: free ones.",
     )
-    goal: int | None = Field(
+    replicas: int | None = Field(
         None,
         ge=1,
         le=_MOST_COPIES,
-        description="Number of copies of each file, on different chunk servers. Default: 2, or 1 if "
-        "there is one host.",
+        description="Number of copies of each file, on different chunk servers, which MooseFS calls its "
+        "goal. Default: 2, or 1 if there is one host.",
     )
     trash_time: Duration = Field(
         Duration(0.0), ge=0, description="How long deleted files keep their space, in whole seconds."
