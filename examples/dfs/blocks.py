@@ -1,22 +1,24 @@
 """A user of a file system: `python3 blocks.py SECONDS WRITES_PER_SECOND BLOCK_SIZE`.
 
-It writes and syncs a block whenever one is due, whether or not the one before was late, and prints as JSON what it saw:
-errors, the longest time without a finished write, the slowest and the fastest second, and the space before and after.
+It writes and syncs a block whenever one is due, whether or not the one before was late, and prints as JSON
+what it saw: errors, the longest time without a finished write, the slowest and the fastest second, and the
+space before and after.
 """
 
+import itertools
 import json
 import os
 import sys
 import time
 
-MOST_BLOCKS = 256  # in the file, which is written over and over
+FILES = 100  # which are written over and over: what is written all the time is never healed
 
 
 def write(number, block):
-    """One block, in the file opened anew: a handle of before an outage may be stale."""
-    handle = os.open("blocks", os.O_WRONLY | os.O_CREAT, 0o600)
+    """One block in a file of its own."""
+    handle = os.open(f"block-{number % FILES}", os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        os.pwrite(handle, block, number % MOST_BLOCKS * len(block))
+        os.write(handle, block)
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -50,7 +52,7 @@ def main(seconds, rate, size):
     seen = {
         "writes": len(done),
         "errors": errors,
-        "longest_pause": max(later - earlier for earlier, later in zip(instants, instants[1:])),
+        "longest_pause": max(later - earlier for earlier, later in itertools.pairwise(instants)),
         "latency_p99": sorted(latencies)[int(len(latencies) * 0.99)] if latencies else seconds,
         "slowest_second": min(per_second) * size,
         "fastest_second": max(per_second) * size,

@@ -74,7 +74,8 @@ def test_transfer_moves_files(own_place: Path, direction: str):
     contract.needed("nfs")
     workload = {"use": "transfer", "to": "store", "files": 3, "file_size": "1MiB", "direction": direction}
     services = {"store": {"use": "nfs"}}
-    run = api.run({"experiment": "nfs", "workload": workload, "services": services, "repeat": 1})
+    tree = {"experiment": "nfs", "workload": workload, "services": services, "disturbed": "include"}
+    run = api.run({**tree, "repeat": 1})
     (trial,) = run.record.trials
     assert trial.result.status == "ok", trial.message
     assert trial.result.metrics["failure_rate"] == 0

@@ -30,6 +30,10 @@ from steelyard.services.kit.private_files import write_private
 from steelyard.services.kit.server import Server
 
 _ASK_WITHIN, _CHANGE_WITHIN = 20.0, 120.0  # seconds
+# The first process in the daemon's namespaces is the only child of the one that made them.
+_ENTER = """
+first=$(cat "/proc/$0/task/$0/children") && nsenter --mount --pid --target ${first%% *} -- "$@" || :
+"""
 _PREPARE = """
 [ "$(id -u)" = 0 ] || { echo "GlusterFS's servers must be started by root" >&2; exit 1; }
 mkdir -p state log bricks
@@ -248,6 +252,4 @@ class Glusterfs(Disturbable, MountedService[GlusterfsOptions]):
 
 def _client_words(server: Server, *words: str) -> tuple[str, ...]:
     """gluster(8) where it finds the daemon's socket; a refusal is an answer, too."""
-    client = ("gluster", "--mode=script", "--xml", *words)
-    enter = ("nsenter", "--mount", f"--target={server.process.pid}", "--")
-    return ("sh", "-c", '"$@" || :', "sh", *enter, *client)
+    return ("sh", "-c", _ENTER, str(server.process.pid), "gluster", "--mode=script", "--xml", *words)

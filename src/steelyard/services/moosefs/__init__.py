@@ -38,8 +38,8 @@ _SET_GOAL = 'mfssetgoal "$1" . && mfssettrashtime "$2" .'
 class Moosefs(Disturbable, MountedService[MoosefsOptions]):
     """MooseFS: a master on the first host, which keeps all metadata, and a chunk server on each host.
 
-    A file is cut into chunks of 64 MiB, of which each lies on as many chunk servers as `replicas` says. Workloads
-    reach it by `directory: NAME`, mounted through FUSE on their hosts.
+    A file is cut into chunks of 64 MiB, of which each lies on as many chunk servers as `replicas` says.
+    Workloads reach it by `directory: NAME`, mounted through FUSE on their hosts.
 
     **Who may use it**: only the addresses of the experiment's hosts can mount it, and only with the password,
     which is random for each run. Chunk servers prove by a code that they belong to this master. But chunk

@@ -1,0 +1,64 @@
+"""kill -9 of a whole run in the middle of a trial in a distributed file system: nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loading import loaded
+from steelyard.hosts.sweep import find_bearers
+from steelyard.testing.patience import until
+
+contract = loaded(Path(__file__).parents[1] / "contract" / "test_services.py")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+HOSTS = {"server": 2, "client": 1}
+
+
+def mounts() -> set[str]:
+    """What is mounted by FUSE in any namespace that a process is in."""
+    found = set[str]()
+    for table in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            lines = table.read_text().splitlines()
+        except OSError:
+            continue
+        found |= {line.split()[4] for line in lines if " - fuse" in line}
+    return found
+
+
+def networks() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+@pytest.mark.parametrize(("name", "options"), [("moosefs", {}), ("glusterfs", {"replicas": 2})])
+def test_nothing_is_left(own_place: Path, enterable_scratch: Path, name: str, options: dict[str, Any]):
+    contract.needed(name)
+    running, others, before = own_place / "running", mounts(), networks()
+    script = f"head -c 100000 /dev/urandom > file; touch {running}; sleep 3600"
+    workload = {"use": "command", "script": script, "on": "client", "directory": "files"}
+    services = {"files": {"use": name, "on": "server", **options}}
+    tree = {"experiment": "killed", "roles": HOSTS, "services": services, "workload": workload, "repeat": 1}
+    (own_place / "killed.yaml").write_text(json.dumps(tree))
+    words = ("-m", "steelyard", "run", "killed.yaml", "--site", "netns:3")
+    with (own_place / "said").open("w") as said:
+        process = subprocess.Popen((sys.executable, *words), stdout=said, stderr=said)
+        try:
+            assert until(lambda: running.exists() or process.poll() is not None)
+            assert running.exists(), (own_place / "said").read_text()
+            assert mounts() - others, "it is mounted"
+        finally:
+            process.kill()
+            process.wait()
+    (run,) = (own_place / "store" / "runs").iterdir()
+    assert until(lambda: not list(find_bearers(lambda token: token.run == run.name)))
+    assert until(lambda: not mounts() - others)
+    assert until(lambda: not networks() - before)
