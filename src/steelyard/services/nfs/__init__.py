@@ -19,9 +19,17 @@ from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService, mo
 from steelyard.services.kit.ports import choose_ports, list_listening_ports
 from steelyard.services.kit.private_files import write_private
 from steelyard.services.kit.server import Server
-from steelyard.services.nfs.config import EXPORT, ISOLATE, RUN, server_config
+from steelyard.services.nfs.config import (
+    EXPORT,
+    GANESHA,
+    ISOLATE,
+    NETCONFIG,
+    NO_NETWORK,
+    RUN,
+    server_config,
+)
 
-_CONF, _FILE = "conf", "ganesha.conf"
+_CONF = "conf"
 _ANSWER_WITHIN = 5.0  # seconds
 _PREPARE = """
 [ "$(id -u)" = 0 ] || { echo "NFS-Ganesha must be started by root" >&2; exit 1; }
@@ -148,9 +156,9 @@ class Nfs(Disturbable, MountedService[NfsOptions]):
         numbers = dict.fromkeys([await resolve_address(host, name) for name in (*allowed, *mounting)])
         ports = self.ports[0], self.ports[1]
         text = server_config(self.addresses[host.name], ports, scratch / "files", scratch / "state", numbers)
-        await write_private(self, host, DataDirectory(scratch), {_FILE: text}, _CONF)
+        await write_private(self, host, DataDirectory(scratch), {GANESHA: text, NETCONFIG: NO_NETWORK}, _CONF)
 
     async def _start(self, host: Host) -> None:
-        words = (*ISOLATE, "sh", "-euc", RUN, "sh", str(self.scratch(host) / _CONF / _FILE))
+        words = (*ISOLATE, "sh", "-euc", RUN, "sh", str(self.scratch(host) / _CONF))
         address = self.addresses[host.name]
         await self.launch(host, "ganesha", Command(words), address=address, port=self.ports[0])

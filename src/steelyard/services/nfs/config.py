@@ -12,17 +12,20 @@ EXPORT = "/files"
 """What clients mount."""
 
 # The server sees a `/run` of its own, and so a portmapper of its own: without one it offers no NFSv3, which
-# the programs of libnfs need. That has a network of its own without any address, so nobody else reaches it.
-# Words: the configuration.
+# the programs of libnfs need. It is told that there is no network, and so has but a socket in there.
+# Words: directory of the files below.
 RUN = """
 mount -t tmpfs -o mode=0755 tmpfs /run
 mkdir /run/ganesha
 trap 'exit 0' TERM
-unshare --net rpcbind -w -f &
+unshare --mount --net sh -euc 'mount --bind "$1" /etc/netconfig; exec rpcbind -w -f' sh "$1/netconfig" &
 until [ -S /run/rpcbind.sock ]; do kill -0 $! && sleep 0.05; done
-ganesha.nfsd -F -f "$1" -L STDOUT -p /run/ganesha.pid -N NIV_EVENT &
+ganesha.nfsd -F -f "$1/ganesha.conf" -L STDOUT -p /run/ganesha.pid -N NIV_EVENT &
 wait $!
 """
+GANESHA, NETCONFIG = "ganesha.conf", "netconfig"
+NO_NETWORK = "local tpi_cots_ord v loopback - - -\n"
+"""Of netconfig(5): sockets of the host alone."""
 ISOLATE = (
     *("unshare", "--mount", "--propagation", "private"),
     *("--pid", "--fork", "--mount-proc", "--kill-child=KILL"),
