@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-FILES = 100  # which are written over and over: what is written all the time is never healed
+FILES = 30  # which are written over and over: what is written all the time is never healed
 
 
 def write(number, block):

@@ -228,8 +228,10 @@ class Glusterfs(Disturbable, MountedService[GlusterfsOptions]):
         return list_bricks(places, self.options.bricks)
 
     def _live_servers(self) -> list[Server]:
-        """Those that nobody has killed or frozen."""
-        return [server for server in self.servers if server.exit is None and not server.frozen]
+        """Those that nobody has killed or frozen, in the order of their hosts: the first one has the volume."""
+        order = [host.name for host in (*self.context.hosts, *self.context.spare)]
+        live = (server for server in self.servers if server.exit is None and not server.frozen)
+        return sorted(live, key=lambda server: order.index(server.host.name))
 
     async def _ask_unhealed(self) -> str:
         live = self._live_servers()
