@@ -64,6 +64,7 @@ class Glusterfs(GlusterCluster):
         Listener("management", authentication=""),
         Listener("bricks", authentication="an address of the experiment's hosts"),
     )
+    covers = ("XOS.41",)
     examples = ({}, {"replicas": 2, "shard": "64MiB", "ping_timeout": "5s"})
 
     @classmethod
@@ -81,16 +82,15 @@ class Glusterfs(GlusterCluster):
         await asyncio.gather(*map(self._write, self.context.hosts))
 
     async def start(self) -> None:
-        """A daemon on each host, then the volume."""
+        """A daemon on each host, all at once."""
         await asyncio.gather(*map(self._start_daemon, self.context.hosts))
-        first, *others = self.context.hosts
-        await self._invite(others)
-        clients = dict.fromkeys((*self.context.clients, *(host.address for host in self.context.mount_on)))
-        numbers = dict.fromkeys([await resolve_address(first, name) for name in clients])
-        await self._command(*create_words(self.options, self._list_bricks(self.context.hosts)))
-        for name, value in list_settings(self.options, numbers).items():
-            await self._command("volume", "set", VOLUME, name, value)
-        await self._command("volume", "start", VOLUME)
+
+    async def ready(self) -> None:
+        """The daemons make a volume, its bricks are online, and it is mounted."""
+        await asyncio.gather(*(self.wait_for_server(server, self._is_managing) for server in self.servers))
+        await self._invite(self.context.hosts[1:])
+        await self._make_volume()
+        await super().ready()
 
     async def stop(self) -> None:
         """End everything, and bring the logs home that bricks and helpers wrote."""
@@ -154,11 +154,12 @@ class Glusterfs(GlusterCluster):
             return
         self._check_bricks(len(new))
         await asyncio.gather(*map(self._write, new))
-        await asyncio.gather(*map(self._start_daemon, new))
+        daemons = await asyncio.gather(*map(self._start_daemon, new))
+        await asyncio.gather(*(self.wait_for_server(daemon, self._is_managing) for daemon in daemons))
         await self._invite(new)
         await self._command("volume", "add-brick", VOLUME, *self._list_bricks(new), "force")
         self.members += new
-        await asyncio.gather(*(self._wait_until_answering(self.servers_on(host.name)[0]) for host in new))
+        await asyncio.gather(*map(self._wait_until_answering, daemons))
         if self.options.rebalance:
             await self._command("volume", "rebalance", VOLUME, "start")
 
@@ -172,6 +173,15 @@ class Glusterfs(GlusterCluster):
         """The daemon of the first host."""
         facts = {"protocol": "glusterfs", "volume": VOLUME, "servers": self.list_servers()}
         return Endpoint(self.addresses[self.context.hosts[0].name], PORT, facts)
+
+    async def _make_volume(self) -> None:
+        first = self.context.hosts[0]
+        clients = dict.fromkeys((*self.context.clients, *(host.address for host in self.context.mount_on)))
+        numbers = dict.fromkeys([await resolve_address(first, name) for name in clients])
+        await self._command(*create_words(self.options, self._list_bricks(self.context.hosts)))
+        for name, value in list_settings(self.options, numbers).items():
+            await self._command("volume", "set", VOLUME, name, value)
+        await self._command("volume", "start", VOLUME)
 
     def _check_bricks(self, hosts: int) -> None:
         bricks, size = hosts * self.options.bricks, self.options.set_size

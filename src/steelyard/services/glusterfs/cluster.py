@@ -43,11 +43,10 @@ class GlusterCluster(Disturbable, MountedService[GlusterfsOptions]):
         texts = {"glusterd.vol": management_volume(self.addresses[host.name])}
         await write_private(self, host, DataDirectory(self.scratch(host)), texts, "conf")
 
-    async def _start_daemon(self, host: Host) -> None:
+    async def _start_daemon(self, host: Host) -> Server:
         words = (*ISOLATE, "sh", "-euc", RUN, "sh", str(self.scratch(host)))
         address = self.addresses[host.name]
-        server = await self.launch(host, "glusterd", Command(words), address=address, port=PORT)
-        await self.wait_for_server(server, self._is_managing)
+        return await self.launch(host, "glusterd", Command(words), address=address, port=PORT)
 
     async def _is_managing(self, server: Server) -> bool:
         if server.port not in await list_listening_ports(server.host):

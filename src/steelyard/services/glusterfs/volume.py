@@ -71,7 +71,9 @@ def create_words(options: GlusterfsOptions, bricks: Iterable[str]) -> tuple[str,
 def list_settings(options: GlusterfsOptions, clients: Iterable[str]) -> Mapping[str, str]:
     """Settings of the volume; only these addresses may be clients."""
     shard = (
-        {"features.shard": "on", "features.shard-block-size": f"{options.shard}B"} if options.shard else {}
+        {"features.shard": "on", "features.shard-block-size": f"{int(options.shard)}B"}
+        if options.shard
+        else {}
     )
     return {
         "auth.allow": ",".join(clients),

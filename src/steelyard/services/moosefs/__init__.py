@@ -76,6 +76,7 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
         Listener("copies of metadata", authentication=""),
         Listener("chunks", authentication=""),
     )
+    covers = ("XOS.41",)
     examples = ({}, {"replicas": 1, "trash_time": "60s", "repair_delay": "1s"})
 
     @classmethod
