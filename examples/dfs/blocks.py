@@ -11,12 +11,12 @@ import os
 import sys
 import time
 
-FILES = 30  # which are written over and over: what is written all the time is never healed
+BLOCKS = 20  # in a file, which is left alone then: what is written all the time is not healed meanwhile
 
 
 def write(number, block):
-    """One block in a file of its own."""
-    handle = os.open(f"block-{number % FILES}", os.O_WRONLY | os.O_CREAT, 0o600)
+    """One block at the end of a file that is opened anew: a handle of before an outage may be stale."""
+    handle = os.open(f"blocks-{number // BLOCKS}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(handle, block)
         os.fsync(handle)
