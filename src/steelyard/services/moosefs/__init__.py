@@ -50,7 +50,8 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
 
     **Ready** means that the master knows every chunk server with its space; **settled** that each chunk has
     as many copies as it should on the servers that live. A chunk server that is killed is missed at once, one
-    that hangs or is cut off after 10 s, and its chunks are copied among the others. The master is a single
+    that hangs or is cut off after 10 s, and its chunks are copied among the others; the last of them may wait
+    for the master's next round of checks, which is a minute away at most. The master is a single
     point of failure: without it, clients wait.
 
     **How to read its figures**: space is that of the file systems in which the servers' scratch directories
