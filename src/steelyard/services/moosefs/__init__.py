@@ -97,8 +97,9 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
         await asyncio.gather(*map(self._write_client, self.context.mount_on))
 
     async def start(self) -> None:
-        """All at once: chunk servers try again until the master is there."""
-        await asyncio.gather(self._start_master(), *map(self._start_chunkserver, self.context.hosts))
+        """The master first, which chunk servers wait for, so that it is also the first to be restarted."""
+        await self._start_master()
+        await asyncio.gather(*map(self._start_chunkserver, self.context.hosts))
 
     async def ready(self) -> None:
         """Every server answers, it is mounted, and files have as many copies as they should."""
