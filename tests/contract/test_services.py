@@ -27,6 +27,7 @@ ENTERING = [
     "webdav",
     "xrootd",
 ]
+FIXED = {"glusterfs"}  # its daemons look for each other at one port only
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 
 
@@ -43,7 +44,7 @@ def test_ours_can_all_be_killed_and_told_their_port(name):
     kind = find("services", name, Service)
     assert kind.examples
     assert issubclass(kind, Killable)
-    assert "port" in kind.Options.model_fields
+    assert "port" in kind.Options.model_fields or name in FIXED
 
 
 def needed(name: str) -> None:

@@ -30,6 +30,7 @@ from steelyard.model.metric import Mark
 from steelyard.model.protocol import WireProtocol
 from steelyard.model.tool import Tool
 from steelyard.services.kit.access import Listener
+from steelyard.services.kit.address import is_loopback
 from steelyard.services.kit.context import HostShare, ServiceContext
 from steelyard.services.kit.server import Server
 from steelyard.snapshots.store import Runner
@@ -53,8 +54,9 @@ class Service(ABC, Generic[OptionsT]):
     `protocol`, where benchmarks have a client for it; `access`, all that it listens on and what that asks
     for; `covers`, ids of published requirements (`C4S.1`); `examples`, option mappings for the catalogue and
     the contract tests; `verbatim` and `words` as of a workload; `open_hint`, what else to do where it is
-    refused for being open. It starts servers with `launch` and says in `is_answering` whether one does its
-    work. Methods raise HostError that names service and host.
+    refused for being open; `needs_network` when its servers refuse loopback addresses. It starts servers with
+    `launch` and says in `is_answering` whether one does its work. Methods raise HostError that names service
+    and host.
     """
 
     Options: ClassVar[type[ServiceOptions]] = ServiceOptions
@@ -64,6 +66,7 @@ class Service(ABC, Generic[OptionsT]):
     speaks: ClassVar[WireProtocol | None] = None
     access: ClassVar[tuple[Listener, ...]] = ()
     open_hint: ClassVar[str] = ""
+    needs_network: ClassVar[bool] = False
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     verbatim: ClassVar[frozenset[str]] = frozenset()
@@ -183,6 +186,7 @@ class Service(ABC, Generic[OptionsT]):
     async def deploy(self) -> AsyncIterator[Endpoint]:
         """The service, ready, for as long as the block lasts; its servers are gone after it."""
         began = time.monotonic()
+        self._check_addresses()
         await self.configure()
         self.durations["configure"] = time.monotonic() - began
         try:
@@ -192,6 +196,14 @@ class Service(ABC, Generic[OptionsT]):
             yield self.endpoint()
         finally:
             await asyncio.shield(self.stop())
+
+    def _check_addresses(self) -> None:
+        hosts = (*self.context.hosts, *self.context.spare) if self.needs_network else ()
+        for host in hosts:
+            if is_loopback(host.address):
+                message = f"service {self.context.name} cannot run on {host.name}: its servers refuse"
+                hint = "use hosts with addresses of their own, such as those of `--site netns:4`"
+                raise HostError(f"{message} loopback addresses such as {host.address}", hint=hint)
 
     async def launch(self, host: Host, label: str, command: Command, *, address: str, port: int) -> Server:
         """Start one server on a host. Its output goes to the record as `<host>-<label>.log` and `.err`."""

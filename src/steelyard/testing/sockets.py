@@ -14,12 +14,17 @@ _LINE = re.compile(r"^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]+:0000 (\w\w) (?:
 
 def list_listeners(pids: Iterable[int]) -> set[tuple[str, int]]:
     """Addresses and ports; `0.0.0.0` and `::` are every address."""
-    own = {inode for pid in pids for inode in _inodes(pid)}
+    own, tables = set[str](), set[tuple[str, str]]()
+    for pid in pids:  # each in the network that it is in
+        own |= set(_inodes(pid))
+        with contextlib.suppress(OSError):
+            places = {table: Path(f"/proc/{pid}/net/{table}") for table in _STATES}
+            tables |= {(table, place.read_text()) for table, place in places.items()}
     return {
         (_address(where), int(port, 16))
-        for table, state in _STATES.items()
-        for where, port, is_in, inode in _LINE.findall(Path(f"/proc/net/{table}").read_text())
-        if is_in == state and inode in own
+        for table, text in tables
+        for where, port, is_in, inode in _LINE.findall(text)
+        if is_in == _STATES[table] and inode in own
     }
 
 

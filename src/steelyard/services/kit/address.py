@@ -24,6 +24,14 @@ async def resolve_address(host: Host, name: str | None = None) -> str:
     return _prefer_reachable(numbers)
 
 
+def is_loopback(address: str) -> bool:
+    """Whether it is one of the host itself; a name may be any."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def _prefer_reachable(numbers: Sequence[str]) -> str:
     """The first that is not a loopback's: many systems have their own name at 127.0.1.1, for nobody else."""
     far = (number for number in numbers if not ip_address(number.partition("%")[0]).is_loopback)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from steelyard.services.kit.address import is_loopback
+
 if TYPE_CHECKING:  # it takes time to load, and most runs have no use for it
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -92,14 +94,7 @@ class Authority:
 
 def is_encrypted(asked: bool | None, addresses: Iterable[str]) -> bool:
     """Whether clients talk to servers at these addresses by TLS: as asked, else where it leaves a host."""
-    return not all(map(_is_loopback, addresses)) if asked is None else asked
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False  # a name, which may be anywhere
+    return not all(map(is_loopback, addresses)) if asked is None else asked
 
 
 def _make_key() -> EllipticCurvePrivateKey:

@@ -1,4 +1,7 @@
-"""Hosts of this machine on loopback addresses, and what a service is given on them."""
+"""Hosts of this machine, and what a service is given on them.
+
+They have loopback addresses; for a service that refuses these, they are network namespaces.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.hosts.base import Host
+from steelyard.hosts.lease import Lease
 from steelyard.hosts.sweep import find_bearers
 from steelyard.hosts.token import Token
 from steelyard.model.command import Endpoint
@@ -24,6 +28,8 @@ from steelyard.services.kit.context import ServiceContext
 from steelyard.sites.local import Local, LocalOptions
 from steelyard.spec.bind import make_service
 from steelyard.testing.patience import PATIENCE, comes
+from steelyard.transports.namespaces.hosts import NsenterNode
+from steelyard.transports.namespaces.network import Namespaces
 
 
 class Bench:
@@ -56,14 +62,15 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(hosts: int = 2) -> AsyncIterator[Bench]:
-    """So many hosts for as long as the block lasts."""
+async def bench(hosts: int = 2, *, network: bool = False) -> AsyncIterator[Bench]:
+    """So many hosts for as long as the block lasts, each with a network of its own where that is needed."""
     token = Token.of(f"test-{secrets.token_hex(6)}")
     # Servers that give up root must be able to enter it; pytest's own directories are for us alone.
     place = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
     place.chmod(0o711)
     try:
-        async with Local(LocalOptions(hosts=hosts)).lease(token, place / "minder.log", hosts) as leased:
+        opened = _open_nodes if network else _open_local
+        async with opened(token, place / "minder.log", hosts) as leased:
             for host in leased:
                 await host.make_scratch(PurePosixPath(place / host.name))
             yield Bench(leased, place, token.run)
@@ -71,11 +78,24 @@ async def bench(hosts: int = 2) -> AsyncIterator[Bench]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def with_bench(test: Callable[[Bench], Awaitable[None]], hosts: int = 2) -> None:
+def _open_local(token: Token, log: Path, hosts: int) -> AbstractAsyncContextManager[tuple[Host, ...]]:
+    return Local(LocalOptions(hosts=hosts)).lease(token, log, hosts)
+
+
+@asynccontextmanager
+async def _open_nodes(token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
+    """What holds the namespaces bears another token: it is none of the service's programs."""
+    holders = Lease.open(Token.of(f"{token.run}-holders"), log=log)
+    async with holders as held, Namespaces.open(held) as wiring, Lease.open(token, log=log) as lease:
+        await wiring.add(hosts)
+        yield tuple(NsenterNode(lease, node, wiring) for node in wiring.nodes)
+
+
+def with_bench(test: Callable[[Bench], Awaitable[None]], hosts: int = 2, *, network: bool = False) -> None:
     """Run a test on such hosts."""
 
     async def run() -> None:
-        async with bench(hosts) as made:
+        async with bench(hosts, network=network) as made:
             await test(made)
 
     asyncio.run(run())

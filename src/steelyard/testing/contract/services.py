@@ -1,4 +1,4 @@
-"""What every service must do, with real servers on loopback addresses."""
+"""What every service must do, with real servers on hosts of this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pwd
 import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -64,11 +64,23 @@ class ServiceContract(Contract):
                 for name in sorted(cls.names)
                 if issubclass(cls.find(name), MountedService) and cls.find(name).is_external
             ],
-            "with_port": [name for name in started if "port" in cls.find(name).Options.model_fields],
+            "with_port": [
+                name
+                for name in started
+                if "port" in cls.find(name).Options.model_fields and not cls.find(name).needs_network
+            ],
             "unprivileged": sorted(cls.unprivileged),
             "entering": sorted(cls.entering),
             "example": [one for one in cls.number_examples() if one.values[0][0] in started],
         }
+
+    def run(self, test: Callable[[Bench], Awaitable[None]], name: str, hosts: int = 2) -> None:
+        """A test of this service on such hosts as it takes; skipped where it cannot run."""
+        kind = self.find(name)
+        skip_without(kind.needs)
+        if kind.needs_network and os.geteuid() != 0:
+            pytest.skip("network namespaces need root")
+        with_bench(test, hosts, network=kind.needs_network)
 
     def test_it_says_what_it_deploys_and_describes_its_options(self, name: str) -> None:
         kind = self.find(name)
@@ -86,37 +98,36 @@ class ServiceContract(Contract):
 
     def test_it_comes_up_on_all_hosts_answers_and_leaves_nothing(self, example: tuple[str, int]) -> None:
         name, index = example
-        skip_without(self.find(name).needs)
 
         async def test(made: Bench) -> None:
             service = made.service(name, self.find(name).examples[index])
             async with service.deploy() as endpoint:
                 servers = endpoint.facts["servers"].split(",")
                 assert servers[0] == f"{endpoint.address}:{endpoint.port}"
-                assert {where.split(":")[0] for where in servers[:2]} == {"127.0.0.1", "127.0.0.2"}
+                assert {where.split(":")[0] for where in servers[:2]} == {host.address for host in made.hosts}
                 assert service.speaks is None or endpoint.facts["protocol"] == service.speaks.name
                 assert len(servers) == len(service.servers) == len(set(servers))
                 assert all(await asyncio.gather(*map(service.is_answering, service.servers)))
                 asks = endpoint.password is not None
-                assert asks != service.listeners()[0].is_open, "it declares whether it asks for a password"
+                first = service.listeners()[0]
+                by_address = "experiment's hosts" in first.authentication
+                assert asks != first.is_open or (by_address and not asks), "it declares what it asks for"
                 assert (endpoint.password or service.context.password) not in str(endpoint)
                 check_listeners(made, service)
             assert await made.is_empty()
             left = list(Path("/tmp").glob(f"{short_name(name)}.*"))
             assert not left, "a server's facts belong in its scratch"
             assert not {server.port for server in service.servers} & await list_listening_ports(made.hosts[0])
-            logs = {path.name for path in (made.place / "logs").iterdir()}
-            assert {server.streams.stdout.name for server in service.servers} <= logs
-            said = "".join(path.read_text(errors="replace") for path in (made.place / "logs").iterdir())
+            logs = {path.name: path for path in (made.place / "logs").rglob("*") if path.is_file()}
+            assert {server.streams.stdout.name for server in service.servers} <= logs.keys()
+            said = "".join(path.read_text(errors="replace") for path in logs.values())
             assert service.context.password not in said
             assert not endpoint.password or endpoint.password not in said
             assert said, "its logs belong in the record"
 
-        with_bench(test)
+        self.run(test, name)
 
     def test_its_files_are_for_whoever_enters_and_for_nobody_else(self, mounted: str) -> None:
-        skip_without(self.find(mounted).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(mounted, find_least_options(self.find(mounted)), mount_on=made.hosts)
             assert isinstance(service, MountedService)
@@ -135,11 +146,9 @@ class ServiceContract(Contract):
                 assert said.startswith(f"service store: mount on {first} (127.0.0.1) ended by signal 9")
             assert await made.is_empty()
 
-        with_bench(test)
+        self.run(test, mounted)
 
     def test_a_server_that_dies_is_noticed(self, started: str) -> None:
-        skip_without(self.find(started).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(started, find_least_options(self.find(started)))
             async with service.deploy():
@@ -147,15 +156,14 @@ class ServiceContract(Contract):
                 await asyncio.sleep(0)
                 os.kill(find_pid(service), signal.SIGKILL)
                 said = await asyncio.wait_for(watch, 10)
-                pattern = r"^service store: .* on local \(127\.0\.0\.1\) ended by signal 9; its log"
+                where = re.escape(f"on {made.hosts[0].name} ({made.hosts[0].address})")
+                pattern = f"^service store: .* {where} ended by signal 9; its log"
                 assert re.search(pattern, said)
             assert await made.is_empty()
 
-        with_bench(test, hosts=1)
+        self.run(test, started, hosts=1)
 
     def test_one_that_is_killed_on_purpose_can_be_started_again(self, killable: str) -> None:
-        skip_without(self.find(killable).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(killable, find_least_options(self.find(killable)))
             assert isinstance(service, Killable)
@@ -163,9 +171,9 @@ class ServiceContract(Contract):
                 watch = asyncio.create_task(service.wait_for_death())
                 with pytest.raises(HostError, match="no server on nowhere"):
                     await service.kill("nowhere")
-                await service.kill("local")
+                await service.kill(made.hosts[0].name)
                 assert all(server.exit is not None for server in service.servers)
-                await service.restart("local")
+                await service.restart(made.hosts[0].name)
                 assert all(server.exit is None for server in service.servers)
                 assert await service.is_answering(service.servers[0])
                 assert service.endpoint() == endpoint
@@ -173,27 +181,23 @@ class ServiceContract(Contract):
                 watch.cancel()
             assert await made.is_empty()
 
-        with_bench(test, hosts=1)
+        self.run(test, killable, hosts=1)
 
     def test_one_that_is_frozen_goes_on_afterwards(self, pausable: str) -> None:
-        skip_without(self.find(pausable).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(pausable, find_least_options(self.find(pausable)))
             assert isinstance(service, Pausable)
             async with service.deploy():
-                await service.pause("local")
+                await service.pause(made.hosts[0].name)
                 assert await comes_to_a_halt(find_pid(service))
-                await service.resume("local")
+                await service.resume(made.hosts[0].name)
                 assert await service.is_answering(service.servers[0])
-                await service.pause("local")  # and it ends in good order although it is frozen
+                await service.pause(made.hosts[0].name)  # and it ends in good order although it is frozen
             assert await made.is_empty()
 
-        with_bench(test, hosts=1)
+        self.run(test, pausable, hosts=1)
 
     def test_a_port_that_is_taken_is_named_before_anything_starts(self, with_port: str) -> None:
-        skip_without(self.find(with_port).needs)
-
         async def test(made: Bench) -> None:
             (port,) = await find_free_ports(made.hosts, 1)
             taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
@@ -210,13 +214,11 @@ class ServiceContract(Contract):
                 taken.close()
                 await taken.wait_closed()
 
-        with_bench(test, hosts=1)
+        self.run(test, with_port, hosts=1)
 
     def test_one_that_does_not_come_up_says_why_in_bounded_time_and_is_gone(
         self, started: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        skip_without(self.find(started).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(started, find_least_options(self.find(started)), ready_timeout=0.6)
 
@@ -231,11 +233,9 @@ class ServiceContract(Contract):
                     pytest.fail("it was never ready")
             assert await made.is_empty()
 
-        with_bench(test, hosts=1)
+        self.run(test, started, hosts=1)
 
     def test_one_that_ends_at_once_is_quoted(self, started: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        skip_without(self.find(started).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(started, find_least_options(self.find(started)))
             start, host = service.start, made.hosts[0]
@@ -261,12 +261,10 @@ class ServiceContract(Contract):
                     pytest.fail("it was never ready")
             assert await made.is_empty()
 
-        with_bench(test, hosts=1)
+        self.run(test, started, hosts=1)
 
     @needs_root
     def test_a_scratch_that_an_unprivileged_server_cannot_enter_is_named(self, entering: str) -> None:
-        skip_without(self.find(entering).needs)
-
         async def test(made: Bench) -> None:
             made.place.chmod(0o700)
             service = made.service(entering, find_least_options(self.find(entering)))
@@ -275,12 +273,10 @@ class ServiceContract(Contract):
                     pytest.fail("its data cannot be written")
             assert service.servers == []
 
-        with_bench(test, hosts=1)
+        self.run(test, entering, hosts=1)
 
     @needs_root
     def test_root_gives_way_to_ids_that_nobody_has_others_on_each_host(self, unprivileged: str) -> None:
-        skip_without(self.find(unprivileged).needs)
-
         async def test(made: Bench) -> None:
             service = made.service(unprivileged, find_least_options(self.find(unprivileged)))
             async with service.deploy():
@@ -291,7 +287,7 @@ class ServiceContract(Contract):
                     with pytest.raises(KeyError):
                         pwd.getpwuid(account)
 
-        with_bench(test)
+        self.run(test, unprivileged)
 
 
 def find_least_options(kind: Any) -> dict[str, Any]:

@@ -26,7 +26,14 @@ from steelyard.plugin.workload import Histogram, Workload, WorkloadOptions
 from steelyard.workloads.kit.client import BELIEVE, authority_variables, copy_endpoint, fail_without_server
 from steelyard.workloads.transfer import scripts
 from steelyard.workloads.transfer.output import parse_output
-from steelyard.workloads.transfer.protocols import GLOBUS_URL_COPY, PROTOCOLS, SCP, XRDCP, TransferProtocol
+from steelyard.workloads.transfer.protocols import (
+    GLOBUS_URL_COPY,
+    NFS_CP,
+    PROTOCOLS,
+    SCP,
+    XRDCP,
+    TransferProtocol,
+)
 
 _STAGES = ("prepare", "run", "verify", "remove")
 _NAME = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.:@-]*")
@@ -36,8 +43,9 @@ _PATH = re.compile(r"[A-Za-z0-9_./-]*")
 class TransferOptions(WorkloadOptions):
     """How many files, how large, which way, and how many at once."""
 
-    protocol: Literal["xrootd", "gridftp", "s3", "webdav", "scp"] | None = Field(
-        None, description="xrootd, gridftp, s3, webdav or scp. Default: the protocol of the service in `to:`."
+    protocol: Literal["xrootd", "gridftp", "nfs", "s3", "webdav", "scp"] | None = Field(
+        None,
+        description="xrootd, gridftp, nfs, s3, webdav or scp. Default: the protocol of the service in `to:`.",
     )
     server: str | None = Field(
         None, description="A running server: its name or address, for scp also user@name."
@@ -46,7 +54,7 @@ class TransferOptions(WorkloadOptions):
         None,
         ge=1,
         le=65535,
-        description="Its port. Default by protocol: 1094, 2811, 80 or 22, and 443 for https.",
+        description="Its port. Default by protocol: 1094, 2811, 2049, 80 or 22, and 443 for https.",
     )
     path: str = Field("", description="Directory on the server, or S3 bucket, in which to create a folder.")
     ssh_config: str | None = Field(
@@ -93,6 +101,8 @@ class TransferOptions(WorkloadOptions):
             raise ValueError("streams: scp uses one connection per file; raise concurrency instead")
         if self.protocol == "webdav" and self.direction == "upload" and self.streams > 1:
             raise ValueError("streams: WebDAV uploads a file by one connection; raise concurrency instead")
+        if self.protocol == "nfs" and self.streams > 1:
+            raise ValueError("streams: nfs-cp uses one connection per file; raise concurrency instead")
         if not self.file_size:
             raise ValueError("file_size: must be above 0")
         return self
@@ -113,14 +123,15 @@ class Transfer(Workload[TransferOptions]):
     add up. Files contain random bytes, so they cannot be compressed or deduplicated. They are created before
     the measurement, and read from the page cache unless `before_each` drops it. After the measurement, sizes
     are compared and the files on the server removed, unless the trial failed; GridFTP's client can neither
-    remove files nor report sizes or the time of single files, so its uploads are fetched back. For a `server`
-    that runs already, S3 and scp use the keys that rclone and ssh find on the host (environment, `~/.aws`,
-    the agent), never keys from the experiment; unknown host keys are rejected.
+    remove files nor report sizes or the time of single files, so its uploads are fetched back. NFS is spoken
+    by libnfs, which cannot remove files either: those on a server of your own stay. For a `server` that runs
+    already, S3 and scp use the keys that rclone and ssh find on the host (environment, `~/.aws`, the agent),
+    never keys from the experiment; unknown host keys are rejected.
     """
 
     Options = TransferOptions
-    needs = (XRDCP, GLOBUS_URL_COPY, RCLONE, SCP)
-    talks_to = frozenset({"xrootd", "gridftp", "s3", "webdav"})
+    needs = (XRDCP, GLOBUS_URL_COPY, NFS_CP, RCLONE, SCP)
+    talks_to = frozenset({"xrootd", "gridftp", "nfs", "s3", "webdav"})
     failures = "count"
     covers = ("FNAL.5", "FNAL.11")
     examples = (
@@ -132,7 +143,8 @@ class Transfer(Workload[TransferOptions]):
 
     def tools(self, service: str | None) -> tuple[Tool, ...]:
         """The client of the one protocol that is spoken."""
-        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "s3": RCLONE, "webdav": RCLONE, "scp": SCP}
+        clients = {"xrootd": XRDCP, "gridftp": GLOBUS_URL_COPY, "nfs": NFS_CP, "scp": SCP}
+        clients |= {"s3": RCLONE, "webdav": RCLONE}
         spoken = self.options.protocol or service or ""
         return (clients[spoken],) if spoken in clients else self.needs
 
@@ -216,6 +228,7 @@ class Transfer(Workload[TransferOptions]):
             "URL": url,
             "LOGIN": to.facts.get("user", ""),
             "REGION": to.facts.get("region", ""),
+            "MOUNT_PORT": to.facts.get("mount_port", ""),
             "SSH": f"-F {options.ssh_config}" if options.ssh_config else "",
             "FILES": str(options.files),
             "SIZE": str(int(options.file_size)),

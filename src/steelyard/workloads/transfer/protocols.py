@@ -1,10 +1,10 @@
 """What each protocol of `transfer` needs: its client, and the lines of shell that use it.
 
-The lines see these variables: $ADDRESS, $PORT, $FOLDER (the copy's own on the server), $URL (the folder as a
-URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are called file-1 to file-$FILES;
-where a line works on one, its number is $1. Sources lie in `source`, what was downloaded in `target`. Where
-the server has a password it is in $PASSWORD, and the user's name in $LOGIN: in no argument of a program.
-Where TLS is to believe an authority, its certificate lies in authority.pem.
+The lines see these variables: $ADDRESS, $PORT, $MOUNT_PORT (of NFSv3), $FOLDER (the copy's own on the
+server), $URL (the folder as a URL), $SSH (options), $STREAMS, $FILES, $SIZE (bytes), $CONCURRENCY. Files are
+called file-1 to file-$FILES; where a line works on one, its number is $1. Sources lie in `source`, what was
+downloaded in `target`. Where the server has a password it is in $PASSWORD, and the user's name in $LOGIN: in
+no argument of a program. Where TLS is to believe an authority, its certificate lies in authority.pem.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from steelyard.plugin import RCLONE, Tool
 
 XRDCP = Tool("xrdcp", apt="xrootd-client", dnf="xrootd-client")
 GLOBUS_URL_COPY = Tool("globus-url-copy", apt="globus-gass-copy-progs", dnf="globus-gass-copy-progs")
+NFS_CP = Tool("nfs-cp", apt="libnfs-utils", dnf="libnfs-utils", version=())
 SCP = Tool("scp", apt="openssh-client", dnf="openssh-clients", version=("-V",))
 
 
@@ -69,6 +70,9 @@ sed -n 's/^error: There w.* \\([0-9][0-9]*\\) transfers*\\.$/\\1/p' globus.err >
 awk 'ENVIRON["PASSWORD"] { gsub(ENVIRON["PASSWORD"], "***") } 1' globus.err >> "$OUT/errors.txt"
 cat globus.failed
 """
+# NFSv3, since libnfs 4.0 writes no more than 3 KB at once by NFSv4. It cannot make directories, nor remove
+# anything, so the folder is the beginning of the files' names.
+_NFS = '?version=3&nfsport=$PORT${MOUNT_PORT:+&mountport=$MOUNT_PORT}"'
 _PAIRS = 'for n in $(seq 1 $FILES); do echo "{}"; done > pairs.txt'
 _HERE, _THERE = "file://$PWD/{folder}/file-$n", "$URL/file-$n"
 
@@ -122,6 +126,14 @@ PROTOCOLS: Mapping[str, TransferProtocol] = {
         'export RCLONE_WEBDAV_USER="$LOGIN" RCLONE_WEBDAV_PASS\n',
         slash=False,
         port=80,
+    ),
+    "nfs": TransferProtocol(
+        NFS_CP,
+        "nfs://{address}{folder}",
+        upload=f'nfs-cp source/file-$1 "$URL.file-$1{_NFS}',
+        download=f'nfs-cp "$URL.file-$1{_NFS} target/file-$1',
+        size=f'nfs-ls "${{URL%/*}}{_NFS} | awk -v name="${{URL##*/}}.file-$1" \'$NF == name {{ print $5 }}\'',
+        port=2049,
     ),
     "scp": TransferProtocol(
         SCP,
