@@ -1,0 +1,253 @@
+"""`use: ceph` under `services`: one cluster of Ceph, with storage daemons on each host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+from steelyard.plugin import Endpoint, HostError, Tool
+from steelyard.plugin.host import Host
+from steelyard.plugin.service import NodeState, join_host_port
+from steelyard.services.ceph.cluster import CephDeployment
+from steelyard.services.ceph.conf import CONF
+from steelyard.services.ceph.daemons import CephDaemon
+from steelyard.services.ceph.gateway import (
+    ACCOUNT_FILE,
+    AUTH_PATH,
+    PUT_ACCOUNT,
+    REGION,
+    SUBUSER,
+    access_key,
+    account,
+    secret_key,
+)
+from steelyard.services.ceph.keys import USER, make_key
+from steelyard.services.ceph.options import CephOptions
+from steelyard.services.ceph.pools import POOL, file_layout, list_pool_commands
+from steelyard.services.ceph.watch import CephWatch
+from steelyard.services.kit.access import Listener
+from steelyard.services.kit.certificates import AUTHORITY
+from steelyard.services.kit.ports import list_listening_ports
+from steelyard.services.kit.private_files import write_private
+from steelyard.services.kit.server import Server
+from steelyard.services.kit.tls_option import ENCRYPTED
+
+_KEY = "a key of cephx"
+
+
+class Ceph(CephDeployment):
+    """Ceph: one cluster of monitors, a manager, and storage daemons on each host, with one face for clients.
+
+    **Faces** (`face`): `rados`, the object store itself; `cephfs`, its file system, mounted through FUSE;
+    `s3` and `swift`, object gateways. A cluster shows one of them: the endpoint is that of the face, and only
+    its daemons run. To measure two faces, deploy two services.
+
+    **Who may use it**: whoever has a key of cephx. Every daemon and every client has a key of its own, which
+    follows from the run's random password; clients may use one pool alone. Gateways let in one account, by
+    its secret. All daemons are bound to their host's address. Messages are encrypted unless all hosts have
+    loopback addresses (`tls`).
+
+    **Ready** means that every daemon answers and all placement groups are active and clean; **settled**, that
+    they are so again: every copy is where it belongs, and nothing recovers. It grows and shrinks by hosts
+    with their storage daemons, and moves data while it is in use; monitors stay on the first hosts.
+
+    **Source**: https://docs.ceph.com/en/pacific, "Manual deployment", "BlueStore", "Cephx". Storage daemons
+    keep data in a file of `osd_size` in the scratch, which takes space as it fills. A storage daemon that is
+    killed and restarted has its data. The manager runs without its Python modules, which `ceph health`
+    reports as an error and nothing here needs: they take 300 MB and ten seconds. Caches follow from the
+    memory of each host. A pool rejects writes once a storage daemon is 95 % full.
+    """
+
+    Options = CephOptions
+    default_ready_timeout = 180.0
+    needs = (
+        Tool("ceph-mon", apt="ceph-mon", dnf="ceph-mon", at_least="16"),
+        Tool("ceph-mgr", apt="ceph-mgr", dnf="ceph-mgr"),
+        Tool("ceph-osd", apt="ceph-osd", dnf="ceph-osd"),
+        Tool("ceph", apt="ceph-common", dnf="ceph-common"),
+    )
+    access = (
+        Listener("monitors", authentication=_KEY, encrypted=ENCRYPTED),
+        Listener("managers", authentication=_KEY, encrypted=ENCRYPTED),
+        Listener("storage daemons, for clients", authentication=_KEY, encrypted=ENCRYPTED),
+        Listener("storage daemons, for each other", authentication=_KEY, encrypted=ENCRYPTED),
+        Listener("metadata servers, with `face: cephfs`", authentication=_KEY, encrypted=ENCRYPTED),
+        Listener("gateways, with `face: s3` or `swift`", authentication="a secret", encrypted=ENCRYPTED),
+    )
+    covers = ("R6.Scotty.017",)
+    examples = (
+        {"osd_size": "1GiB", "pg_num": 8},
+        {"osd_size": "1GiB", "pg_num": 8, "osds": 2, "k": 2, "m": 1},
+        {"face": "cephfs", "osd_size": "1GiB", "pg_num": 8, "object_size": "1MiB", "stripe_count": 2},
+        {"face": "s3", "osd_size": "1GiB", "pg_num": 8, "tls": True},
+        {"face": "swift", "osd_size": "1GiB", "pg_num": 8},
+    )
+
+    async def configure(self) -> None:
+        """Plan who is where, and make the monitors' and storage daemons' data."""
+        await self._plan()
+        hosts = self.context.hosts
+        await self._make_hosts(hosts)
+        watching = [host for host in hosts if self._list_daemons([host], "mon")]
+        confs = {host.name: self._conf(host) for host in (*hosts, *self.context.spare)}
+        self.watch = CephWatch(watching, confs, self.data, self.context.logs)
+
+    async def start(self) -> None:
+        """Monitors first, as all others ask them; then pools; then what clients of a face come to."""
+        hosts = self.context.hosts
+        launch = asyncio.create_task(self._launch_daemons(hosts, "mon"))
+        await asyncio.gather(launch, self.watch.start())
+        await self.watch.tell("storage", self._list_new(*hosts))
+        await self._launch_daemons(hosts, "mgr", "osd")
+        await self.watch.tell("pools", list_pool_commands(self.options, self.cluster.domain))
+        await self._start_face()
+
+    async def ready(self) -> None:
+        """All daemons answer, and all placement groups are active and clean."""
+        await super().ready()
+        await self._wait_until_clean(self.ready_timeout)
+
+    async def is_answering(self, server: Server) -> bool:
+        """By the monitors' word, which they have from the others; gateways answer by themselves."""
+        kind, _, name = server.label.partition("-")
+        if kind == "rgw":
+            return await self._greet(server)
+        status = await self.watch.read_status()
+        if kind == "mon":
+            return status.has_monitor(name)
+        if kind == "mgr":
+            return status.has_manager()
+        return status.has_storage(name) if kind == "osd" else status.has_file_system(name)
+
+    def describe_wait(self, server: Server) -> str:  # noqa: ARG002 - all wait for the monitors
+        """The monitors tell of all."""
+        return (
+            f"a quorum of its {len(self.cluster.monitors)} monitors that knows it" + self.watch.describe_end()
+        )
+
+    async def is_settled(self) -> bool:
+        """Every copy is where it belongs, and nothing recovers."""
+        if any(server.exit is not None or server.frozen for server in self.servers):
+            return False
+        return (await self.watch.read_status()).is_clean(self._storage_names())
+
+    async def stop(self) -> None:
+        """End all daemons, at once: their data goes with the scratch, so they need not save it."""
+        if hasattr(self, "watch"):
+            await self.watch.stop()
+        await asyncio.gather(*(server.kill() for server in self.servers), return_exceptions=True)
+        await super().stop()
+
+    async def grow(self, to: int) -> None:
+        """Take in hosts, one after the other; see `Growable`. Data moves to them afterwards."""
+        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in self.members]
+        if to > (most := len(self.members) + len(free)):
+            message = f"service {self.context.name} cannot have {to} hosts, at most {most}"
+            raise HostError(message, hint="add more hosts to `grow_into`")
+        for host in free[: max(0, to - len(self.members))]:
+            await self._join(host)
+
+    async def shrink(self, to: int) -> None:
+        """Give hosts back, one after the other; see `Shrinkable`."""
+        least = max(len(self.context.hosts) if self._has_single() else 0, len(self.cluster.monitors))
+        each = 1 if self.cluster.domain == "host" else self.options.osds
+        if to < least or to * each < self.cluster.size:
+            why = f"{self.cluster.size} copies or parts of each object, and monitors and others on {least} hosts"
+            raise HostError(f"service {self.context.name} cannot have {to} hosts: it has {why}")
+        while len(self.members) > to:
+            await self._leave(self.members[-1])
+
+    async def read_meters(self) -> Mapping[str, float]:
+        """The cluster's own figures; see `Metered`."""
+        return (await self.watch.read_status()).read_meters()
+
+    async def list_nodes(self) -> tuple[NodeState, ...]:
+        """A node is a host with its storage daemons; see `HasNodes`."""
+        status = await self.watch.read_status()
+        if not status.is_fresh:
+            raise HostError(f"service {self.context.name}: no monitor answers{self.watch.describe_end()}")
+        nodes = []
+        for host in self.members:
+            names = [one.name for one in self._list_daemons([host], "osd")]
+            is_up = all(status.has_storage(name) for name in names)
+            is_paused = any(server.frozen for server in self.servers if server.host is host)
+            state = "paused" if is_paused else "up" if is_up else "down"
+            load = sum(status.loads.get(name, 0) for name in names) if status.loads else None
+            nodes.append(NodeState(host.name, self.daemons[host.name][0].address, state, load))
+        return tuple(nodes)
+
+    def listeners(self) -> tuple[Listener, ...]:
+        """Clients' first: gateways where they come to those."""
+        *cluster, files, gateways = self.access
+        if self.options.has_gateways:
+            return (gateways, *cluster)
+        return (*cluster, files) if self.options.face == "cephfs" else tuple(cluster)
+
+    def endpoint(self) -> Endpoint:
+        """That of the face: the first monitor or gateway; all of them are in the fact `servers`."""
+        kind = "rgw" if self.options.has_gateways else "mon"
+        doors = self._list_daemons(self.context.hosts, kind)
+        servers = ",".join(join_host_port(one.address, one.ports[0]) for one in doors)
+        tls = "true" if self.cluster.encrypted else "false"
+        facts = {"protocol": self.options.face, "servers": servers, "tls": tls, **self._face_facts(doors[0])}
+        password = self.context.password
+        secret = secret_key(password) if self.options.has_gateways else make_key(f"client.{USER}", password)
+        believed = self.authority.certificate if self.authority else None
+        return Endpoint(doors[0].address, doors[0].ports[0], facts, secret, believed)
+
+    def _face_facts(self, door: CephDaemon) -> dict[str, str]:
+        if not self.options.has_gateways:
+            return {"user": USER, "pool": POOL}
+        url = self._url(door)
+        if self.options.face == "swift":
+            return {
+                "user": SUBUSER,
+                "auth_url": f"{url}{AUTH_PATH}",
+                "ST_AUTH": f"{url}{AUTH_PATH}",
+                "ST_USER": SUBUSER,
+            }
+        key = access_key(self.context.password)
+        names = {"AWS_ENDPOINT_URL": url, "AWS_REGION": REGION, "AWS_ACCESS_KEY_ID": key}
+        return {"user": key, "region": REGION, **names}
+
+    def _url(self, gateway: CephDaemon) -> str:
+        scheme = "https" if self.cluster.encrypted else "http"
+        return f"{scheme}://{join_host_port(gateway.address, gateway.ports[0])}"
+
+    def _has_single(self) -> bool:
+        """Whether each of its first hosts has a daemon that stays there."""
+        return len(self._list_daemons(self.context.hosts, "rgw")) == len(self.context.hosts)
+
+    async def _start_face(self) -> None:
+        hosts = self.context.hosts
+        if self.options.face == "cephfs":
+            await self._launch_daemons(hosts, "mds")
+            text = json.dumps(file_layout(self.options))
+            await self.watch.run(hosts[0], "layout", "layout", stdin=text)
+        if self.options.has_gateways:
+            await self._put_account(hosts[0])
+            await self._launch_daemons(hosts, "rgw")
+
+    async def _put_account(self, host: Host) -> None:
+        """Make the account of the gateways' clients, and so the pools that gateways share."""
+        data, face = self.data[host.name], self.options.face
+        place, conf = self.scratch(host) / "account", str(self._conf(host) / CONF)
+        text = account("s3" if face == "s3" else "swift", self.context.password)
+        await write_private(self, host, data, {ACCOUNT_FILE: text}, place.name)
+        entity = self._list_daemons([host], "rgw")[0].entity
+        words = (conf, entity, USER, str(place / ACCOUNT_FILE))
+        command = data.account_command("sh", "-eu", "-c", PUT_ACCOUNT, "sh", *words)
+        await self.make_runner(host, "account", self.ready_timeout)(command)
+        await host.remove_directory(place)
+
+    async def _greet(self, server: Server) -> bool:
+        if server.port not in await list_listening_ports(server.host):
+            return False
+        gateway = next(one for one in self._list_daemons([server.host], "rgw"))
+        authority = (str(self._conf(server.host) / AUTHORITY),) if self.authority else ()
+        try:
+            await self.watch.run(server.host, "greet", "greet", self._url(gateway), *authority, seconds=10.0)
+        except HostError:
+            return False
+        return True
