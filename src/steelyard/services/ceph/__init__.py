@@ -34,6 +34,7 @@ from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
 
 _KEY = "a key of cephx"
+_GREET_WITHIN = 10.0  # seconds
 
 
 class Ceph(CephDeployment):
@@ -120,7 +121,7 @@ class Ceph(CephDeployment):
             return status.has_manager()
         return status.has_storage(name) if kind == "osd" else status.has_file_system(name)
 
-    def describe_wait(self, server: Server) -> str:  # noqa: ARG002 - all wait for the monitors
+    def describe_wait(self, server: Server) -> str:
         """The monitors tell of all."""
         return (
             f"a quorum of its {len(self.cluster.monitors)} monitors that knows it" + self.watch.describe_end()
@@ -153,8 +154,8 @@ class Ceph(CephDeployment):
         least = max(len(self.context.hosts) if self._has_single() else 0, len(self.cluster.monitors))
         each = 1 if self.cluster.domain == "host" else self.options.osds
         if to < least or to * each < self.cluster.size:
-            why = f"{self.cluster.size} copies or parts of each object, and monitors and others on {least} hosts"
-            raise HostError(f"service {self.context.name} cannot have {to} hosts: it has {why}")
+            why = f"it has {self.cluster.size} copies or parts of each object, and monitors on {least} hosts"
+            raise HostError(f"service {self.context.name} cannot have {to} hosts: {why}")
         while len(self.members) > to:
             await self._leave(self.members[-1])
 
@@ -244,10 +245,10 @@ class Ceph(CephDeployment):
     async def _greet(self, server: Server) -> bool:
         if server.port not in await list_listening_ports(server.host):
             return False
-        gateway = next(one for one in self._list_daemons([server.host], "rgw"))
         authority = (str(self._conf(server.host) / AUTHORITY),) if self.authority else ()
+        words = ("greet", server.address, str(server.port), *authority)
         try:
-            await self.watch.run(server.host, "greet", "greet", self._url(gateway), *authority, seconds=10.0)
+            await self.watch.run(server.host, "greet", *words, seconds=_GREET_WITHIN)
         except HostError:
             return False
         return True

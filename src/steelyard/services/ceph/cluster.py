@@ -205,7 +205,8 @@ class CephDeployment(Disturbable, Service[CephOptions]):
             free = await there[0].read_free_space(self.scratch(there[0]))
             if free < (needed := each * len(there)):
                 what = f"{needed >> 20} MiB for storage daemons in {self.scratch(there[0])}"
-                message = f"service {self.context.name} needs {what} on {there[0].name}, and {free >> 20} MiB are free"
+                where = f"on {there[0].name}, and {free >> 20} MiB are free"
+                message = f"service {self.context.name} needs {what} {where}"
                 raise HostError(message, hint="lower `osd_size`, or choose another scratch directory")
 
     def _conf(self, host: Host) -> PurePosixPath:

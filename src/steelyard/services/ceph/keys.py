@@ -3,8 +3,8 @@
 All keys of a cluster follow from the run's password, and tell nothing of it; so the monitors know everybody
 before they start, also daemons of hosts that join later.
 
-Source: https://docs.ceph.com/en/pacific, "Cephx config reference" and "User management". A key is the type of
-its cipher (1 is AES-128), when it was made (seconds and nanoseconds), and the length and the bytes of the key.
+Source: https://docs.ceph.com/en/pacific, "Cephx config reference" and "User management". A key is the type
+of its cipher (1 is AES-128), when it was made (seconds and nanoseconds), and its length and its bytes.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ class CephOptions(ServiceOptions):
 
     face: Literal["rados", "cephfs", "s3", "swift"] = Field(
         "rados",
-        description="How clients use it: rados, its own protocol; cephfs, a file system mounted through FUSE; "
-        "s3 or swift, an object gateway.",
+        description="How clients use it: rados, its own protocol; cephfs, a file system mounted through "
+        "FUSE; s3 or swift, an object gateway.",
     )
     size: int | None = Field(
         None, ge=1, le=16, description="Copies of each object. Default: 3, or the number of storage daemons."
@@ -87,7 +87,7 @@ class CephOptions(ServiceOptions):
         None,
         ge=1,
         le=65000,
-        description="Port of the monitors, or of the gateways with `face: s3` or `swift`. Default: a free one.",
+        description="Port of the monitors; with `face: s3` or `swift`, of the gateways. Default: free.",
     )
 
     @property

@@ -96,7 +96,7 @@ class CephStatus:
 
 
 def parse_status(said: str) -> CephStatus:
-    """From the host's time and, in the next line, what the watch wrote; nothing known where it wrote nothing."""
+    """From the host's time and, in the next line, what the watch wrote; empty where it wrote nothing."""
     clock, _, text = said.partition("\n")
     try:
         state = json.loads(text)

@@ -26,7 +26,9 @@ _FRESH = 0.1  # seconds for which what was read holds
 _TAKES = 60.0  # seconds that the monitors may take for what they are told
 _READ_WITHIN = 3.0
 # `ceph` is a program of the Python that has its libraries.
-_PYTHON = """python=$(sed -n '1s/^#! *//p' "$(command -v ceph)"); exec ${python:-python3} -B -X faulthandler "$@" """
+_PYTHON = """python=$(sed -n '1s/^#! *//p' "$(command -v ceph)")
+exec ${python:-python3} -B -X faulthandler "$@"
+"""
 _READ = 'date +%s.%N; cat "$1" 2>/dev/null || :'
 
 
@@ -94,8 +96,15 @@ class CephWatch:
 
     async def _start(self, host: Host) -> Server:
         command = self._command(host, "watch", str(self._path(host)))
-        place = {"cwd": self._confs[host.name], "logs": self._logs}
-        return await Server.start(host, "cluster", command, **place, address=host.address, port=0)
+        return await Server.start(
+            host,
+            "cluster",
+            command,
+            cwd=self._confs[host.name],
+            logs=self._logs,
+            address=host.address,
+            port=0,
+        )
 
     async def _fetch(self, host: Host) -> str:
         # As the daemons' user, who may have put a link there.

@@ -1,0 +1,103 @@
+"""From what `rados bench` printed to a reading. Its numbers are JSON strings, a megabyte is 2^20 bytes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from steelyard.plugin import Metric, Output, ParseFailure, Reading, SeriesSample
+from steelyard.workloads.kit.document import JsonNode, parse_last_line
+
+_MIB = 2**20
+_TOOL = "rados bench"
+
+
+def list_metrics(phase: str) -> tuple[Metric, ...]:
+    """Of one phase; its reads print less."""
+    verb = "written" if phase == "write" else "read"
+
+    def spread(name: str, unit: str, about: str) -> tuple[Metric, ...]:
+        return (
+            Metric(f"{name}_stddev", unit, "lower", f"standard deviation of {about}", over_copies="mean"),
+            Metric(f"{name}_max", unit, "higher", f"largest of {about}", over_copies="max"),
+            Metric(f"{name}_min", unit, "higher", f"smallest of {about}", over_copies="min"),
+        )
+
+    latency, seconds = f"{phase}_latency", "the figures of each second"
+    deviation = Metric(
+        f"{latency}_stddev", "s", "lower", "standard deviation of the time", over_copies="mean"
+    )
+    return (
+        Metric(f"{phase}_bandwidth", "B/s", "higher", f"bytes {verb} per second"),
+        *(spread(f"{phase}_bandwidth", "B/s", seconds) if phase == "write" else ()),
+        Metric(f"{phase}_iops", "1/s", "higher", f"operations per second, objects {verb}"),
+        *spread(f"{phase}_iops", "1/s", seconds),
+        Metric(f"{latency}_mean", "s", "lower", "arithmetic mean of an operation's time", over_copies="mean"),
+        *((deviation,) if phase == "write" else ()),
+        Metric(f"{latency}_max", "s", "lower", "longest time of an operation", over_copies="max"),
+        Metric(f"{latency}_min", "s", "lower", "shortest time of an operation", over_copies="min"),
+        Metric(
+            f"{phase}_time",
+            "s",
+            "none",
+            f"how long it {'wrote' if phase == 'write' else 'read'}",
+            over_copies="max",
+        ),
+    )
+
+
+def parse_output(phase: str, output: Output) -> Reading:
+    """One phase. Raises ParseFailure."""
+    said = parse_last_line(output.stdout, _TOOL)
+    verb = "write" if phase == "write" else "read"
+    made, size = _number(said.child(f"total_{verb}s_made")), _number(said.child(f"{verb}_size"))
+    time = _number(said.child("total_time_run"))
+    if not made or not size or not time:
+        raise ParseFailure(f"{_TOOL}: not one operation of the phase {phase} was completed")
+    values = {
+        "bandwidth": _number(said.child("bandwidth")) * _MIB,
+        "iops": made / time,
+        "iops_stddev": _number(said.child("stddev_iops")),
+        "iops_max": _number(said.child("max_iops")),
+        "iops_min": _number(said.child("min_iops")),
+        "latency_mean": _number(said.child("average_latency")),
+        "latency_max": _number(said.child("max_latency")),
+        "latency_min": _number(said.child("min_latency")),
+        "time": time,
+    }
+    if phase == "write":
+        for name in ("stddev", "max", "min"):
+            values[f"bandwidth_{name}"] = _number(said.child(f"{name}_bandwidth")) * _MIB
+        values["latency_stddev"] = _number(said.child("stddev_latency"))
+        # Version 16 prints a random number there; all operations are of one size.
+        values["iops_stddev"] = values["bandwidth_stddev"] / size
+    facts = {"operations": int(made), "object_size": int(_number(said.child("object_size")))}
+    return Reading({f"{phase}_{name}": value for name, value in values.items()}, facts=facts)
+
+
+def parse_series(phase: str, output: Output) -> tuple[SeriesSample, ...]:
+    """Each second; they are counted from when the first operation began, which is near the phase's end less
+    the time that it took. Raises ParseFailure.
+    """
+    said = parse_last_line(output.stdout, _TOOL)
+    size = _number(said.child("write_size" if phase == "write" else "read_size"))
+    began = output.exit.started + max(0.0, output.exit.wall - _number(said.child("total_time_run")))
+    seconds = [
+        (_number(one.child("sec")), _number(one.child("finished"))) for one in said.child("datas").nodes()
+    ]
+    samples = []
+    for (before, earlier), (at, finished) in pairwise(seconds):
+        if at <= before or finished < earlier:
+            continue
+        rate = (finished - earlier) / (at - before)
+        values = {f"{phase}_iops": rate, f"{phase}_bandwidth": rate * size}
+        samples.append(SeriesSample(began + at, at - before, values))
+    return tuple(samples)
+
+
+def _number(node: JsonNode) -> float:
+    text = node.text()
+    try:
+        value = float(text)
+    except ValueError:
+        raise ParseFailure(f"{node.where}: {text[:60]!r} is not a number") from None
+    return JsonNode(value, node.where).number()
