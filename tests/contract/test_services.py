@@ -15,7 +15,7 @@ __all__ = ["ENTERING", "bench", "needed", "with_bench"]
 
 # What starts no servers has tests of its own.
 NAMES = sorted(name for name in builtin_names("services") if not find("services", name, Service).is_external)
-ENTERING = ["cassandra", "etcd", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
+ENTERING = ["cassandra", "ceph", "etcd", "gridftp", "netbench", "postgresql", "redis", "scylladb", "xrootd"]
 GIVE_WAY = [*ENTERING, "iperf3", "memcached", "sockperf"]
 
 
@@ -25,6 +25,9 @@ class TestServices(ServiceContract):
     names = builtin_names("services")
     unprivileged = GIVE_WAY
     entering = ENTERING
+    slow = ("ceph",)
+    slow_marks = (pytest.mark.full,)
+    some_doors = ("ceph",)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -70,7 +70,7 @@ def conf_of(at: int, memory: int = 4096 * MIB, **options: Any) -> dict[str, str]
     ],
 )
 def test_wrong_options_are_refused_with_a_reason(options, says):
-    with pytest.raises(ValidationError, match="(?s).*") as failure:
+    with pytest.raises(ValidationError) as failure:
         CephOptions(**options)
     assert says in str(failure.value)
 

@@ -15,11 +15,15 @@ from steelyard.services.ceph.daemons import CephDaemon
 from steelyard.services.ceph.gateway import (
     ACCOUNT_FILE,
     AUTH_PATH,
+    BUCKET,
+    LOGIN_FILE,
+    MAKE_BUCKET,
     PUT_ACCOUNT,
     REGION,
     SUBUSER,
     access_key,
     account,
+    login,
     secret_key,
 )
 from steelyard.services.ceph.keys import USER, make_key
@@ -35,6 +39,7 @@ from steelyard.services.kit.tls_option import ENCRYPTED
 
 _KEY = "a key of cephx"
 _GREET_WITHIN = 10.0  # seconds
+_ACCOUNT = "account"  # where the files lie with which it is made
 
 
 class Ceph(CephDeployment):
@@ -67,6 +72,9 @@ class Ceph(CephDeployment):
         Tool("ceph-mgr", apt="ceph-mgr", dnf="ceph-mgr"),
         Tool("ceph-osd", apt="ceph-osd", dnf="ceph-osd"),
         Tool("ceph", apt="ceph-common", dnf="ceph-common"),
+        Tool("ceph-mds", apt="ceph-mds", dnf="ceph-mds"),
+        Tool("radosgw", apt="radosgw", dnf="ceph-radosgw"),
+        Tool("curl", apt="curl", dnf="curl", at_least="7.75"),
     )
     access = (
         Listener("monitors", authentication=_KEY, encrypted=ENCRYPTED),
@@ -187,8 +195,7 @@ class Ceph(CephDeployment):
 
     def endpoint(self) -> Endpoint:
         """That of the face: the first monitor or gateway; all of them are in the fact `servers`."""
-        kind = "rgw" if self.options.has_gateways else "mon"
-        doors = self._list_daemons(self.context.hosts, kind)
+        doors = self._doors()
         servers = ",".join(join_host_port(one.address, one.ports[0]) for one in doors)
         tls = "true" if self.cluster.encrypted else "false"
         facts = {"protocol": self.options.face, "servers": servers, "tls": tls, **self._face_facts(doors[0])}
@@ -196,6 +203,10 @@ class Ceph(CephDeployment):
         secret = secret_key(password) if self.options.has_gateways else make_key(f"client.{USER}", password)
         believed = self.authority.certificate if self.authority else None
         return Endpoint(doors[0].address, doors[0].ports[0], facts, secret, believed)
+
+    def _doors(self) -> list[CephDaemon]:
+        """Where clients come in."""
+        return self._list_daemons(self.context.hosts, "rgw" if self.options.has_gateways else "mon")
 
     def _face_facts(self, door: CephDaemon) -> dict[str, str]:
         if not self.options.has_gateways:
@@ -210,7 +221,7 @@ class Ceph(CephDeployment):
             }
         key = access_key(self.context.password)
         names = {"AWS_ENDPOINT_URL": url, "AWS_REGION": REGION, "AWS_ACCESS_KEY_ID": key}
-        return {"user": key, "region": REGION, **names}
+        return {"path": BUCKET, "user": key, "region": REGION, **names}
 
     def _url(self, gateway: CephDaemon) -> str:
         scheme = "https" if self.cluster.encrypted else "http"
@@ -227,20 +238,29 @@ class Ceph(CephDeployment):
             text = json.dumps(file_layout(self.options))
             await self.watch.run(hosts[0], "layout", "layout", stdin=text)
         if self.options.has_gateways:
-            await self._put_account(hosts[0])
+            await self._write_account(hosts[0])
+            await self._run_account(hosts[0], PUT_ACCOUNT, self._list_daemons(hosts, "rgw")[0].entity)
             await self._launch_daemons(hosts, "rgw")
+        if self.options.face == "s3":
+            await self._run_account(hosts[0], MAKE_BUCKET, f"{self._url(self._doors()[0])}/{BUCKET}")
+        if self.options.has_gateways:
+            await hosts[0].remove_directory(self.scratch(hosts[0]) / _ACCOUNT)
 
-    async def _put_account(self, host: Host) -> None:
-        """Make the account of the gateways' clients, and so the pools that gateways share."""
-        data, face = self.data[host.name], self.options.face
-        place, conf = self.scratch(host) / "account", str(self._conf(host) / CONF)
-        text = account("s3" if face == "s3" else "swift", self.context.password)
-        await write_private(self, host, data, {ACCOUNT_FILE: text}, place.name)
-        entity = self._list_daemons([host], "rgw")[0].entity
-        words = (conf, entity, USER, str(place / ACCOUNT_FILE))
-        command = data.account_command("sh", "-eu", "-c", PUT_ACCOUNT, "sh", *words)
-        await self.make_runner(host, "account", self.ready_timeout)(command)
-        await host.remove_directory(place)
+    async def _write_account(self, host: Host) -> None:
+        """The account of the gateways' clients, and how we make a request as they do."""
+        password = self.context.password
+        authority = str(self._conf(host) / AUTHORITY) if self.authority else None
+        text = account("s3" if self.options.face == "s3" else "swift", password)
+        files = {ACCOUNT_FILE: text, LOGIN_FILE: login(password, authority)}
+        await write_private(self, host, self.data[host.name], files, _ACCOUNT)
+
+    async def _run_account(self, host: Host, script: str, word: str) -> None:
+        """Run a script where these files are; making the account makes the pools that gateways share."""
+        conf = str(self._conf(host) / CONF)
+        argv = ("sh", "-eu", "-c", script, "sh", str(self.scratch(host) / _ACCOUNT), word, conf)
+        await self.make_runner(host, "account", self.ready_timeout)(
+            self.data[host.name].account_command(*argv)
+        )
 
     async def _greet(self, server: Server) -> bool:
         if server.port not in await list_listening_ports(server.host):

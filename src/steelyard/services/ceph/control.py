@@ -21,7 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-EVERY, WEIGH_EVERY = 0.25, 1.0  # seconds
+HURRY, CALM, WEIGH_EVERY = 0.25, 1.0, 1.0  # seconds between two looks; calm is when nothing moves
+CALM_AFTER = 10.0  # seconds in which no daemon came or went
 SHORT, LONG = 3, 40  # seconds that the monitors have for an answer
 
 
@@ -103,7 +104,8 @@ def watch(conf: str, path: str) -> None:
         state.update(loads=scales.loads, unchanged=time.monotonic() - since, at=time.time())
         Path(f"{path}.new").write_text(json.dumps(state))
         Path(f"{path}.new").replace(path)
-        time.sleep(EVERY)
+        states = {one["state_name"] for one in state["status"]["pgmap"]["pgs_by_state"]}
+        time.sleep(CALM if states == {"active+clean"} and state["unchanged"] > CALM_AFTER else HURRY)
 
 
 def layout(conf: str) -> None:

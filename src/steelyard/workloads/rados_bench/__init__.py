@@ -99,13 +99,13 @@ class RadosBench(Workload[RadosBenchOptions]):
     """Objects written to a pool of Ceph and read from it, by Ceph's own benchmark.
 
     **Measures**, for the phase `write` and each of the `reads`, `seq` and `rand`: bandwidth and operations
-    per second, with the deviation, largest and smallest of all seconds, and the mean, shortest and longest
-    time of an operation. Writes have the deviation of the time, too. What each second brought is a series.
+    per second, with the largest and smallest of all seconds, and the mean, shortest and longest time of an
+    operation; writes have standard deviations, too. What each second brought is a series.
 
     **Source**: `rados bench`, rados(8), as in deliverable D1.2 of BigStorage (2017), "RadosBench", where 8 to
     256 `threads` write and read objects of 4 MiB for 300 s. All figures are those of its JSON but one: the
-    deviation of the writes' operations follows from that of the bandwidth, as version 16 prints a random
-    number for it.
+    deviation of operations per second follows from that of the writes' bandwidth, and reads have none, as
+    version 16 prints random numbers for it.
 
     **How to read it.** Each thread waits for an answer before it sends the next operation: when the cluster
     stalls, so does the client. `seq` ends when everything that `write` left has been read once, which may be

@@ -15,33 +15,29 @@ def list_metrics(phase: str) -> tuple[Metric, ...]:
     """Of one phase; its reads print less."""
     verb = "written" if phase == "write" else "read"
 
-    def spread(name: str, unit: str, about: str) -> tuple[Metric, ...]:
+    def spread(name: str, unit: str) -> tuple[Metric, ...]:
+        about = "of the figures of each second"
+        deviation = Metric(f"{name}_stddev", unit, "lower", f"standard deviation {about}", over_copies="mean")
         return (
-            Metric(f"{name}_stddev", unit, "lower", f"standard deviation of {about}", over_copies="mean"),
-            Metric(f"{name}_max", unit, "higher", f"largest of {about}", over_copies="max"),
-            Metric(f"{name}_min", unit, "higher", f"smallest of {about}", over_copies="min"),
+            *((deviation,) if phase == "write" else ()),
+            Metric(f"{name}_max", unit, "higher", f"largest {about}", over_copies="max"),
+            Metric(f"{name}_min", unit, "higher", f"smallest {about}", over_copies="min"),
         )
 
-    latency, seconds = f"{phase}_latency", "the figures of each second"
+    latency, bandwidth = f"{phase}_latency", f"{phase}_bandwidth"
     deviation = Metric(
         f"{latency}_stddev", "s", "lower", "standard deviation of the time", over_copies="mean"
     )
     return (
-        Metric(f"{phase}_bandwidth", "B/s", "higher", f"bytes {verb} per second"),
-        *(spread(f"{phase}_bandwidth", "B/s", seconds) if phase == "write" else ()),
-        Metric(f"{phase}_iops", "1/s", "higher", f"operations per second, objects {verb}"),
-        *spread(f"{phase}_iops", "1/s", seconds),
+        Metric(bandwidth, "B/s", "higher", f"bytes {verb} per second"),
+        *(spread(bandwidth, "B/s") if phase == "write" else ()),
+        Metric(f"{phase}_iops", "1/s", "higher", f"operations per second; bytes are {verb}"),
+        *spread(f"{phase}_iops", "1/s"),
         Metric(f"{latency}_mean", "s", "lower", "arithmetic mean of an operation's time", over_copies="mean"),
         *((deviation,) if phase == "write" else ()),
         Metric(f"{latency}_max", "s", "lower", "longest time of an operation", over_copies="max"),
         Metric(f"{latency}_min", "s", "lower", "shortest time of an operation", over_copies="min"),
-        Metric(
-            f"{phase}_time",
-            "s",
-            "none",
-            f"how long it {'wrote' if phase == 'write' else 'read'}",
-            over_copies="max",
-        ),
+        Metric(f"{phase}_time", "s", "none", "how long the phase lasted", over_copies="max"),
     )
 
 
@@ -56,7 +52,6 @@ def parse_output(phase: str, output: Output) -> Reading:
     values = {
         "bandwidth": _number(said.child("bandwidth")) * _MIB,
         "iops": made / time,
-        "iops_stddev": _number(said.child("stddev_iops")),
         "iops_max": _number(said.child("max_iops")),
         "iops_min": _number(said.child("min_iops")),
         "latency_mean": _number(said.child("average_latency")),
@@ -68,7 +63,7 @@ def parse_output(phase: str, output: Output) -> Reading:
         for name in ("stddev", "max", "min"):
             values[f"bandwidth_{name}"] = _number(said.child(f"{name}_bandwidth")) * _MIB
         values["latency_stddev"] = _number(said.child("stddev_latency"))
-        # Version 16 prints a random number there; all operations are of one size.
+        # Version 16 prints a random number for it; all operations are of one size.
         values["iops_stddev"] = values["bandwidth_stddev"] / size
     facts = {"operations": int(made), "object_size": int(_number(said.child("object_size")))}
     return Reading({f"{phase}_{name}": value for name, value in values.items()}, facts=facts)
