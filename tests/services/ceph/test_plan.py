@@ -51,11 +51,10 @@ def conf_of(at: int, memory: int = 4096 * MIB, **options: Any) -> dict[str, str]
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"k": 2}, "k and m: give both"),
-        ({"k": 2, "m": 1, "size": 3}, "size: an erasure-coded pool has k"),
+        ({"pool": "both"}, "'replicated' or 'erasure'"),
         ({"pg_num": 12}, "pg_num: 12 is not a power of two"),
         ({"size": 2, "min_size": 3}, "min_size: 3 is not from 1 to 2"),
-        ({"k": 2, "m": 1, "min_size": 1}, "min_size: 1 is not from 2 to 3"),
+        ({"pool": "erasure", "min_size": 1}, "min_size: 1 is not from 2 to 3"),
         ({"osd_size": "512MiB"}, "osd_size: 512MiB is less than 1 GiB"),
         ({"object_size": "1MiB"}, "object_size: only `face: cephfs` divides files"),
         ({"gateways": 2}, "gateways: only `face: s3` and `face: swift` have gateways"),
@@ -138,19 +137,19 @@ def test_copies_are_on_hosts_of_their_own_as_far_as_there_are_some():
     assert choose_domain(CephOptions(), 2) == ("host", 2)
     assert choose_domain(CephOptions(), 5) == ("host", 3)
     assert choose_domain(CephOptions(osds=3), 1) == ("osd", 3)
-    assert choose_domain(CephOptions(k=2, m=1), 3) == ("host", 3)
-    assert choose_domain(CephOptions(k=2, m=1, osds=2), 2) == ("osd", 3)
+    assert choose_domain(CephOptions(pool="erasure"), 3) == ("host", 3)
+    assert choose_domain(CephOptions(pool="erasure", osds=2), 2) == ("osd", 3)
     with pytest.raises(HostError, match="size is 3, which needs 3 storage daemons; there are 2"):
         choose_domain(CephOptions(size=3), 2)
     with pytest.raises(HostError, match=r"k \+ m is 3, which needs 3 hosts; there are 2"):
-        choose_domain(CephOptions(k=2, m=1, osds=2, failure_domain="host"), 2)
+        choose_domain(CephOptions(pool="erasure", osds=2, failure_domain="host"), 2)
 
 
 def test_pools_are_what_the_options_say():
     (made, enabled) = list_pool_commands(CephOptions(pg_num=8), "osd")
     assert made == {"prefix": "osd pool create", "pool": "data", "pg_num": 8, "pool_type": "replicated"}
     assert enabled["app"] == "rados"
-    coded = list(list_pool_commands(CephOptions(face="cephfs", k=2, m=1, min_size=2), "osd"))
+    coded = list(list_pool_commands(CephOptions(face="cephfs", pool="erasure", min_size=2), "osd"))
     assert coded[0]["profile"] == ["k=2", "m=1", "crush-failure-domain=osd"]
     assert [words.get("var") for words in coded if "var" in words] == ["min_size", "allow_ec_overwrites"]
     assert coded[-1]["prefix"] == "fs new"

@@ -87,7 +87,7 @@ class Ceph(CephDeployment):
     covers = ("R6.Scotty.017",)
     examples = (
         {"osd_size": "1GiB", "pg_num": 8},
-        {"osd_size": "1GiB", "pg_num": 8, "osds": 2, "k": 2, "m": 1},
+        {"osd_size": "1GiB", "pg_num": 8, "osds": 2, "pool": "erasure"},
         {"face": "cephfs", "osd_size": "1GiB", "pg_num": 8, "object_size": "1MiB", "stripe_count": 2},
         {"face": "s3", "osd_size": "1GiB", "pg_num": 8, "tls": True},
         {"face": "swift", "osd_size": "1GiB", "pg_num": 8},

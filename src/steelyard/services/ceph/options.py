@@ -26,24 +26,31 @@ class CephOptions(ServiceOptions):
         description="How clients use it: rados, its own protocol; cephfs, a file system mounted through "
         "FUSE; s3 or swift, an object gateway.",
     )
+    pool: Literal["replicated", "erasure"] = Field(
+        "replicated",
+        description="How the data pool keeps an object: as `size` copies, or as `k` data parts with `m` "
+        "coding parts.",
+    )
     size: int | None = Field(
-        None, ge=1, le=16, description="Copies of each object. Default: 3, or the number of storage daemons."
+        None,
+        ge=1,
+        le=16,
+        description="Copies of each object, with `pool: replicated`. Default: 3, or the number of storage "
+        "daemons.",
+    )
+    k: int = Field(2, ge=2, le=16, description="Data parts of each object, with `pool: erasure`.")
+    m: int = Field(
+        1,
+        ge=1,
+        le=16,
+        description="Coding parts of each object, with `pool: erasure`: so many may be lost.",
     )
     min_size: int | None = Field(
         None,
         ge=1,
         le=32,
-        description="Copies, or parts of an erasure-coded object, without which the pool rejects requests. "
-        "Default: as Ceph chooses.",
-    )
-    k: int | None = Field(
-        None, ge=2, le=16, description="Data parts of each object, for an erasure-coded pool; requires `m`."
-    )
-    m: int | None = Field(
-        None,
-        ge=1,
-        le=16,
-        description="Coding parts of each object: how many parts may be lost; requires `k`.",
+        description="Copies or parts of an object without which the pool rejects requests. Default: as Ceph "
+        "chooses.",
     )
     pg_num: int = Field(32, ge=1, le=32768, description="Placement groups of the data pool, a power of two.")
     failure_domain: Literal["host", "osd"] | None = Field(
@@ -98,7 +105,12 @@ class CephOptions(ServiceOptions):
     @property
     def is_erasure_coded(self) -> bool:
         """Whether the data pool keeps parts of objects, not copies."""
-        return self.k is not None
+        return self.pool == "erasure"
+
+    @property
+    def pieces(self) -> int | None:
+        """Copies or parts of each object, where that is said."""
+        return self.k + self.m if self.is_erasure_coded else self.size
 
     @field_validator("settings")
     @classmethod
@@ -114,15 +126,11 @@ class CephOptions(ServiceOptions):
 
     @model_validator(mode="after")
     def _check_pool(self) -> Self:
-        if (self.k is None) != (self.m is None):
-            raise ValueError("k and m: give both for an erasure-coded pool, or neither")
-        if self.k is not None and self.size is not None:
-            raise ValueError("size: an erasure-coded pool has k + m parts; omit `size`, or `k` and `m`")
         if self.pg_num & (self.pg_num - 1):
             raise ValueError(f"pg_num: {self.pg_num} is not a power of two")
-        wanted = self.k + self.m if self.k is not None and self.m is not None else self.size
-        if self.min_size and wanted and not (self.k or 1) <= self.min_size <= wanted:
-            raise ValueError(f"min_size: {self.min_size} is not from {self.k or 1} to {wanted}")
+        least = self.k if self.is_erasure_coded else 1
+        if self.min_size and not least <= self.min_size <= (self.pieces or self.min_size):
+            raise ValueError(f"min_size: {self.min_size} is not from {least} to {self.pieces or 'size'}")
         if not SMALLEST_OSD <= self.osd_size <= 2**50:
             raise ValueError(f"osd_size: {self.osd_size} is less than 1 GiB or more than 1 PiB")
         return self

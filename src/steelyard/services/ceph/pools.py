@@ -22,8 +22,7 @@ Words = Mapping[str, Any]
 def choose_domain(options: CephOptions, hosts: int) -> tuple[Literal["host", "osd"], int]:
     """What must not hold two copies or parts of an object, and how many there are. Raises HostError."""
     storage = hosts * options.osds
-    asked = options.k + options.m if options.k and options.m else options.size
-    size = asked or min(_MOST, hosts if options.failure_domain == "host" else storage)
+    size = options.pieces or min(_MOST, hosts if options.failure_domain == "host" else storage)
     domain = options.failure_domain or ("host" if hosts >= size else "osd")
     if (there := hosts if domain == "host" else storage) < size:
         what = "k + m" if options.is_erasure_coded else "size"

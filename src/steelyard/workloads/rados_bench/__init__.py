@@ -26,6 +26,7 @@ from steelyard.workloads.rados_bench import output as result
 
 Read = Literal["seq", "rand"]
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
+_OTHER_FACES = ("cephfs", "s3", "swift")
 _UNIT, _LARGEST = 4096, 2**27  # bytes: what any pool can take, and Ceph's default limit of an object
 
 # The key comes through the environment and goes to a file of the scratch, which goes with the trial. A pool
@@ -110,8 +111,9 @@ class RadosBench(Workload[RadosBenchOptions]):
     **How to read it.** Each thread waits for an answer before it sends the next operation: when the cluster
     stalls, so does the client. `seq` ends when everything that `write` left has been read once, which may be
     soon (`seq_time`): have `write` last longer than reads take. Reads come from the caches of the storage
-    daemons as far as these hold them. Compare pools of `size: 3` and of `k: 2, m: 1` by the same client.
-    Copies write and read objects of their own, and their bandwidths add up; objects are removed at the end.
+    daemons as far as these hold them. Compare `pool: replicated` and `pool: erasure` of the service by the
+    same client. Copies write and read objects of their own, and their bandwidths add up; objects are removed
+    at the end.
     A pool that is full lets writes wait; after `patience` the trial fails, with the cluster's word for it.
     """
 
@@ -165,12 +167,12 @@ class RadosBench(Workload[RadosBenchOptions]):
 
     def _command(self, place: Place, script: str, *words: str) -> Command:
         to, options = place.to, self.options
-        if to is not None and to.facts.get("protocol") != "rados":
+        if to is not None and to.facts.get("protocol") in _OTHER_FACES:
             return fail_with("rados_bench needs the cluster's own protocol: give the service `face: rados`")
-        pool = to.facts.get("pool", "") if to else options.pool
+        pool = to.facts.get("pool", "data") if to else options.pool
         if pool is None:
             return fail_with("rados_bench has no pool: name a service with 'to:', or set the option 'pool:'")
-        user = to.facts.get("user", "") if to else options.user
+        user = to.facts.get("user", "steelyard") if to else options.user
         conf = ("-c", str(options.conf)) if not to and options.conf else ()
         argv = ("sh", "-eu", "-c", script, "sh", *conf, "--id", user, "-p", pool, *words)
         variables = {"ID": user, "CONF": self._write_conf(to) if to else ""}
