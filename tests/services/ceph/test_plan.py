@@ -197,20 +197,27 @@ def status(states: dict[str, int], **changes: Any) -> CephStatus:
         "pgmap": {"pgs_by_state": groups, "degraded_objects": 7},
         "fsmap": {"by_rank": [{"name": "a", "status": "up:active"}], "up:standby": 1},
     }
-    state = {"status": said, "osds": {"0": [1, 1], "1": [1, 1]}, "pgs": 8, "unchanged": 9.0, "at": 100.0}
+    state = {
+        "status": said,
+        "osds": {"0": [1, 1, 4], "1": [1, 1, 5]},
+        "pgs": 8,
+        "unchanged": 9.0,
+        "at": 100.0,
+    }
     return parse_status(f"100.5\n{json.dumps({**state, 'loads': {'0': 5}, **changes})}")
 
 
 def test_a_cluster_is_clean_when_everything_is_where_it_belongs_and_nobody_came_or_went():
-    both = {"0", "1"}
+    both = {"0": 0, "1": 4}
     assert status({"active+clean": 7, "active+clean+scrubbing+deep": 1}).is_clean(both)
+    assert not status({"active+clean": 8}).is_clean({"0": 4, "1": 4}), "its death is not known yet"
     assert not status({"active+clean": 7}).is_clean(both), "one is not known yet"
     assert not status({"active+clean": 7, "active+undersized+degraded": 1}).is_clean(both)
     assert not status({"active+clean": 7, "active+clean+remapped": 1}).is_clean(both)
     assert not status({"active+clean": 8}, unchanged=1.0).is_clean(both), "old news"
     assert not status({"active+clean": 8}, at=10.0).is_clean(both), "the watch hears nothing"
-    assert not status({"active+clean": 8}, osds={"0": [1, 1], "1": [0, 1]}).is_clean(both)
-    assert status({"active+clean": 8}, osds={"0": [1, 1], "1": [1, 0]}).is_clean({"0"}), "one leaves"
+    assert not status({"active+clean": 8}, osds={"0": [1, 1, 4], "1": [0, 1, 5]}).is_clean(both)
+    assert status({"active+clean": 8}, osds={"0": [1, 1, 4], "1": [1, 0, 5]}).is_clean({"0": 0}), "one leaves"
 
 
 def test_a_status_tells_who_answers_and_what_it_measures():
@@ -242,6 +249,6 @@ def test_a_status_tells_who_answers_and_what_it_measures():
 def test_whatever_stands_in_the_file_is_a_status(text):
     said = parse_status(text)
     assert isinstance(said, CephStatus)
-    said.is_clean({"0"})
+    said.is_clean({"0": 0})
     said.describe()
     said.read_meters()

@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 
-from steelyard.plugin import Endpoint, HostError, Tool
-from steelyard.plugin.host import Host
-from steelyard.plugin.service import NodeState, join_host_port
-from steelyard.services.ceph.cluster import CephDeployment
-from steelyard.services.ceph.conf import CONF
-from steelyard.services.ceph.daemons import CephDaemon
-from steelyard.services.ceph.gateway import (
-    ACCOUNT_FILE,
-    AUTH_PATH,
-    BUCKET,
-    LOGIN_FILE,
-    MAKE_BUCKET,
-    PUT_ACCOUNT,
-    REGION,
-    SUBUSER,
-    access_key,
-    account,
-    login,
-    secret_key,
-)
-from steelyard.services.ceph.keys import USER, make_key
+from steelyard.plugin import HostError, Tool
+from steelyard.plugin.service import NodeState
+from steelyard.services.ceph.faces import CephFaces
 from steelyard.services.ceph.options import CephOptions
-from steelyard.services.ceph.pools import POOL, file_layout, list_pool_commands
+from steelyard.services.ceph.pools import list_pool_commands
 from steelyard.services.ceph.watch import CephWatch
 from steelyard.services.kit.access import Listener
-from steelyard.services.kit.certificates import AUTHORITY
-from steelyard.services.kit.ports import list_listening_ports
-from steelyard.services.kit.private_files import write_private
+from steelyard.services.kit.mounting import NSENTER, UNSHARE
 from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
 
 _KEY = "a key of cephx"
-_GREET_WITHIN = 10.0  # seconds
-_ACCOUNT = "account"  # where the files lie with which it is made
 
 
-class Ceph(CephDeployment):
+class Ceph(CephFaces):
     """Ceph: one cluster of monitors, a manager, and storage daemons on each host, with one face for clients.
 
     **Faces** (`face`): `rados`, the object store itself; `cephfs`, its file system, mounted through FUSE;
@@ -62,7 +39,8 @@ class Ceph(CephDeployment):
     keep data in a file of `osd_size` in the scratch, which takes space as it fills. A storage daemon that is
     killed and restarted has its data. The manager runs without its Python modules, which `ceph health`
     reports as an error and nothing here needs: they take 300 MB and ten seconds. Caches follow from the
-    memory of each host. A pool rejects writes once a storage daemon is 95 % full.
+    memory of each host. A pool rejects writes once a storage daemon is 95 % full. On rotating disks Ceph
+    moves ten objects a second from each storage daemon, unless `settings: {osd_recovery_sleep_hdd: 0}`.
     """
 
     Options = CephOptions
@@ -74,6 +52,9 @@ class Ceph(CephDeployment):
         Tool("ceph", apt="ceph-common", dnf="ceph-common"),
         Tool("ceph-mds", apt="ceph-mds", dnf="ceph-mds"),
         Tool("radosgw", apt="radosgw", dnf="ceph-radosgw"),
+        Tool("ceph-fuse", apt="ceph-fuse", dnf="ceph-fuse"),
+        UNSHARE,
+        NSENTER,
         Tool("curl", apt="curl", dnf="curl", at_least="7.75"),
     )
     access = (
@@ -95,6 +76,11 @@ class Ceph(CephDeployment):
 
     async def configure(self) -> None:
         """Plan who is where, and make the monitors' and storage daemons' data."""
+        if self.context.mount_on and self.options.face != "cephfs":
+            message = (
+                f"service {self.context.name} has `face: {self.options.face}`, which is not a file system"
+            )
+            raise HostError(message, hint="give it `face: cephfs`")
         await self._plan()
         hosts = self.context.hosts
         await self._make_hosts(hosts)
@@ -113,9 +99,10 @@ class Ceph(CephDeployment):
         await self._start_face()
 
     async def ready(self) -> None:
-        """All daemons answer, and all placement groups are active and clean."""
-        await super().ready()
+        """All daemons answer, all placement groups are active and clean, and clients have it mounted."""
         await self._wait_until_clean(self.ready_timeout)
+        await asyncio.gather(*map(self._write_client, self.context.mount_on))
+        await super().ready()
 
     async def is_answering(self, server: Server) -> bool:
         """By the monitors' word, which they have from the others; gateways answer by themselves."""
@@ -127,7 +114,11 @@ class Ceph(CephDeployment):
             return status.has_monitor(name)
         if kind == "mgr":
             return status.has_manager()
-        return status.has_storage(name) if kind == "osd" else status.has_file_system(name)
+        return (
+            status.has_storage(name, self.boots.get(name, 0))
+            if kind == "osd"
+            else status.has_file_system(name)
+        )
 
     def describe_wait(self, server: Server) -> str:
         """The monitors tell of all."""
@@ -139,10 +130,11 @@ class Ceph(CephDeployment):
         """Every copy is where it belongs, and nothing recovers."""
         if any(server.exit is not None or server.frozen for server in self.servers):
             return False
-        return (await self.watch.read_status()).is_clean(self._storage_names())
+        return (await self.watch.read_status()).is_clean(self._list_storage())
 
     async def stop(self) -> None:
-        """End all daemons, at once: their data goes with the scratch, so they need not save it."""
+        """Unmount, then end all daemons at once: their data goes with the scratch and need not be saved."""
+        await asyncio.gather(*(mount.stop() for mount in self.mounts.values()), return_exceptions=True)
         if hasattr(self, "watch"):
             await self.watch.stop()
         await asyncio.gather(*(server.kill() for server in self.servers), return_exceptions=True)
@@ -193,82 +185,6 @@ class Ceph(CephDeployment):
             return (gateways, *cluster)
         return (*cluster, files) if self.options.face == "cephfs" else tuple(cluster)
 
-    def endpoint(self) -> Endpoint:
-        """That of the face: the first monitor or gateway; all of them are in the fact `servers`."""
-        doors = self._doors()
-        servers = ",".join(join_host_port(one.address, one.ports[0]) for one in doors)
-        tls = "true" if self.cluster.encrypted else "false"
-        facts = {"protocol": self.options.face, "servers": servers, "tls": tls, **self._face_facts(doors[0])}
-        password = self.context.password
-        secret = secret_key(password) if self.options.has_gateways else make_key(f"client.{USER}", password)
-        believed = self.authority.certificate if self.authority else None
-        return Endpoint(doors[0].address, doors[0].ports[0], facts, secret, believed)
-
-    def _doors(self) -> list[CephDaemon]:
-        """Where clients come in."""
-        return self._list_daemons(self.context.hosts, "rgw" if self.options.has_gateways else "mon")
-
-    def _face_facts(self, door: CephDaemon) -> dict[str, str]:
-        if not self.options.has_gateways:
-            return {"user": USER, "pool": POOL}
-        url = self._url(door)
-        if self.options.face == "swift":
-            return {
-                "user": SUBUSER,
-                "auth_url": f"{url}{AUTH_PATH}",
-                "ST_AUTH": f"{url}{AUTH_PATH}",
-                "ST_USER": SUBUSER,
-            }
-        key = access_key(self.context.password)
-        names = {"AWS_ENDPOINT_URL": url, "AWS_REGION": REGION, "AWS_ACCESS_KEY_ID": key}
-        return {"path": BUCKET, "user": key, "region": REGION, **names}
-
-    def _url(self, gateway: CephDaemon) -> str:
-        scheme = "https" if self.cluster.encrypted else "http"
-        return f"{scheme}://{join_host_port(gateway.address, gateway.ports[0])}"
-
     def _has_single(self) -> bool:
         """Whether each of its first hosts has a daemon that stays there."""
         return len(self._list_daemons(self.context.hosts, "rgw")) == len(self.context.hosts)
-
-    async def _start_face(self) -> None:
-        hosts = self.context.hosts
-        if self.options.face == "cephfs":
-            await self._launch_daemons(hosts, "mds")
-            text = json.dumps(file_layout(self.options))
-            await self.watch.run(hosts[0], "layout", "layout", stdin=text)
-        if self.options.has_gateways:
-            await self._write_account(hosts[0])
-            await self._run_account(hosts[0], PUT_ACCOUNT, self._list_daemons(hosts, "rgw")[0].entity)
-            await self._launch_daemons(hosts, "rgw")
-        if self.options.face == "s3":
-            await self._run_account(hosts[0], MAKE_BUCKET, f"{self._url(self._doors()[0])}/{BUCKET}")
-        if self.options.has_gateways:
-            await hosts[0].remove_directory(self.scratch(hosts[0]) / _ACCOUNT)
-
-    async def _write_account(self, host: Host) -> None:
-        """The account of the gateways' clients, and how we make a request as they do."""
-        password = self.context.password
-        authority = str(self._conf(host) / AUTHORITY) if self.authority else None
-        text = account("s3" if self.options.face == "s3" else "swift", password)
-        files = {ACCOUNT_FILE: text, LOGIN_FILE: login(password, authority)}
-        await write_private(self, host, self.data[host.name], files, _ACCOUNT)
-
-    async def _run_account(self, host: Host, script: str, word: str) -> None:
-        """Run a script where these files are; making the account makes the pools that gateways share."""
-        conf = str(self._conf(host) / CONF)
-        argv = ("sh", "-eu", "-c", script, "sh", str(self.scratch(host) / _ACCOUNT), word, conf)
-        await self.make_runner(host, "account", self.ready_timeout)(
-            self.data[host.name].account_command(*argv)
-        )
-
-    async def _greet(self, server: Server) -> bool:
-        if server.port not in await list_listening_ports(server.host):
-            return False
-        authority = (str(self._conf(server.host) / AUTHORITY),) if self.authority else ()
-        words = ("greet", server.address, str(server.port), *authority)
-        try:
-            await self.watch.run(server.host, "greet", *words, seconds=_GREET_WITHIN)
-        except HostError:
-            return False
-        return True

@@ -9,7 +9,6 @@ from pathlib import PurePosixPath
 
 from steelyard.plugin import Command, HostError
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import Service
 from steelyard.services.ceph.conf import (
     CONF,
     CONTROL,
@@ -32,6 +31,7 @@ from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.certificates import Authority, is_encrypted
 from steelyard.services.kit.data import DataDirectory, make_data
 from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.mounting import MountedService
 from steelyard.services.kit.ports import check_free, find_free_ports
 from steelyard.services.kit.private_files import write_private
 from steelyard.services.kit.server import Server
@@ -55,15 +55,17 @@ for each in ${made-}; do wait "$each"; done
 _PROGRAMS = {"mon": "ceph-mon", "mgr": "ceph-mgr", "osd": "ceph-osd", "mds": "ceph-mds", "rgw": "radosgw"}
 
 
-class CephDeployment(Disturbable, Service[CephOptions]):
+class CephDeployment(Disturbable, MountedService[CephOptions]):
     """A cluster of the hosts in `members`; each host that may ever be of it has `daemons`, by its name.
 
-    `uuids` tell the storage daemons apart, `data` is where a host's daemons write.
+    `uuids` tell the storage daemons apart, `data` is where a host's daemons write. `boots` are the epochs in
+    which storage daemons had come up that were then killed.
     """
 
     members: list[Host]
     daemons: dict[str, tuple[CephDaemon, ...]]
     uuids: dict[str, str]
+    boots: dict[str, int]
     data: dict[str, DataDirectory]
     cluster: CephCluster
     authority: Authority | None
@@ -89,7 +91,7 @@ class CephDeployment(Disturbable, Service[CephOptions]):
         self.cluster = CephCluster(str(uuid.uuid4()), monitors, domain, size, encrypted)
         self.uuids = {one.name: str(uuid.uuid4()) for one in self._list_daemons(everywhere, "osd")}
         self.authority = Authority() if encrypted and options.has_gateways else None
-        self.members, self.data = list(hosts), {}
+        self.members, self.data, self.boots = list(hosts), {}, {}
 
     async def _make_hosts(self, hosts: Sequence[Host]) -> None:
         """Lay all that daemons read, and the empty data with which they begin."""
@@ -112,6 +114,13 @@ class CephDeployment(Disturbable, Service[CephOptions]):
         return await self.launch(
             host, f"{daemon.kind}-{daemon.name}", command, address=daemon.address, port=daemon.ports[0]
         )
+
+    async def restart(self, host: str) -> None:
+        """With the data that they have; a storage daemon is back when the monitors say so of this start."""
+        status = await self.watch.read_status()
+        ended = [server.label.removeprefix("osd-") for server in self.servers_on(host) if server.exit]
+        self.boots |= {name: status.boots[name] for name in ended if name in status.boots}
+        await super().restart(host)
 
     async def _join(self, host: Host) -> None:
         """Take in a host; it is part of the cluster afterwards, or nothing of it is left."""
@@ -152,7 +161,7 @@ class CephDeployment(Disturbable, Service[CephOptions]):
         status = await self.watch.read_status()
         try:
             async with asyncio.timeout(seconds):
-                while not status.is_clean(self._storage_names()):
+                while not status.is_clean(self._list_storage()):
                     await asyncio.sleep(0.1)
                     status = await self.watch.read_status()
         except TimeoutError:
@@ -160,9 +169,10 @@ class CephDeployment(Disturbable, Service[CephOptions]):
             message = f"service {self.context.name} was not ready within {seconds:g} s, waiting for {waiting}"
             raise HostError(message) from None
 
-    def _storage_names(self) -> set[str]:
-        """Storage daemons that should hold data."""
-        return {one.name for one in self._list_daemons(self.members, "osd")}
+    def _list_storage(self) -> dict[str, int]:
+        """Storage daemons that should hold data, with the epoch after which each must have come up."""
+        names = [one.name for one in self._list_daemons(self.members, "osd")]
+        return {name: self.boots.get(name, 0) for name in names}
 
     def _list_daemons(self, hosts: Iterable[Host], kind: str) -> list[CephDaemon]:
         return [one for host in hosts for one in self.daemons[host.name] if one.kind == kind]

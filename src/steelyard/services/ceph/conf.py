@@ -75,10 +75,12 @@ def ceph_conf(
     return _write(sections)
 
 
-def client_lines(mon_host: str, keyring: str, *, encrypted: bool) -> str:
-    """What a client reads."""
-    settings = {"mon_host": mon_host, "keyring": keyring, "admin_socket": "", "log_file": ""}
-    return _write({"global": {**settings, "ms_client_mode": "secure" if encrypted else "crc secure"}})
+def client_conf(cluster: CephCluster, keyring: str) -> str:
+    """The file of a client that mounts the file system."""
+    mode = "secure" if cluster.encrypted else "crc secure"
+    modes = {"ms_client_mode": mode, "ms_mon_client_mode": mode}
+    settings = {"mon_host": cluster.mon_host, "keyring": keyring, "admin_socket": "", "log_file": ""}
+    return _write({"global": {**settings, **modes}})
 
 
 def _identity(cluster: CephCluster, address: str) -> dict[str, Any]:

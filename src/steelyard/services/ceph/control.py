@@ -57,7 +57,7 @@ def ask(cluster: Any, prefix: str) -> Any:
 def look(cluster: Any) -> dict[str, Any]:
     """What they say now."""
     status, dump = ask(cluster, "status"), ask(cluster, "osd dump")
-    osds = {str(osd["osd"]): [osd["up"], osd["in"]] for osd in dump["osds"]}
+    osds = {str(osd["osd"]): [osd["up"], osd["in"], osd["up_from"]] for osd in dump["osds"]}
     pgs = sum(pool["pg_num"] for pool in dump["pools"])
     return {"status": status, "epoch": dump["epoch"], "osds": osds, "pgs": pgs}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,13 +30,15 @@ _METERS = {
 
 @dataclass(frozen=True, slots=True)
 class CephStatus:
-    """`osds`: whether each is up and whether it is in, by its name; `loads`: bytes that each stores.
+    """`osds`: whether each is up and in, by its name; `boots`: in which of the cluster's epochs it came up
+    last; `loads`: bytes that it stores.
 
     `age`: seconds since it was written; `unchanged`: seconds in which no daemon came or went.
     """
 
     status: Mapping[str, Any] = field(default_factory=dict)
     osds: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
+    boots: Mapping[str, int] = field(default_factory=dict)
     loads: Mapping[str, int] = field(default_factory=dict)
     pgs: int = 0
     unchanged: float = 0.0
@@ -55,9 +57,12 @@ class CephStatus:
         """Whether there is a manager, who alone knows of placement groups."""
         return self.is_fresh and bool(self.status.get("mgrmap", {}).get("available"))
 
-    def has_storage(self, name: str) -> bool:
-        """Whether a storage daemon is up and holds data."""
-        return self.is_fresh and self.osds.get(name) == (True, True)
+    def has_storage(self, name: str, after: int = 0) -> bool:
+        """Whether a storage daemon is up and holds data, and came up after an epoch: monitors take some
+        seconds to see that one has died.
+        """
+        is_up = self.osds.get(name) == (True, True)
+        return self.is_fresh and is_up and self.boots.get(name, 0) > after
 
     def has_file_system(self, name: str = "") -> bool:
         """Whether a metadata server is active, or another stands by."""
@@ -66,14 +71,16 @@ class CephStatus:
         named = not name or any(rank.get("name") == name for rank in ranks)
         return self.is_fresh and bool(active) and (named or self.status["fsmap"].get("up:standby", 0) > 0)
 
-    def is_clean(self, storage: Collection[str]) -> bool:
-        """Whether these storage daemons are in, no other, and every copy is where it belongs."""
+    def is_clean(self, storage: Mapping[str, int]) -> bool:
+        """Whether these storage daemons are in, each since after an epoch, no other, and every copy is where
+        it belongs.
+        """
         states = {
             one["state_name"]: one["count"] for one in self.status.get("pgmap", {}).get("pgs_by_state", ())
         }
         known = sum(states.values()) == self.pgs > 0
         clean = all({"active", "clean"} <= set(name.split("+")) <= _CLEAN for name in states)
-        there = {name for name, (up, within) in self.osds.items() if up and within}
+        there = {name for name in self.osds if self.has_storage(name, storage.get(name, 0))}
         settled = self.has_manager() and self.unchanged >= _OLD_NEWS
         return settled and known and clean and there == set(storage)
 
@@ -100,8 +107,9 @@ def parse_status(said: str) -> CephStatus:
     clock, _, text = said.partition("\n")
     try:
         state = json.loads(text)
-        osds = {name: (bool(up), bool(within)) for name, (up, within) in state["osds"].items()}
+        osds = {name: (bool(up), bool(within)) for name, (up, within, _) in state["osds"].items()}
+        boots = {name: int(epoch) for name, (_, _, epoch) in state["osds"].items()}
         age = max(0.0, float(clock) - state["at"])
-        return CephStatus(state["status"], osds, state["loads"], state["pgs"], state["unchanged"], age)
+        return CephStatus(state["status"], osds, boots, state["loads"], state["pgs"], state["unchanged"], age)
     except (ValueError, KeyError, TypeError, AttributeError):
         return CephStatus()
