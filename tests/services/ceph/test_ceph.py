@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +67,9 @@ def test_nobody_comes_in_without_the_key_and_nobody_to_another_pool():
         bench = ("bench", "1", "write", "-t", "2", "-b", "4096")
         assert "Total writes made" in await rados(made, service, "-p", "data", *bench)
         other = "AQAAAAAAAAAAABAA" + "x" * 21 + "A=="
-        assert "couldn't connect to cluster" in await rados(made, service, "-p", "data", *bench, key=other)
+        said = await rados(made, service, "-p", "data", *bench, key=other)
+        assert "handle_auth_bad_method" in said
+        assert "Total writes made" not in said
         assert "No such file" in await rados(made, service, "-p", "other", *bench)
         files = list(made.place.rglob("keyring*"))
         assert files
@@ -149,15 +153,51 @@ def begin(own_place: Path, face: str, workload: str, timeline: str = "[]") -> su
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def list_daemons() -> set[str]:
-    """Processes whose command line names the store of this test."""
-    store = os.environ["STEELYARD_STORE"]
+@pytest.fixture
+def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Daemons that give up root must be able to enter it; pytest's own directories are for us alone."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-ceph-", dir="/var/tmp") as place:
+        Path(place).chmod(0o711)
+        monkeypatch.setenv("STEELYARD_SCRATCH", place)
+        yield Path(place)
+
+
+def list_daemons(scratch: Path) -> set[str]:
+    """Processes whose command line names the scratch of this test."""
     lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return {line for line in lines.splitlines() if line.startswith("ceph-") and store in line}
+    return {line for line in lines.splitlines() if line.startswith("ceph-") and str(scratch) in line}
+
+
+FULL = """
+experiment: full
+roles: {storage: 1, client: 1}
+services:
+  store:
+    use: ceph
+    on: storage
+    osd_size: 1GiB
+    pg_num: 8
+    settings: {mon_osd_full_ratio: 0.40, mon_osd_backfillfull_ratio: 0.38, mon_osd_nearfull_ratio: 0.35}
+workload: {use: rados_bench, on: client, to: store, duration: 600s, op_size: 1MiB, reads: [], patience: 10s}
+repeat: 1
+"""
+
+
+def test_a_pool_without_space_fails_the_trial_and_says_so(own_place: Path, scratch: Path) -> None:
+    contract.needed("ceph")
+    file = own_place / "full.yaml"
+    file.write_text(FULL)
+    argv = [sys.executable, "-m", "steelyard", "run", str(file)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "FAILED (disk-full)" in ended.stdout
+    assert "pool 'data' is full (no space)" in ended.stdout
+    assert not list_daemons(scratch)
 
 
 @needs_namespaces
-def test_a_storage_daemon_that_is_killed_under_load_costs_no_operation(own_place: Path) -> None:
+def test_a_storage_daemon_that_is_killed_under_load_costs_no_operation(
+    own_place: Path, scratch: Path
+) -> None:
     contract.needed("ceph")
     timeline = "[{at: 3s, do: kill, service: store, node: 2}, {at: 6s, do: restart, service: store, node: 2}]"
     with begin(own_place, "rados", BENCH, timeline) as run:
@@ -165,18 +205,21 @@ def test_a_storage_daemon_that_is_killed_under_load_costs_no_operation(own_place
     assert run.returncode == 0, said
     (metrics,) = Path(os.environ["STEELYARD_STORE"]).glob("runs/*/trials/1/metrics.json")
     assert "write_iops" in json.dumps(json.loads(metrics.read_text()))
-    assert not list_daemons()
+    assert not list_daemons(scratch)
 
 
 @needs_namespaces
-def test_a_controller_that_is_killed_leaves_no_daemon_no_mount_and_no_file(own_place: Path) -> None:
+def test_a_controller_that_is_killed_leaves_no_daemon_no_mount_and_no_file(
+    own_place: Path, scratch: Path
+) -> None:
     contract.needed("ceph")
     store = Path(os.environ["STEELYARD_STORE"])
     with begin(own_place, "cephfs", FILES) as run:
         written = lambda: any(path.read_text() for path in store.glob("runs/*/trials/1/*/run/stdout"))  # noqa: E731
         assert until(lambda: written() or run.poll() is not None, 8 * PATIENCE)
         assert run.poll() is None, run.communicate()[0]
-        assert any(line.startswith("ceph-fuse") for line in list_daemons())
+        assert any(line.startswith("ceph-fuse") for line in list_daemons(scratch))
         run.send_signal(signal.SIGKILL)
-    assert until(lambda: not list_daemons())
-    assert str(store) not in Path("/proc/self/mountinfo").read_text()
+    assert until(lambda: not list_daemons(scratch))
+    assert until(lambda: not list(scratch.iterdir()))
+    assert str(scratch) not in Path("/proc/self/mountinfo").read_text()

@@ -59,11 +59,12 @@ class ServiceContract(Contract):
         """A `name`; one that is `started`, `killable` and so on; an `example`."""
         started = sorted(name for name in cls.names if not cls.find(name).is_external)
         return {"name": sorted(cls.names)} | {
-            argument: list(map(cls._mark, values)) for argument, values in cls._deployed(started).items()
+            argument: list(map(cls._mark, values))
+            for argument, values in cls._list_deployments(started).items()
         }
 
     @classmethod
-    def _deployed(cls, started: list[str]) -> Parameters:
+    def _list_deployments(cls, started: list[str]) -> Parameters:
         return {
             "started": started,
             "killable": [name for name in started if issubclass(cls.find(name), Killable)],

@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal
 
 from steelyard.plugin import Metric, Output, ParseFailure, Reading, SeriesSample
 from steelyard.workloads.kit.document import JsonNode, parse_last_line
 
+Better = Literal["higher", "lower", "none"]
+OverCopies = Literal["mean", "min", "max"]
 _MIB = 2**20
 _TOOL = "rados bench"
 
 
 def list_metrics(phase: str) -> tuple[Metric, ...]:
     """Of one phase; its reads print less."""
-    verb = "written" if phase == "write" else "read"
-
-    def spread(name: str, unit: str) -> tuple[Metric, ...]:
-        about = "of the figures of each second"
-        deviation = Metric(f"{name}_stddev", unit, "lower", f"standard deviation {about}", over_copies="mean")
-        return (
-            *((deviation,) if phase == "write" else ()),
-            Metric(f"{name}_max", unit, "higher", f"largest {about}", over_copies="max"),
-            Metric(f"{name}_min", unit, "higher", f"smallest {about}", over_copies="min"),
-        )
-
-    latency, bandwidth = f"{phase}_latency", f"{phase}_bandwidth"
-    deviation = Metric(
-        f"{latency}_stddev", "s", "lower", "standard deviation of the time", over_copies="mean"
-    )
+    is_write = phase == "write"
+    latency, bandwidth, iops = f"{phase}_latency", f"{phase}_bandwidth", f"{phase}_iops"
+    about = f"bytes {'written' if is_write else 'read'} per second"
+    spread = (*_list_spread(bandwidth, "B/s"), *_list_spread(iops, "1/s")) if is_write else ()
+    deviation = (_detail(f"{latency}_stddev", "s", "lower", "standard deviation of the time", "mean"),)
     return (
-        Metric(bandwidth, "B/s", "higher", f"bytes {verb} per second"),
-        *(spread(bandwidth, "B/s") if phase == "write" else ()),
-        Metric(f"{phase}_iops", "1/s", "higher", f"operations per second; bytes are {verb}"),
-        *spread(f"{phase}_iops", "1/s"),
+        Metric(bandwidth, "B/s", "higher", about),
+        Metric(iops, "1/s", "higher", "operations per second"),
         Metric(f"{latency}_mean", "s", "lower", "arithmetic mean of an operation's time", over_copies="mean"),
-        *((deviation,) if phase == "write" else ()),
         Metric(f"{latency}_max", "s", "lower", "longest time of an operation", over_copies="max"),
-        Metric(f"{latency}_min", "s", "lower", "shortest time of an operation", over_copies="min"),
-        Metric(f"{phase}_time", "s", "none", "how long the phase lasted", over_copies="max"),
+        _detail(f"{latency}_min", "s", "lower", "shortest time of an operation", "min"),
+        *(deviation if is_write else ()),
+        *(spread or _list_spread(iops, "1/s")[1:]),
+        _detail(f"{phase}_time", "s", "none", "how long the phase lasted", "max"),
     )
+
+
+def _list_spread(name: str, unit: str) -> tuple[Metric, ...]:
+    """The deviation comes first: reads have none."""
+    about = "of the figures of each second"
+    return (
+        _detail(f"{name}_stddev", unit, "lower", f"standard deviation {about}", "mean"),
+        _detail(f"{name}_max", unit, "higher", f"largest {about}", "max"),
+        _detail(f"{name}_min", unit, "higher", f"smallest {about}", "min"),
+    )
+
+
+def _detail(name: str, unit: str, better: Better, about: str, over: OverCopies) -> Metric:
+    return Metric(name, unit, better, about, over_copies=over, secondary=True)
 
 
 def parse_output(phase: str, output: Output) -> Reading:
