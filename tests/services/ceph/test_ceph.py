@@ -189,8 +189,9 @@ def test_a_pool_without_space_fails_the_trial_and_says_so(own_place: Path, scrat
     file.write_text(FULL)
     argv = [sys.executable, "-m", "steelyard", "run", str(file)]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert "FAILED (disk-full)" in ended.stdout
-    assert "pool 'data' is full (no space)" in ended.stdout
+    assert "FAILED (disk-full)" in ended.stderr
+    assert "pool 'data' is full (no space)" in ended.stderr
+    assert "1 trial failed: disk-full (trial 1)" in ended.stdout
     assert not list_daemons(scratch)
 
 
