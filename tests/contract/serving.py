@@ -20,6 +20,10 @@ from loading import loaded
 from loopback import HOST, free_port, listening
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
+from steelyard.plugins import find
+from steelyard.services.base import Service
+from steelyard.testing.contract.bench import deployed_service
+from steelyard.testing.contract.suite import skip_without
 from steelyard.tools.find import install_directory
 from steelyard.workloads.base import ANY_SERVICE, Workload
 
@@ -186,9 +190,18 @@ def s3(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     return {"user": user, "password": secret, "region": "us-east-1", "tls": "false"}
 
 
+def ceph(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    """By its service: a cluster is more than a program that is started."""
+    kind = find("services", "ceph", Service)
+    skip_without(kind.needs)
+    endpoint = scope.enter_context(deployed_service("ceph", kind.examples[0]))
+    return {**endpoint.facts, "password": endpoint.password or ""}
+
+
 FLAG = {"tcp": ("--tcp",), "udp": ()}
 SERVERS: dict[str, Server] = {
     "cassandra": cassandra,
+    "ceph": ceph,
     "redis": redis,
     "memcached": memcached,
     "etcd": etcd,

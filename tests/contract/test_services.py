@@ -17,6 +17,7 @@ __all__ = ["ENTERING", "bench", "needed", "with_bench"]
 NAMES = sorted(name for name in builtin_names("services") if not find("services", name, Service).is_external)
 ENTERING = [
     "cassandra",
+    "ceph",
     "etcd",
     "gridftp",
     "netbench",
@@ -37,6 +38,9 @@ class TestServices(ServiceContract):
     names = builtin_names("services")
     unprivileged = GIVE_WAY
     entering = ENTERING
+    slow = ("ceph",)
+    slow_marks = (pytest.mark.full,)
+    some_doors = ("ceph",)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -41,21 +41,31 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give
 class ServiceContract(Contract):
     """What every service must do. Those that start nothing (`is_external`) only declare themselves.
 
-    `unprivileged` names those whose servers root starts under an id of their own, `entering` those of them
-    whose servers must be able to enter their scratch.
+    `unprivileged` names those whose servers root starts under an id of each host's own, `entering` those of
+    them whose servers must be able to enter their scratch. Clients come to `some_doors` only by some of the
+    servers. `slow_marks` are of the tests that deploy one that is `slow`.
     """
 
     kind = "services"
     base = Service
     unprivileged: ClassVar[Iterable[str]] = ()
     entering: ClassVar[Iterable[str]] = ()
+    some_doors: ClassVar[Iterable[str]] = ()
+    slow: ClassVar[Iterable[str]] = ()
+    slow_marks: ClassVar[tuple[pytest.MarkDecorator, ...]] = ()
 
     @classmethod
     def parameters(cls) -> Parameters:
         """A `name`; one that is `started`, `killable` and so on; an `example`."""
         started = sorted(name for name in cls.names if not cls.find(name).is_external)
+        return {"name": sorted(cls.names)} | {
+            argument: list(map(cls._mark, values))
+            for argument, values in cls._list_deployments(started).items()
+        }
+
+    @classmethod
+    def _list_deployments(cls, started: list[str]) -> Parameters:
         return {
-            "name": sorted(cls.names),
             "started": started,
             "killable": [name for name in started if issubclass(cls.find(name), Killable)],
             "pausable": [name for name in started if issubclass(cls.find(name), Pausable)],
@@ -82,6 +92,15 @@ class ServiceContract(Contract):
             pytest.skip("network namespaces need root")
         with_bench(test, hosts, network=kind.needs_network)
 
+    @classmethod
+    def _mark(cls, value: Any) -> Any:
+        """A service's name, or an example of one, with the marks of one that is slow."""
+        parameter = value if hasattr(value, "marks") else pytest.param(value, id=value)
+        first: Any = parameter.values[0]
+        name = first if isinstance(first, str) else first[0]
+        marks = (*parameter.marks, *(cls.slow_marks if name in cls.slow else ()))
+        return pytest.param(*parameter.values, id=parameter.id, marks=marks)
+
     def test_it_says_what_it_deploys_and_describes_its_options(self, name: str) -> None:
         kind = self.find(name)
         assert kind.examples or kind.is_external
@@ -104,9 +123,16 @@ class ServiceContract(Contract):
             async with service.deploy() as endpoint:
                 servers = endpoint.facts["servers"].split(",")
                 assert servers[0] == f"{endpoint.address}:{endpoint.port}"
-                assert {where.split(":")[0] for where in servers[:2]} == {host.address for host in made.hosts}
+                addresses = {host.address for host in made.hosts}
                 assert service.speaks is None or endpoint.facts["protocol"] == service.speaks.name
-                assert len(servers) == len(service.servers) == len(set(servers))
+                everywhere = {f"{server.address}:{server.port}" for server in service.servers}
+                assert {where.split(":")[0] for where in everywhere} == addresses
+                assert len(everywhere) == len(service.servers)
+                if name in self.some_doors:
+                    assert set(servers) <= everywhere
+                else:
+                    assert {where.split(":")[0] for where in servers[:2]} == addresses
+                    assert len(servers) == len(everywhere) == len(set(servers))
                 assert all(await asyncio.gather(*map(service.is_answering, service.servers)))
                 asks = endpoint.password is not None
                 first = service.listeners()[0]
@@ -280,10 +306,12 @@ class ServiceContract(Contract):
         async def test(made: Bench) -> None:
             service = made.service(unprivileged, find_least_options(self.find(unprivileged)))
             async with service.deploy():
-                accounts = [read_account(server.process.pid) for server in service.servers]
-                assert len(set(accounts)) == len(accounts) == 2
-                assert all(account >= 60_000 for account in accounts)
-                for account in accounts:
+                accounts = {
+                    (server.host.name, read_account(server.process.pid)) for server in service.servers
+                }
+                assert len(accounts) == len({account for _, account in accounts}) == 2
+                assert all(account >= 60_000 for _, account in accounts)
+                for _, account in accounts:
                     with pytest.raises(KeyError):
                         pwd.getpwuid(account)
 
