@@ -28,7 +28,7 @@ COMMANDS = {
     "show": "Show the results of a run",
     "compare": "Compare two runs, cell by cell",
     "report": "Write a self-contained HTML (or Markdown) report",
-    "export": "Export a run as CSV, Parquet, JSON or JUnit",
+    "export": "Export a run as CSV, Parquet, JSON, JUnit or for Seastar",
     "rm": "Remove runs from the store",
     "trust": "Trust a directory that other accounts may write to",
     "clean": "Clean up what dead runs left behind",
