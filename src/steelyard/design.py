@@ -17,9 +17,9 @@ these blocks follow the planned trials.
 Where services bind cells together (`model.lifetimes`), the order holds within each group of such cells, and
 the groups follow each other, in random order unless it is `as-written`.
 
-With `find` the cells come into being as the search goes on (`model.keys.find`). All searches of a group go step by
-step: a step is a design of its own, whose cells are the levels that the searches have come to, in the order
-above; `as-written` makes one search after the other.
+With `find` the cells come into being as the search goes on (`model.keys.find`). All searches of a group go
+step by step: a step is a design of its own, whose cells are the levels that the searches have come to, in
+the order above; `as-written` makes one search after the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""IOTune: what is refused, the commands, and whole searches on a disk that is made up, whose knees are known."""
+"""IOTune: what is refused, the commands, and whole searches on a made-up disk, whose knees are known."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def made(**options: Any) -> Iotune:
         ({"block": "0B"}, "block: 0B is not a multiple of 512 bytes"),
         (
             {"size": "1MiB", "pattern": "sequential", "requests": 16},
-            "size: 1MiB holds 8 blocks of 128KiB, fewer than the 16 requests; raise size to 2MiB, or lower requests",
+            "size: 1MiB holds 8 blocks of 128KiB, fewer than the 16 requests; raise size to 2MiB, or lower",
         ),
         ({"duration": "1ms"}, "is not between 10ms and 1d"),
         ({"requests": 0}, "greater than or equal to 1"),

@@ -1,4 +1,7 @@
-"""A run for other programs: CSV, Parquet, JSON, JUnit, Seastar. All raise StoreError as `files.replace_whole` does."""
+"""A run for other programs: CSV, Parquet, JSON, JUnit, Seastar.
+
+All raise StoreError as `files.replace_whole` does.
+"""
 
 from __future__ import annotations
 

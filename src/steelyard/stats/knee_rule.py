@@ -1,4 +1,4 @@
-"""Whether a level of a search for a knee is enough: whether no later level is better by more than a tolerance.
+"""Whether a level of a search for a knee is enough: no later one is better by more than a tolerance.
 
 A level is surely beaten, or surely not, by the whole interval of the ratio of medians. Repetitions of the
 level that is measured now are added until it is; after `at_most` of them the medians decide, because the

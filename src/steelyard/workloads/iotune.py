@@ -58,18 +58,19 @@ class Iotune(FioWorkload[IotuneOptions]):
     **Measures** direct I/O on one file, which is written first, unmeasured: `bandwidth`, `iops` and the
     completion `latency` of one direction and pattern, with `requests` in parallel, and fio's CPU time.
 
-    **Source**: MIKELANGELO D6.3 (2016), 5.3, "Adding IOTune": find the parallelism with the highest throughput
-    that does not yet increase the latency, and tell Seastar. A disk serves only so many requests at once; more
-    of them wait in a queue that no scheduler can order. Seastar's doc/io-properties-file.md defines the file.
+    **Source**: MIKELANGELO D6.3 (2016), 5.3, "Adding IOTune": find the parallelism with the highest
+    throughput that does not yet increase the latency, and tell Seastar. A disk serves only so many requests
+    at once; more of them wait in a queue that no scheduler can order. Seastar's doc/io-properties-file.md
+    defines the file.
 
-    **How to read it.** `find: {knee: requests, of: iops}` doubles the requests until that brings no more, and
-    names the smallest number beyond which there is no gain: see examples/iotune.yaml. In a closed loop latency
-    is requests / iops (Little's law), so where throughput stops growing, latency starts to grow. With
-    `cpu_user` and `cpu_system` near 100 % together, fio's one thread is the limit, not the disk. A trial that
-    is marked `fallback` could not keep so many requests outstanding: the kernel takes no more at once. Such a
-    level counts as one that brings nothing. `steelyard export --as io_properties` writes the file for Seastar
-    from a run that has measured both directions and patterns: iops of random, bandwidth of sequential requests,
-    at the knee.
+    **How to read it.** `find: {knee: requests, of: iops}` doubles the requests until that brings no more,
+    and names the smallest number beyond which there is no gain: see examples/iotune.yaml. In a closed loop
+    latency is requests / iops (Little's law), so where throughput stops growing, latency starts to grow.
+    With `cpu_user` and `cpu_system` near 100 % together, fio's one thread is the limit, not the disk. A
+    trial that is marked `fallback` could not keep so many requests outstanding: the kernel takes no more
+    at once. Such a level counts as one that brings nothing. `steelyard export --as io_properties` writes
+    the file for Seastar from a run that has measured both directions and patterns: iops of random,
+    bandwidth of sequential requests, at the knee.
     """
 
     Options = IotuneOptions
@@ -80,7 +81,7 @@ class Iotune(FioWorkload[IotuneOptions]):
     )
 
     def figures(self) -> Mapping[str, FioFigures]:
-        """Of the one direction, whose name the metrics leave out: a search goes by the same metric for both."""
+        """Of the one direction, whose name the metrics leave out: a search goes by one metric for both."""
         return {"run": FioFigures((self.options.direction,), is_named=False)}
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
