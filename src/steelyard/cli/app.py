@@ -33,6 +33,7 @@ COMMANDS = {
     "trust": "Trust a directory that other accounts may write to",
     "clean": "Clean up what dead runs left behind",
     "catalog": "List workloads, services, events and the requirements they cover",
+    "published": "List published results, and the experiments that regenerate them",
     "doctor": "Check this machine's fitness for benchmarking",
     "install": "Install the tools that workloads need",
     "schema": "Print the JSON Schema of experiment files",
