@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.pages import catalog, commands, decisions, keys
+from scripts.pages import catalog, commands, decisions, keys, requirements
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def pages() -> dict[str, str]:
     """Each generated page by its path in docs/."""
-    return {**catalog.pages(), **keys.pages(), **commands.pages(), **decisions.pages(DOCS / "decisions")}
+    own = {**catalog.pages(), **requirements.pages(), **keys.pages(), **commands.pages()}
+    return {**own, **decisions.pages(DOCS / "decisions")}

@@ -17,9 +17,9 @@ these blocks follow the planned trials.
 Where services bind cells together (`model.lifetimes`), the order holds within each group of such cells, and
 the groups follow each other, in random order unless it is `as-written`.
 
-With `find` the cells come into being as the search goes on (`model.find`). All searches of a group go step by
-step: a step is a design of its own, whose cells are the levels that the searches have come to, in the order
-above; `as-written` makes one search after the other.
+With `find` the cells come into being as the search goes on (`model.keys.find`). All searches of a group go
+step by step: a step is a design of its own, whose cells are the levels that the searches have come to, in
+the order above; `as-written` makes one search after the other.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ from functools import partial
 from typing import TypeVar
 
 from steelyard.model.experiment import Experiment
-from steelyard.model.keys.find import Search, SearchGoal, Walk, searches
-from steelyard.model.keys.method import Until
+from steelyard.model.keys.find import Search, SearchGoal, searches
+from steelyard.model.keys.method import Repeat, Until
+from steelyard.model.keys.walk import Walk
 from steelyard.model.lifetimes import group_cells
 from steelyard.model.space import cells
 from steelyard.model.trial import Cell, Result, Trial
 from steelyard.stats.condition import AGAIN, SearchRule, is_precise
+from steelyard.stats.knee_rule import KneeRule
 
 Item = TypeVar("Item")
 
@@ -48,7 +50,8 @@ class Results:
     def __init__(self, found: Iterable[Result] = ()) -> None:
         self._by_cell: dict[str, dict[int, Result]] = defaultdict(dict)
         self._precise: dict[str, bool] = {}
-        self._met: dict[str, bool | None] = {}
+        self._met: dict[tuple[tuple[str, int], ...], bool | None] = {}
+        self._counts: dict[str, int] = defaultdict(int)
         self._free: dict[str, int] = defaultdict(lambda: 1)
         self._disturbed: dict[str, set[int]] = defaultdict(set)
         self.seconds = 0.0
@@ -67,7 +70,7 @@ class Results:
         while self._free[key] in done:
             self._free[key] += 1
         self._precise.pop(key, None)
-        self._met.pop(key, None)
+        self._counts[key] += 1
         self.seconds += result.seconds
 
     def has(self, trial: Trial) -> bool:
@@ -97,11 +100,15 @@ class Results:
             self._precise[cell.key] = is_precise(until, self.cell_results(cell).values())
         return self._precise[cell.key]
 
-    def is_met(self, cell: Cell, rule: SearchRule) -> bool | None:
-        """Whether a level of a search holds; None while it is measured. Worked out once for each result."""
-        if cell.key not in self._met:
-            self._met[cell.key] = rule.is_met(self.cell_results(cell).values())
-        return self._met[cell.key]
+    def is_met(self, *cells: Cell, rule: SearchRule | KneeRule) -> bool | None:
+        """Whether a level of a search holds; None while it is measured. Worked out once for each result.
+
+        A knee's level is judged with others, see `knee_walk`.
+        """
+        state = tuple((cell.key, self._counts.get(cell.key, 0)) for cell in cells)
+        if state not in self._met:
+            self._met[state] = rule.is_met(*(self.cell_results(cell).values() for cell in cells))
+        return self._met[state]
 
     def __iter__(self) -> Iterator[Result]:
         return (result for repetitions in self._by_cell.values() for result in repetitions.values())
@@ -122,8 +129,9 @@ class Design:
         self.cells = cells(experiment, seed)
         self.repeat, find = experiment.repeat, experiment.find
         self.replaces = experiment.disturbed == "replace"
-        self.search_goal = SearchGoal.of(find, experiment.parameters) if find else None
-        self._rule = SearchRule(find.requirement, self.repeat) if find else None
+        self.search_goal = SearchGoal.from_file(find, experiment.parameters) if find else None
+        self._rule = _search_rule(self.search_goal, self.repeat) if self.search_goal else None
+        self._current: frozenset[str] = frozenset()
         self._searching = find is not None
         self._group = ""
         self._divide()
@@ -196,7 +204,7 @@ class Design:
                 if self._rule
                 else 0
             )
-            probes = search.bounds.count_probes(walk.below, walk.above)
+            probes = search.bounds.count_left(walk)
             least += max(self.repeat.at_least - done, 1) + (probes[0] - 1) * self.repeat.at_least
             most += self.repeat.at_most * probes[1] - done
         return least, most
@@ -217,6 +225,9 @@ class Design:
         here = copy(self)
         here.cells = tuple(
             search.cell_at(walk.levels[step]) for search, walk in walks if step < len(walk.levels)
+        )
+        here._current = frozenset(
+            search.cell_at(walk.current).key for search, walk in walks if walk.current is not None
         )
         here._searching, here._group = False, f"{self._group}step {step} "
         here._divide()
@@ -309,7 +320,7 @@ class Design:
         if made < self.repeat.at_least:
             return True
         if self._rule:
-            return results.is_met(cell, self._rule) is None
+            return cell.key in self._current
         if made >= self._max_trials or standing < self.repeat.at_least:
             return made < self._max_trials
         until = self.repeat.until
@@ -321,3 +332,9 @@ class Design:
         shuffled = list(items)
         random.Random(f"{self.seed} {self._group}{what}").shuffle(shuffled)
         return shuffled
+
+
+def _search_rule(goal: SearchGoal, repeat: Repeat) -> SearchRule | KneeRule:
+    if goal.requirement is None:
+        return KneeRule(goal.metric, goal.tolerance, repeat)
+    return SearchRule(goal.requirement, repeat)

@@ -404,6 +404,18 @@ def test_catalog_lists_and_shows(steelyard):
     ]
 
 
+def test_catalog_explains_a_requirement_and_what_covers_it(steelyard):
+    said = steelyard("catalog", "--covers", "SKA4")
+    assert said.out.startswith("SKA4: Move data up and down between a fast and a slow tier")
+    assert "\nSource: BigStorage, deliverable D1.2 (2017)\n\ncovered by:\nska4 " in said.out
+    said = steelyard("catalog", "--covers", "SKA3")
+    assert said.code == 0
+    assert "Nothing covers SKA3 yet; the nearest that are covered: SKA2, SKA4, SKA1" in said.out
+    refused = steelyard("catalog", "--covers", "SKB4")
+    assert refused.code == 2
+    assert "unknown requirement 'SKB4'; did you mean 'SKA4'?" in refused.err
+
+
 @pytest.mark.parametrize(("name", "kind"), [("slurm", "site"), ("telemetry", "collector"), ("grow", "event")])
 def test_catalog_knows_every_kind(steelyard, name, kind):
     assert re.search(rf"^{name} ", steelyard("catalog").out, re.MULTILINE)

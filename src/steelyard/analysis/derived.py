@@ -47,7 +47,7 @@ class DerivedResults(NamedTuple):
 def derive(record: RunRecord, summary: RunSummary) -> DerivedResults:
     """Derive what the experiment's `derive` asks for, in its order; without it, what the data support.
 
-    The limit that `find` searched for comes first in any case.
+    What `find` searched for, a limit or a knee, comes first in any case.
 
     What cannot be derived is a note and never an error: the run's own figures are worth showing all the
     same. Raises StoreError when the record is damaged.
@@ -55,8 +55,7 @@ def derive(record: RunRecord, summary: RunSummary) -> DerivedResults:
     with guard_record(record.id):
         wanted = record.design.get("derive")
         entries = [_parse_entry(one) for one in wanted] if wanted else _find_supported(record, summary)
-        results: list[DerivedResult] = list(_limits(record, summary))
-        notes: list[str] = []
+        results, notes = _search_results(record, summary)
         for name, asked in entries:
             title = name.replace("_", " ")
             try:
@@ -96,12 +95,19 @@ def _has_failures(record: RunRecord) -> bool:
     return any(value > 0 and is_failure_rate(name) for name, value in figures)
 
 
-def _limits(record: RunRecord, summary: RunSummary) -> tuple[DerivedResult, ...]:
-    if not record.design.get("find") or not summary.cells:
-        return ()
+def _search_results(record: RunRecord, summary: RunSummary) -> tuple[list[DerivedResult], list[str]]:
+    """What `find` searched for: a limit, or a knee, which there may be too few levels for."""
+    find = record.design.get("find")
+    if not find or not summary.cells:
+        return [], []
+    if find["goal"] == "knee":
+        try:
+            return list(_knee(record, summary, find)), []
+        except UsageError as error:
+            return [], [f"knee: {error.message}"]
     from steelyard.analysis.limit import limit_study
 
-    return (limit_study(record, summary),)
+    return [limit_study(record, summary)], []
 
 
 def _loss(record: RunRecord, summary: RunSummary, asked: Asked) -> tuple[DerivedResult, ...]:

@@ -9,8 +9,10 @@ from typing import Literal
 
 from steelyard.analysis.requirements import RequirementVerdict
 from steelyard.analysis.summary import CellSummary, RunSummary
-from steelyard.model.keys.find import Search, SearchBounds, SearchGoal, Walk, searches
+from steelyard.model.keys.find import Search, SearchBounds, SearchGoal, searches
 from steelyard.model.keys.method import Repeat
+from steelyard.model.keys.requirement import Requirement
+from steelyard.model.keys.walk import Walk
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell, Result, show_level
 from steelyard.stats.condition import LevelVerdict, SearchRule, judge_level
@@ -111,18 +113,19 @@ class LimitStudy:
 
 
 def limit_study(record: RunRecord, summary: RunSummary) -> LimitStudy:
-    """What a run with `find` has found. It must have one. Raises KeyError for a damaged record."""
+    """What a run that searched for a limit has found. Raises KeyError, UsageError for a damaged record."""
     sought = SearchGoal.from_record(record.design["find"])
-    rule = SearchRule(sought.requirement, Repeat.model_validate(record.design["repeat"]))
+    condition = Requirement.parse(record.design["find"]["while"])
+    rule = SearchRule(condition, Repeat.model_validate(record.design["repeat"]))
     cells = {cell.cell.key: cell for cell in summary.cells}
     all_searches = searches(sought, [cell.cell for cell in summary.cells])
     varying = _find_varying(all_searches, sought.parameter)
     return LimitStudy(
         sought.parameter,
         sought.bounds.goal,
-        sought.requirement.text,
-        record.metrics[sought.requirement.metric],
-        sought.requirement.bound.value,
+        condition.text,
+        record.metrics[condition.metric],
+        condition.bound.value,
         sought.bounds.low,
         sought.bounds.high,
         sought.bounds.within,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from steelyard.cli.options import EntryName, json_option, print_json
+from steelyard.cli.options import EntryName, RequirementId, json_option, print_json
 from steelyard.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -24,7 +24,12 @@ HEADINGS = {
 
 @click.command()
 @click.argument("name", required=False, type=EntryName())
-@click.option("--covers", metavar="ID", help="List only what covers this requirement, such as SKA1")
+@click.option(
+    "--covers",
+    metavar="ID",
+    type=RequirementId(),
+    help="Explain this requirement, such as SKA1, and list what covers it",
+)
 @json_option
 def command(name: str | None, covers: str | None, as_json: bool) -> int:
     """List workloads, services, events, collectors and sites, or describe those called NAME.
@@ -33,21 +38,42 @@ def command(name: str | None, covers: str | None, as_json: bool) -> int:
     steelyard catalog
     steelyard catalog ska1
     steelyard catalog slurm
-    steelyard catalog --covers SKA4
+    steelyard catalog --covers SKA4        what the requirement means, and what covers it
     """
     from steelyard.spec.catalog import describe_entries
 
     entries = describe_entries(name, covers)
+    need = _explain_requirement(covers, entries) if covers else []
     if as_json:
         print_json(entries)
     elif name:
         pages = ("\n".join(_format_entry(entry)) for entry in entries)
         echo("\n\n".join(pages) if entries else f"{name} does not cover {covers}")
     else:
+        for line in need:
+            echo(line)
         for kind, heading in HEADINGS.items():
             _print_entries([entry for entry in entries if entry["kind"] == kind], heading)
         echo("\n`steelyard catalog NAME` shows options and metrics", err=True)
     return 0
+
+
+def _explain_requirement(name: str, entries: Sequence[Entry]) -> list[str]:
+    """What a requirement means, and whether anything covers it. Raises UnknownName."""
+    from steelyard.spec.catalog import describe_entries
+    from steelyard.spec.requirements import find_need, nearest_ids
+
+    covered = {each for entry in entries or describe_entries() for each in entry["covers"]}
+    need = find_need(name, covered)
+    lines = [f"{need.id}: {need.meaning}", f"Source: {need.source}"] if need else [name]
+    if entries:
+        return [*lines, "", "covered by:"]
+    near = ", ".join(nearest_ids(name, covered))
+    return [
+        *lines,
+        "",
+        f"Nothing covers {name} yet" + (f"; the nearest that are covered: {near}" if near else ""),
+    ]
 
 
 def _print_entries(entries: Iterable[Entry], heading: str) -> None:

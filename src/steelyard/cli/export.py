@@ -10,7 +10,7 @@ from steelyard.cli.options import disturbed_option, find_run, run_argument, stor
 from steelyard.cli.terminal import echo
 from steelyard.model.trial import Disturbed
 
-_ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml"}
+_ENDINGS = {"csv": "csv", "parquet": "parquet", "json": "json", "junit": "xml", "io_properties": "yaml"}
 
 
 @click.command()
@@ -27,6 +27,7 @@ def command(run: str, form: str, output: str | None, disturbed: Disturbed | None
     steelyard export last --as parquet                 the same, with types
     steelyard export last --as json                    the complete summary
     steelyard export last --as junit                   cells, requirements, comparison as test cases, for CI
+    steelyard export last --as io_properties           what a disk can do, for Seastar: see `catalog iotune`
     """
     from steelyard.analysis.findings import Findings
     from steelyard.report.export import WRITERS

@@ -31,6 +31,7 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
     """Print the results of a run and write its report; the exit code."""
     findings = Findings(RunRecord(folder))
     print_results(findings, as_json=as_json)
+    _write_io_properties(findings, quiet=as_json)
     report = _write_report(findings)
     if report and not as_json:
         echo(report)
@@ -80,6 +81,20 @@ def _format_answer(findings: Findings, derived: Sequence[Section]) -> list[str]:
         return [*comparison_lines(gated.comparison), *gate_lines(gated)]
     short = outcome(findings, derived)
     return [make_one_line(text) for text in (short.answer, *short.failures)]
+
+
+def _write_io_properties(findings: Findings, *, quiet: bool) -> None:
+    """Where a disk was measured for Seastar: write the file, and say where it is, or why there is none."""
+    from steelyard.report.io_properties import NAME, has_disk_figures, write_io_properties
+
+    if not has_disk_figures(findings.record):
+        return
+    try:
+        path = write_io_properties(findings, findings.record.folder.derived_file(NAME))
+    except SteelyardError as error:
+        echo(str(error), err=True)
+    else:
+        echo(f"{NAME} for Seastar: {path}", err=quiet)
 
 
 def _write_report(findings: Findings) -> Any:

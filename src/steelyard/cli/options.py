@@ -94,6 +94,43 @@ class EntryName(KnownName):
         return entry_names()
 
 
+class RequirementId(KnownName):
+    """A published requirement. Completes from all that are known."""
+
+    name = "id"
+
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Of all documents."""
+        from steelyard.spec.requirements import published_needs
+
+        return published_needs()
+
+
+class DocumentName(KnownName):
+    """A published document. Completes from those that are known."""
+
+    name = "document"
+
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Their short names."""
+        from steelyard.analysis.comparison.published_list import document_titles
+
+        return document_titles()
+
+
+class SectionName(KnownName):
+    """A section of a published document. Completes from those that have results."""
+
+    name = "section"
+
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """Those of the document that is named before it, or of all."""
+        from steelyard.analysis.comparison.published_list import list_results
+
+        results = list_results(ctx.params.get("document"))
+        return dict.fromkeys(one.section for one in results if one.section)
+
+
 class SiteName(KnownName):
     """A site, as `local:4`. Completes from the plug-ins and from `sites.yaml`."""
 

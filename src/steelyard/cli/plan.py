@@ -135,7 +135,7 @@ def _compare_lines(experiment: Any) -> list[str]:
 def _size(found: Preview) -> str:
     if not found.searches:
         return f"{len(found.cells)} cell{'s' if len(found.cells) != 1 else ''}"
-    least, most = found.searches[0].bounds.count_probes()
+    least, most = found.searches[0].bounds.count_levels()
     count = len(found.searches)
     return f"{count} search{'es' if count > 1 else ''} of {least} to {most} levels"
 
@@ -147,11 +147,10 @@ def _format_limit(found: Preview) -> str:
 def _search_lines(experiment: Any, found: Preview) -> list[str]:
     """What is searched, and where each search begins."""
     find, bounds = experiment.find, found.searches[0].bounds
-    what = f"{find.goal} {find.parameter} while {find.while_}"
     shown_searches = [f"  from {search.first.key}" for search in found.searches[:12]]
     more = len(found.searches) - len(shown_searches)
     return [
-        f"find     {what}, from {bounds.low} to {bounds.high}, within {find.within}",
+        f"find     {find}, from {bounds.low} to {bounds.high}, within {find.within}",
         "searches:",
         *shown_searches,
         *([f"  … and {more} more"] if more > 0 else []),
@@ -256,7 +255,7 @@ def _document(found: Preview) -> dict[str, Any]:
         "cells": [dict(cell.parameters) for cell in found.cells],
         "trials": found.trials,
         "disturbed_are_made_again": found.is_replacing,
-        "levels_of_a_search": found.searches[0].bounds.count_probes() if found.searches else None,
+        "levels_of_a_search": found.searches[0].bounds.count_levels() if found.searches else None,
         "order": found.order,
         "order_restricted": found.restriction or None,
         "seed": found.seed,

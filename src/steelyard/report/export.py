@@ -1,4 +1,7 @@
-"""A run for other programs: CSV, Parquet, JSON, JUnit. All raise StoreError as `files.replace_whole` does."""
+"""A run for other programs: CSV, Parquet, JSON, JUnit, Seastar.
+
+All raise StoreError as `files.replace_whole` does.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from steelyard.errors import StoreError
 from steelyard.printable import make_printable
 from steelyard.report import html, markdown
 from steelyard.report.files import replace_file, write_text
+from steelyard.report.io_properties import write_io_properties
 from steelyard.report.junit import render_junit, render_junit_comparison, sum_seconds
 from steelyard.report.plain import plain_collected, plain_comparison, plain_run
 from steelyard.report.sections.comparison import describe_comparison
@@ -77,8 +81,9 @@ WRITERS: Mapping[str, Callable[[Findings, Path], Path]] = {
     "parquet": lambda findings, path: write_parquet(findings.record, path),
     "json": write_json,
     "junit": write_junit,
+    "io_properties": write_io_properties,
 }
-"""By the names that `steelyard export` knows; the endings of files are csv, parquet, json and xml."""
+"""By the names that `steelyard export` knows; the endings of files are csv, parquet, json, xml and yaml."""
 
 # A number is none, nor is a sign alone. Neither blanks before a formula nor wide signs hinder all.
 _FORMULA = re.compile(r"(?![\s+-]*[\d.]*(?:e[+-]?\d+)?\s*\Z)\s*[=+\-@＝＋－＠]", re.IGNORECASE)

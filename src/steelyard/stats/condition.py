@@ -50,7 +50,7 @@ def judge_level(requirement: Requirement, results: Collection[Result]) -> LevelV
         for result in results
         if result.is_poolable and requirement.metric in result.metrics
     ]
-    failed = sum(is_failure(result) or _has_fallback(result) for result in results)
+    failed = sum(is_failure(result) or has_fallback(result) for result in results)
     worst = math.inf if requirement.operator in ("<", "<=") else -math.inf
     value, interval, met = _judge_values(requirement, sorted([*values, *[worst] * failed]))
     n = len(values) + failed
@@ -99,7 +99,8 @@ def is_failure(result: Result) -> bool:
     return result.status == "failed" and result.category in TOO_MUCH
 
 
-def _has_fallback(result: Result) -> bool:
+def has_fallback(result: Result) -> bool:
+    """Whether a trial did something else than was asked of it."""
     return result.status == "ok" and any(mark.kind == "fallback" for mark in result.marks)
 
 

@@ -32,6 +32,7 @@ def test_each_can_be_read_and_says_where_it_is_from(name):
     assert all(text.endswith(".") for text in (found.shows, found.measured, found.found))
     assert found.workload
     assert found.beyond
+    assert found.shapes, "something of it can be compared with a run"
     assert all(len(row) == len(found.columns) for row in found.rows)
     for shape in found.shapes:
         assert shape.low <= shape.high

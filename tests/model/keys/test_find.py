@@ -124,7 +124,7 @@ def test_there_is_a_search_for_each_combination_of_the_others() -> None:
         "find": {"maximize": "rate", "while": CONDITION},
     }
     experiment = Experiment.model_validate(tree)
-    sought = SearchGoal.of(experiment.find, experiment.parameters)  # type: ignore[arg-type]
+    sought = SearchGoal.from_file(experiment.find, experiment.parameters)  # type: ignore[arg-type]
     cells = [Cell({"a": a, "rate": rate, "b": b}) for a in "xy" for rate in (10, 100) for b in (1, 2)]
     found = searches(sought, cells)
     assert [one.first.key for one in found] == [f"a={a} rate=10 b={b}" for a in "xy" for b in (1, 2)]

@@ -4,6 +4,8 @@ The searched parameter is declared by its bounds, `rate: {between: [1000, 64000]
 level is doubled until the condition no longer holds (for `minimize`: until it holds) or the high bound is
 reached; then the bracket is halved, on a logarithmic scale, until it is narrower than `within`. So all levels
 that can ever be probed form a tree, which is known before the first trial.
+
+`find: {knee: requests, of: iops}` searches for the level beyond which more brings nothing: `knee_walk`.
 """
 
 from __future__ import annotations
@@ -17,25 +19,41 @@ from typing import Any, NamedTuple, Self
 from pydantic import Field, field_validator, model_validator
 
 from steelyard.errors import UsageError
+from steelyard.model.keys import knee_walk
 from steelyard.model.keys.levels import Levels
 from steelyard.model.keys.requirement import Requirement
+from steelyard.model.keys.walk import Level, Walk
 from steelyard.model.part import Part
 from steelyard.model.trial import Cell
 from steelyard.units import Share
 
-Level = int | float
 WIDEST = 1e9
 """How many times the low bound the high one may be; 30 doublings."""
 FINEST, COARSEST = 0.001, 1.0
+TOLERANCE = 0.05
+GOALS = ("maximize", "minimize", "knee")
+_NEEDED = {
+    "of": "the metric whose knee to find, for example 'of: iops'",
+    "while_": "the condition that must hold, for example 'while: wall.median <= 20ms'",
+}
 
 
 class Find(Part):
-    """What is searched for. One of `maximize` and `minimize` names the parameter."""
+    """What is searched for. One of `maximize`, `minimize` and `knee` names the parameter."""
 
     maximize: str | None = Field(None, description="The parameter whose highest passing level to find")
     minimize: str | None = Field(None, description="The parameter whose lowest passing level to find")
-    while_: str = Field(
-        alias="while", description="The condition that must hold, as in `require`: read_p99.median <= 20ms"
+    knee: str | None = Field(
+        None, description="The parameter whose smallest level to find beyond which more brings no gain"
+    )
+    while_: str | None = Field(
+        None,
+        alias="while",
+        description="The condition that must hold, as in `require`: read_p99.median <= 20ms",
+    )
+    of: str | None = Field(None, description="The metric whose knee to find; more of it must be better")
+    tolerance: Share = Field(
+        Share(TOLERANCE), description="With `knee`: the largest gain that counts as no gain, for example 5%"
     )
     within: Share = Field(
         Share(0.05), description="How far apart the ends of the bracket may be, for example 5%"
@@ -43,7 +61,9 @@ class Find(Part):
 
     @field_validator("while_")
     @classmethod
-    def _check_condition(cls, value: str) -> str:
+    def _check_condition(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
         try:
             requirement = Requirement.parse(value)
         except UsageError as error:
@@ -61,26 +81,53 @@ class Find(Part):
             raise ValueError(f"{value} must be between 0.1% and 100%")
         return value
 
+    @field_validator("tolerance")
+    @classmethod
+    def _check_tolerance(cls, value: Share) -> Share:
+        if not 0 <= value < 1:
+            raise ValueError(
+                f"{value} must be between 0% and 99%: a doubled level at best doubles its figure"
+            )
+        return value
+
     @model_validator(mode="after")
     def _check_goal(self) -> Self:
-        if (self.maximize is None) == (self.minimize is None):
-            raise ValueError("find has exactly one of the keys 'maximize', 'minimize'")
+        if sum(getattr(self, goal) is not None for goal in GOALS) != 1:
+            raise ValueError("find has exactly one of the keys 'maximize', 'minimize', 'knee'")
+        needed, others = ("of", ("while_",)) if self.knee else ("while_", ("of", "tolerance"))
+        wrong = [other.strip("_") for other in others if other in self.model_fields_set]
+        faults = [f"'{other}' does not go with '{self.goal}'; remove it" for other in wrong]
+        if getattr(self, needed) is None:
+            faults.append(f"'{self.goal}' needs '{needed.strip('_')}', {_NEEDED[needed]}")
+        if faults:
+            raise ValueError("find: " + "; ".join(faults))
         return self
 
     @property
     def goal(self) -> str:
-        """`maximize` or `minimize`."""
-        return "minimize" if self.maximize is None else "maximize"
+        """`maximize`, `minimize` or `knee`."""
+        return next(goal for goal in GOALS if getattr(self, goal) is not None)
 
     @property
     def parameter(self) -> str:
         """The parameter that is searched."""
-        return self.maximize or self.minimize or ""
+        return self.maximize or self.minimize or self.knee or ""
 
     @property
-    def requirement(self) -> Requirement:
-        """The condition."""
-        return Requirement.parse(self.while_)
+    def requirement(self) -> Requirement | None:
+        """The condition; a knee has none."""
+        return Requirement.parse(self.while_) if self.while_ else None
+
+    @property
+    def metric(self) -> str:
+        """The metric that decides."""
+        return self.requirement.metric if self.requirement else self.of or ""
+
+    def __str__(self) -> str:
+        """`maximize rate while read_p99 <= 20ms`."""
+        if self.knee:
+            return f"knee of {self.of} over {self.parameter}, tolerance {self.tolerance}"
+        return f"{self.goal} {self.parameter} while {self.while_}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +162,19 @@ class SearchBounds:
             if below is None:
                 return self.low
             return None if below >= self.high else min(self._tidy(2 * below, 12), self.high)
-        return None if below is None or self.is_narrow(below, above) else self._middle(below, above)
+        return None if below is None or self.is_narrow(below, above) else self.middle(below, above)
 
     def is_narrow(self, below: Level, above: Level) -> bool:
         """Whether a bracket is as narrow as was asked, or holds no further level."""
         return above <= below * (1 + self.within) or (self.whole and above - below <= 1)
 
-    def walk(self, met: Callable[[Level], bool | None]) -> Walk:
-        """The way of a search. `met` says whether a level holds; None while it is still measured."""
+    def walk(self, met: Callable[..., bool | None]) -> Walk:
+        """The way of a search. `met` says whether a level holds; None while it is still measured.
+
+        For a knee it is asked as `knee_walk` says.
+        """
+        if self.goal == "knee":
+            return knee_walk.walk(self, met)
         settled: list[Level] = []
         below: Level | None = None
         above: Level | None = None
@@ -134,11 +186,23 @@ class SearchBounds:
             below, above = (level, above) if self.is_upward(met=holds) else (below, level)
         return Walk(tuple(settled), level, below, above)
 
+    def count_levels(self) -> tuple[int, int]:
+        """How many levels a whole search has, at least and at most."""
+        return self.count_left(self.walk(lambda *_: None))
+
+    def count_left(self, walk: Walk) -> tuple[int, int]:
+        """How many levels a search has still to settle, with the current one, at least and at most."""
+        if walk.current is None:
+            return 0, 0
+        if self.goal == "knee":
+            return knee_walk.count_left(self, walk)
+        return self.count_probes(walk.below, walk.above)
+
     def count_probes(self, below: Level | None = None, above: Level | None = None) -> tuple[int, int]:
         """How many levels there are still to probe, at least and at most."""
         return _count_probes(self, below, above)
 
-    def _middle(self, below: Level, above: Level) -> Level:
+    def middle(self, below: Level, above: Level) -> Level:
         """Between both, on a logarithmic scale: round, but no further off than a quarter of `within`."""
         middle = self._tidy(math.sqrt(below * above), math.ceil(1 + math.log10(2 / self.within)))
         return min(max(middle, below + 1), above - 1) if self.whole else middle
@@ -146,20 +210,6 @@ class SearchBounds:
     def _tidy(self, level: float, digits: int) -> Level:
         tidy = float(f"{level:.{digits}g}")
         return round(tidy) if self.whole else tidy
-
-
-class Walk(NamedTuple):
-    """How far a search has come. `current` is the level that it measures now; None when it is over."""
-
-    finished_levels: tuple[Level, ...]
-    current: Level | None
-    below: Level | None
-    above: Level | None
-
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """All levels so far, in the order in which they were probed."""
-        return self.finished_levels if self.current is None else (*self.finished_levels, self.current)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -183,9 +233,9 @@ class Search:
         """The cell of a level."""
         return Cell({**self.first.parameters, self.parameter: level})
 
-    def walk(self, met: Callable[[Cell], bool | None]) -> Walk:
-        """How far it has come; see `Bounds.walk`."""
-        return self.bounds.walk(lambda level: met(self.cell_at(level)))
+    def walk(self, met: Callable[..., bool | None]) -> Walk:
+        """How far it has come; see `SearchBounds.walk`."""
+        return self.bounds.walk(lambda *levels: met(*map(self.cell_at, levels)))
 
     @property
     def ends(self) -> tuple[Cell, Cell]:
@@ -194,28 +244,40 @@ class Search:
 
 
 class SearchGoal(NamedTuple):
-    """What a run was told to find, as its record has it."""
+    """What a run was told to find, as its record has it: a requirement's limit, or the knee `of` a metric."""
 
     parameter: str
-    requirement: Requirement
+    requirement: Requirement | None
     bounds: SearchBounds
+    of: str = ""
+    tolerance: float = TOLERANCE
+
+    @property
+    def metric(self) -> str:
+        """The metric that decides."""
+        return self.requirement.metric if self.requirement else self.of
 
     def record(self) -> dict[str, Any]:
         """For `design.json`."""
-        condition = self.requirement
-        own = {"parameter": self.parameter, "while": condition.text, "metric": condition.metric}
-        return own | {name: getattr(self.bounds, name) for name in SearchBounds.__dataclass_fields__}
+        condition = self.requirement.text if self.requirement else None
+        own = {"parameter": self.parameter, "while": condition, "metric": self.metric}
+        bounds = {name: getattr(self.bounds, name) for name in SearchBounds.__dataclass_fields__}
+        return {**own, **bounds, "tolerance": self.tolerance}
 
     @classmethod
     def from_record(cls, found: Mapping[str, Any]) -> SearchGoal:
         """From there. Raises KeyError, UsageError."""
         bounds = SearchBounds(**{name: found[name] for name in SearchBounds.__dataclass_fields__})
-        return cls(found["parameter"], Requirement.parse(found["while"]), bounds)
+        requirement = Requirement.parse(found["while"]) if found["while"] else None
+        tolerance = float(found.get("tolerance", TOLERANCE))  # older records have none
+        of = "" if requirement else str(found["metric"])
+        return cls(found["parameter"], requirement, bounds, of, tolerance)
 
     @classmethod
-    def of(cls, find: Find, parameters: Mapping[str, Levels]) -> SearchGoal:
+    def from_file(cls, find: Find, parameters: Mapping[str, Levels]) -> SearchGoal:
         """From the file."""
-        return cls(find.parameter, find.requirement, SearchBounds.of(find, parameters[find.parameter]))
+        bounds = SearchBounds.of(find, parameters[find.parameter])
+        return cls(find.parameter, find.requirement, bounds, find.of or "", float(find.tolerance))
 
 
 def searches(sought: SearchGoal, cells: Iterable[Cell]) -> tuple[Search, ...]:

@@ -13,6 +13,7 @@ from steelyard.errors import PlugInError, SpecError, UnknownName, suggest_name
 from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, find_names
+from steelyard.model.keys.find import Find
 from steelyard.model.keys.program import SCRIPT, split_scripts
 from steelyard.model.keys.requirement import Requirement
 from steelyard.model.keys.uses import WorkloadUse
@@ -23,7 +24,7 @@ from steelyard.spec.checks.collect import CollectChecker
 from steelyard.spec.checks.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.checks.computed import computed_faults
 from steelyard.spec.checks.directory import directory_faults
-from steelyard.spec.checks.find import repeat_faults, search_faults
+from steelyard.spec.checks.find import knee_metric_faults, repeat_faults, search_faults
 from steelyard.spec.checks.references import References, self_names
 from steelyard.spec.checks.services import ServiceChecker
 from steelyard.spec.checks.snapshots import snapshot_faults
@@ -307,10 +308,15 @@ class Checker:
                 yield from self._requirement_faults(path, "require", requirement, declared)
             else:
                 yield from ratio_faults(path, requirement, declared[requirement.metric])
-        if self.experiment.find:
-            yield from self._requirement_faults(
-                ("find", "while"), "find", self.experiment.find.requirement, declared
-            )
+        if find := self.experiment.find:
+            yield from self._search_metric_faults(find, declared)
+
+    def _search_metric_faults(self, find: Find, declared: dict[str, Metric]) -> Iterator[Fault]:
+        if find.requirement:
+            yield from self._requirement_faults(("find", "while"), "find", find.requirement, declared)
+        else:
+            yield from self._metric_faults(("find", "of"), "find", find.metric, declared)
+            yield from knee_metric_faults(find, declared)
 
     def _requirement_faults(
         self, path: Path, key: str, found: Requirement, declared: dict[str, Metric]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
 from steelyard.errors import suggest_name
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression
 from steelyard.model.keys.find import WIDEST, Find, SearchBounds
 from steelyard.model.keys.levels import Levels
+from steelyard.model.metric import Metric
 from steelyard.spec.faults import Fault
 from steelyard.stats.condition import SMALLEST
+from steelyard.stats.sample import SMALLEST_SAMPLE
 
 
 def repeat_faults(experiment: Experiment) -> Iterator[Fault]:
@@ -21,6 +23,9 @@ def repeat_faults(experiment: Experiment) -> Iterator[Fault]:
             message = "at_most above at_least requires 'until', which defines when to stop"
             yield Fault(("repeat",), message)
         return
+    if find.knee and repeat.until is not None:
+        message = "find: the search for a knee decides when to stop repeating; remove 'until'"
+        yield Fault(("repeat", "until"), message)
     yield from _too_few_faults(find, repeat.at_most)
 
 
@@ -40,7 +45,22 @@ def search_faults(experiment: Experiment, broken: Set[str], guessed: Set[str]) -
         yield Fault(("where",), message)
 
 
+def knee_metric_faults(find: Find, declared: Mapping[str, Metric]) -> Iterator[Fault]:
+    """A knee is that of a metric of which more is better."""
+    metric = declared.get(find.of or "")
+    if metric and metric.better != "higher":
+        message = f"find: a knee needs a metric of which more is better; {metric.name} is not such a metric"
+        yield Fault(("find", "of"), message)
+
+
 def _too_few_faults(find: Find, at_most: int) -> Iterator[Fault]:
+    if find.requirement is None:
+        if at_most < SMALLEST_SAMPLE:
+            message = (
+                f"a knee needs at least {SMALLEST_SAMPLE} repetitions of each level; at_most is {at_most}"
+            )
+            yield Fault(("repeat",), message)
+        return
     over = find.requirement.over_repetitions or "median"
     least = SMALLEST.get(over, 1)
     if at_most < least:

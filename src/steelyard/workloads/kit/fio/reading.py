@@ -24,31 +24,36 @@ class FioFigures:
     """What a phase gives: which directions, and how its metrics are called.
 
     `label` stands before every metric (`random_read_bandwidth`), `cpu` before those of the CPU. `job_names`
-    names the fio jobs that count; empty: all.
+    names the fio jobs that count; empty: all. One direction alone may go without its name: `bandwidth`.
     """
 
     directions: tuple[str, ...]
     label: str = ""
     cpu: str = ""
     job_names: frozenset[str] = frozenset()
+    is_named: bool = True
 
     def metrics(self) -> tuple[Metric, ...]:
         """All metrics that `reading` may give."""
-        flows = [metric for way in self.directions for metric in _flow_metrics(self.label + way, way)]
+        flows = [metric for way in self.directions for metric in _flow_metrics(self._begin(way), way)]
         return (*flows, *_cpu_metrics(self.cpu))
 
     def reading(self, result: FioResult) -> Reading:
         """The metrics, marks and facts of a result. Raises ParseFailure when a direction moved nothing."""
         jobs = [job for job in result.jobs if not self.job_names or job.name in self.job_names]
         _check_errors(jobs)
-        flows = {self.label + way: _flows(jobs, way) for way in self.directions}
-        latencies = {f"{name}_latency": _merge_histograms(entry) for name, entry in flows.items()}
+        flows = {self._begin(way): _flows(jobs, way) for way in self.directions}
+        latencies = {f"{begin}latency": _merge_histograms(entry) for begin, entry in flows.items()}
         return Reading(
             values={**_rates(flows), **self._quantiles(latencies), **_cpu(self.cpu, jobs)},
             histograms={name: dict(entry.bins) for name, entry in latencies.items() if entry.bins},
             marks=(Mark("fallback", reason),) if (reason := depth.find_fallback(jobs)) else (),
             facts=facts(result.version, jobs),
         )
+
+    def _begin(self, way: str) -> str:
+        """What stands before the names of a direction's metrics."""
+        return f"{self.label}{way}_" if self.is_named else self.label
 
     def _quantiles(self, latencies: Mapping[str, Histogram]) -> dict[str, float]:
         return {
@@ -60,10 +65,10 @@ class FioFigures:
 
 def _rates(flows: Mapping[str, Sequence[tuple[FioJob, FioFlow]]]) -> dict[str, float]:
     values = {}
-    for name, pairs in flows.items():
+    for begin, pairs in flows.items():
         seconds = _span((job.group, flow.seconds) for job, flow in pairs)
-        values[f"{name}_bandwidth"] = sum(flow.bytes for _, flow in pairs) / seconds
-        values[f"{name}_iops"] = sum(flow.ios for _, flow in pairs) / seconds
+        values[f"{begin}bandwidth"] = sum(flow.bytes for _, flow in pairs) / seconds
+        values[f"{begin}iops"] = sum(flow.ios for _, flow in pairs) / seconds
     return values
 
 
@@ -95,11 +100,11 @@ def facts(version: str, jobs: Sequence[FioJob]) -> dict[str, Any]:
     }
 
 
-def _flow_metrics(name: str, way: str) -> tuple[Metric, ...]:
+def _flow_metrics(begin: str, way: str) -> tuple[Metric, ...]:
     return (
-        Metric(f"{name}_bandwidth", "B/s", "higher", f"bytes per second, {way}"),
-        Metric(f"{name}_iops", "1/s", "higher", f"I/O operations per second, {way}"),
-        *latency_metrics(f"{name}_latency", f"completion latency of one {way} I/O"),
+        Metric(f"{begin}bandwidth", "B/s", "higher", f"bytes per second, {way}"),
+        Metric(f"{begin}iops", "1/s", "higher", f"I/O operations per second, {way}"),
+        *latency_metrics(f"{begin}latency", f"completion latency of one {way} I/O"),
     )
 
 
