@@ -1,29 +1,18 @@
-"""Install tools on the hosts of a site, by their package managers or into the user's cache there."""
+"""Install tools on the hosts of a site: all that are missing, or for a run those that come with the package."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-import shlex
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path, PurePosixPath
-from typing import NoReturn
+from collections.abc import Sequence
+from pathlib import Path
 
-from steelyard.controller.scratch import FAR_SCRATCH
-from steelyard.errors import HostError, SteelyardError, UsageError
-from steelyard.hosts.base import Host, Streams, finish
-from steelyard.hosts.short_programs import tail
+from steelyard.controller.host_installer import HostInstaller, Say
+from steelyard.errors import SteelyardError, UsageError
+from steelyard.hosts.base import Host
 from steelyard.hosts.token import Token
-from steelyard.model.command import Command
 from steelyard.model.tool import Tool
 from steelyard.spec.sites import NamedSite
-from steelyard.tools.find import COMPLETE, MANAGERS, digest, host_commands, install_command, sources
-from steelyard.tools.maven import BUILDERS
-
-_CACHE = ("sh", "-c", 'printf %s "${XDG_CACHE_HOME:-$HOME/.cache}"')
-Say = Callable[[str], None]
 
 
 async def install_on_hosts(named: NamedSite, tools: Sequence[Tool], say: Say, *, dry_run: bool) -> None:
@@ -36,89 +25,31 @@ async def install_on_hosts(named: NamedSite, tools: Sequence[Tool], say: Say, *,
         raise UsageError(f"cannot install on site {named.name}: its hosts exist only during a run", hint=hint)
     with tempfile.TemporaryDirectory(prefix="steelyard-install-") as folder:
         async with named.site.lease(Token.of("install"), Path(folder) / "log", None) as hosts:
-            works = (_HostInstaller(host, Path(folder), say, dry_run).install(tools) for host in hosts)
+            works = (HostInstaller(host, Path(folder), say, dry_run).install(tools) for host in hosts)
             ends = await asyncio.gather(*works, return_exceptions=True)
-    _raise_failures([end for end in ends if end])
+    _raise_failures(ends)
 
 
-def _raise_failures(failures: Sequence[BaseException]) -> None:
+async def bring_bundled(hosts: Sequence[Host], tools: Sequence[Tool]) -> None:
+    """Copy programs of ours to the hosts of a run, where they are missing. Raises SteelyardError."""
+    bundled = [tool for tool in tools if tool.bundled]
+    if not bundled:
+        return
+    with tempfile.TemporaryDirectory(prefix="steelyard-install-") as folder:
+        works = (HostInstaller(host, Path(folder), _ignore, dry_run=False).install(bundled) for host in hosts)
+        _raise_failures(await asyncio.gather(*works, return_exceptions=True))
+
+
+def _ignore(_: str) -> None:
+    """A run does not tell of it."""
+
+
+def _raise_failures(ends: Sequence[BaseException | None]) -> None:
     """Raise one error for those of all hosts; what is no failure of a host comes as it is."""
+    failures = [end for end in ends if end]
     expected = [end for end in failures if isinstance(end, SteelyardError)]
     if other := next((end for end in failures if not isinstance(end, SteelyardError)), None):
         raise other
     if expected:
         hint = next((end.hint for end in expected if end.hint), "")
         raise SteelyardError("\n".join(map(str, expected)), hint=hint)
-
-
-class _HostInstaller:
-    """What is done on one host. `folder` is ours, for what its commands print."""
-
-    def __init__(self, host: Host, folder: Path, say: Say, dry_run: bool) -> None:
-        self._host, self._folder, self._say, self._dry_run = host, folder, say, dry_run
-
-    async def install(self, tools: Sequence[Tool]) -> None:
-        """Bring what is missing. Raises SteelyardError."""
-        cache = PurePosixPath(await self._host.capture(_CACHE) or self._raise_missing("home directory"))
-        places = {tool: cache / "steelyard" / "tools" / tool.name for tool in tools}
-        missing = [tool for tool in tools if not await self._has_tool(tool, places[tool])]
-        if not missing:
-            self._say(f"{self._host.name}: everything is already installed")
-            return
-        builders = BUILDERS if any(tool.maven for tool in missing) else ()
-        packaged = [tool for tool in missing if not tool.has_own_directory]
-        packaged += [tool for tool in builders if not await self._host.which(tool.name)]
-        async with self._make_workdir() as workdir:
-            await self._install_packages(packaged, workdir)
-            for tool in missing:
-                if tool.has_own_directory:
-                    await self._build(tool, places[tool], workdir)
-
-    async def _has_tool(self, tool: Tool, place: PurePosixPath) -> bool:
-        if await self._host.which(tool.program if tool.maven else tool.name):
-            return True
-        if tool.places and await self._host.capture(tool.argv(*tool.version)) is not None:
-            return True
-        mark = str(place / COMPLETE)
-        return tool.has_own_directory and (await self._host.read([mark])).get(mark) == digest(tool)
-
-    @asynccontextmanager
-    async def _make_workdir(self) -> AsyncIterator[PurePosixPath]:
-        base = self._host.scratch_base() or FAR_SCRATCH
-        path = base / f"steelyard-install-{self._host.name}-{secrets.token_hex(8)}"
-        await self._host.make_scratch(path)
-        try:
-            yield path
-        finally:
-            await self._host.remove_scratch(path)
-
-    async def _install_packages(self, tools: Sequence[Tool], workdir: PurePosixPath) -> None:
-        if not tools:
-            return
-        managers = [program for program, *_ in MANAGERS if await self._host.which(program)]
-        argv = install_command(tools, managers)
-        if argv is None:
-            self._raise_missing(f"package manager that provides {', '.join(tool.name for tool in tools)}")
-        is_root = (await self._host.capture(("id", "-u")) or "").strip() == "0"
-        await self._run(argv if is_root else ("sudo", "-n", *argv), workdir)
-
-    async def _build(self, tool: Tool, place: PurePosixPath, workdir: PurePosixPath) -> None:
-        paths = {workdir / f"{tool.name}-{at}": path for at, path in enumerate(sources(tool))}
-        for there, path in paths.items():
-            await self._host.put(path, there)
-        for argv in host_commands(tool, place, tuple(paths)):
-            await self._run(argv, workdir)
-
-    async def _run(self, argv: tuple[str, ...], workdir: PurePosixPath) -> None:
-        self._say(f"{self._host.name}: {shlex.join(argv)}")
-        if self._dry_run:
-            return
-        streams = Streams(*(self._folder / f"{self._host.name}.{name}" for name in ("out", "err")))
-        exit_, _ = await finish(await self._host.start(Command(argv), streams, cwd=workdir), None)
-        if exit_.code != 0:
-            last = tail(streams.stderr) or "it printed nothing"
-            hint = "log in to that host and run it by hand for details"
-            raise HostError(f"host {self._host.name}: {argv[0]} ended {exit_.way}: {last}", hint=hint)
-
-    def _raise_missing(self, what: str) -> NoReturn:
-        raise HostError(f"host {self._host.name} has no {what}", hint="install it by hand on that host")

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.controller.context import RunContext
+from steelyard.controller.installation import bring_bundled
 from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.machine.collecting import Collecting
 from steelyard.controller.machine.environment import gather_all
@@ -27,6 +28,7 @@ from steelyard.hosts.base import Host
 from steelyard.hosts.local import LocalHost
 from steelyard.hosts.sweep import sweep
 from steelyard.hosts.token import Token
+from steelyard.model.tool import Tool
 from steelyard.spec.bind import list_tools
 from steelyard.spec.checks.omission import omissions
 
@@ -72,10 +74,12 @@ async def acquire_resources(
         scratches = _make_scratches(context, placement, alone=len(hosts) == 1)
         scope.push_async_callback(scratches.close)
         await scratches.open()
+        needs = list_tools(context.experiment, context.design.cells)
+        await bring_bundled(placement.hosts, needs)
         collecting = Collecting(context.experiment, placement, context.folder)
         await collecting.check_tools()
         watch = TrialWatcher(placement.hosts, collecting, turn, context.warn)
-        await _record_environment(context, placement, scratches)
+        await _record_environment(context, placement, scratches, needs)
         deployment = _make_deployment(context, placement, scratches)
         if deployment:
             scope.push_async_callback(deployment.close)
@@ -127,8 +131,9 @@ def _make_scratches(context: RunContext, placement: Placement, *, alone: bool) -
     return Scratches(map(make, placement.hosts))
 
 
-async def _record_environment(context: RunContext, placement: Placement, scratches: Scratches) -> None:
-    needs = list_tools(context.experiment, context.design.cells)
+async def _record_environment(
+    context: RunContext, placement: Placement, scratches: Scratches, needs: Sequence[Tool]
+) -> None:
     facts = await gather_all(placement, needs, scratches, context.origin)
     context.writer.write_document(context.folder.environment, {"site": context.site.name, **facts})
 

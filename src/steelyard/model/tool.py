@@ -22,6 +22,8 @@ class Tool:
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
     services may add (`steelyard.tools.maven`).
+    A program of ours has `bundled`, the absolute path of the folder where it lies for each kind of machine, as
+    `<name>-<uname -m>`. A run copies it into such a directory on its hosts, so that nobody need install it.
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
     `places` are directories, as patterns of the shell, in which packages hide it from PATH.
     """
@@ -35,13 +37,14 @@ class Tool:
     cargo: str = ""
     sha256: str = ""
     maven: str = ""
+    bundled: str = ""
     program: str = ""
     places: tuple[str, ...] = ()
 
     @property
     def has_own_directory(self) -> bool:
-        """Whether `steelyard install` puts it into a directory of its own, and not on PATH."""
-        return bool(self.pip or self.cargo or self.maven)
+        """Whether it is put into a directory of its own, and not on PATH."""
+        return bool(self.pip or self.cargo or self.maven or self.bundled)
 
     @property
     def is_obtainable(self) -> bool:

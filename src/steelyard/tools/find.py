@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from types import ModuleType
 
 from steelyard.model.tool import Tool
-from steelyard.tools import crates, maven, pypi
+from steelyard.tools import bundled, crates, maven, pypi
 
 MANAGERS = (("apt-get", "apt", ("apt-get", "install", "-y")), ("dnf", "dnf", ("dnf", "install", "-y")))
 COMPLETE = "complete"
@@ -25,7 +25,7 @@ def find_missing(needs: Iterable[Tool]) -> list[Tool]:
 
 
 def install_directory(tool: Tool) -> Path:
-    """Where a tool from PyPI, crates.io or Maven has a place of its own; the same as in `Tool.argv`."""
+    """Where a tool that is not on PATH has a place of its own; the same as in `Tool.argv`."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "steelyard" / "tools" / tool.name
 
@@ -45,7 +45,7 @@ def install_command(tools: Iterable[Tool], managers: Container[str] | None = Non
 
 
 def local_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
-    """What would install a tool from PyPI, crates.io or Maven, without root, and mark it complete at last.
+    """What would install a tool into its own directory, without root, and mark it complete at last.
 
     Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """
@@ -58,14 +58,15 @@ def host_commands(
     """The same for any host: into `place` there, from what it is built from, which lies at `sources`."""
     kind = _choose_installer(tool)
     return (
-        ("rm", "-rf", str(place)),
+        # Other runs may be using a program of ours; it is replaced at one blow.
+        *(() if tool.bundled else (("rm", "-rf", str(place)),)),
         *kind.build_commands(tool, place, sources, python),
         ("sh", "-c", _MARK, str(place / COMPLETE), digest(tool)),
     )
 
 
 def sources(tool: Tool) -> tuple[Path, ...]:
-    """What a tool from PyPI, crates.io or Maven is built from: files and folders."""
+    """What a tool is made from: files and folders. Raises SteelyardError where one of ours was not built."""
     paths: tuple[Path, ...] = _choose_installer(tool).sources(tool)
     return paths
 
@@ -77,10 +78,14 @@ def digest(tool: Tool) -> str:
 
 def _choose_installer(tool: Tool) -> ModuleType:
     """Each has `sources`, `build_commands`, into a place that is not there yet, and `digest`."""
+    if tool.bundled:
+        return bundled
     return maven if tool.maven else crates if tool.cargo else pypi
 
 
 def _is_installed(tool: Tool) -> bool:
+    if tool.bundled:  # a run brings it
+        return bundled.is_built(tool)
     program = tool.program if tool.maven else tool.name
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_places(tool)])
     on_path = shutil.which(program, path=path) is not None

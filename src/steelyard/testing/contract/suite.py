@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, get_args
 
@@ -14,7 +15,7 @@ from steelyard.model.metric import Better, Metric
 from steelyard.model.tool import Tool
 from steelyard.model.unit import base_unit
 from steelyard.plugins import find
-from steelyard.tools.find import find_missing
+from steelyard.tools.find import find_missing, local_commands
 
 Parameters = Mapping[str, Sequence[Any]]
 
@@ -89,6 +90,8 @@ def check_metrics(metrics: Sequence[Metric]) -> None:
 
 
 def skip_without(needs: Iterable[Tool]) -> None:
-    """Skip a test for what this machine lacks."""
+    """Skip a test for what this machine lacks. Programs of ours are brought, as a run does."""
     for tool in find_missing(tuple(needs)):
         pytest.skip(f"{tool.name} is not installed")
+    for argv in (argv for tool in needs if tool.bundled for argv in local_commands(tool)):
+        subprocess.run(argv, check=True)
