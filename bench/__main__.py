@@ -33,6 +33,7 @@ NAMES = (
     "jobs",
     "launch",
     "encryption",
+    "driver",
 )
 SLOW = ("growth", "recovery", "simulations")  # takes minutes: only where it is named
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import object_store
 from loading import loaded
 from loopback import HOST, free_port, listening
 from steelyard.model.command import Endpoint
@@ -179,6 +180,12 @@ def postgresql_program(name: str) -> str:
     return found or pytest.skip(f"{name} of PostgreSQL is not installed")
 
 
+def s3(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
+    variables = scope.enter_context(object_store.serving(folder / "store", port))
+    user, secret = variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"]
+    return {"user": user, "password": secret, "region": "us-east-1", "tls": "false"}
+
+
 FLAG = {"tcp": ("--tcp",), "udp": ()}
 SERVERS: dict[str, Server] = {
     "cassandra": cassandra,
@@ -190,6 +197,7 @@ SERVERS: dict[str, Server] = {
     "sockperf": sockperf,
     "xrootd": xrootd,
     "gridftp": gridftp,
+    "s3": s3,
 }
 
 

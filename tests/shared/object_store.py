@@ -18,7 +18,7 @@ _KEY, _SECRET = "thekeysid", "verysecretkey"
 
 
 @contextlib.contextmanager
-def serving(root: Path) -> Iterator[dict[str, str]]:
+def serving(root: Path, port: int | None = None) -> Iterator[dict[str, str]]:
     """Serve the bucket `bucket` in a directory: what a user's environment would say of it.
 
     Skips the test where the programs are not installed; `make versitygw` builds one.
@@ -27,7 +27,7 @@ def serving(root: Path) -> Iterator[dict[str, str]]:
         if shutil.which(program, path=_PATH) is None:
             pytest.skip(f"{program} is not installed")
     (root / "bucket").mkdir(parents=True)
-    port = free_port()
+    port = port or free_port()
     argv = ["versitygw", "--port", f"{HOST}:{port}", "posix", str(root)]
     env = {**os.environ, "PATH": _PATH, "ROOT_ACCESS_KEY": _KEY, "ROOT_SECRET_KEY": _SECRET}
     server = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
