@@ -12,7 +12,9 @@ from pydantic import ValidationError
 from steelyard.model.command import Endpoint, Place
 from steelyard.workloads.object import Object
 
-S3 = Endpoint("10.0.0.1", 7070, {"protocol": "s3", "user": "KEY", "region": "north", "tls": "false"}, "hidden")
+S3 = Endpoint(
+    "10.0.0.1", 7070, {"protocol": "s3", "user": "KEY", "region": "north", "tls": "false"}, "hidden"
+)
 PLACE = Place(PurePosixPath("/scratch"), PurePosixPath("/raw"), 2, 2**30, 17)
 
 

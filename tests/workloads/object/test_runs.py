@@ -54,7 +54,9 @@ def run(stage: str, workload: Object, to: Endpoint, folder: Path) -> tuple[int, 
         text=True,
         check=False,
     )
-    return done.returncode, Output(EXIT, done.stdout, done.stderr, {path.name: path for path in raw.iterdir()})
+    return done.returncode, Output(
+        EXIT, done.stdout, done.stderr, {path.name: path for path in raw.iterdir()}
+    )
 
 
 def test_what_is_prepared_is_read_and_everything_is_deleted(store, tmp_path):

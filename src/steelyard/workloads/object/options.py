@@ -131,7 +131,9 @@ class ObjectOptions(ClientOptions, LoadOptions):
         if self.server is not None and self.user is None:
             raise ValueError("user: `server` needs one, the access key of S3 or the user of Swift")
         if self.server is None and self.secret_variable is not None:
-            raise ValueError("secret_variable: only `server` needs it; a service of the run has its own secret")
+            raise ValueError(
+                "secret_variable: only `server` needs it; a service of the run has its own secret"
+            )
         return self
 
     @property
