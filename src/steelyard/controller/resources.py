@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.controller.context import RunContext
-from steelyard.controller.installation import bring_bundled
 from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.machine.collecting import Collecting
 from steelyard.controller.machine.environment import gather_all
@@ -75,7 +74,7 @@ async def acquire_resources(
         scope.push_async_callback(scratches.close)
         await scratches.open()
         needs = list_tools(context.experiment, context.design.cells)
-        await bring_bundled(placement.hosts, needs)
+        await _bring_programs(placement.hosts, needs)
         collecting = Collecting(context.experiment, placement, context.folder)
         await collecting.check_tools()
         watch = TrialWatcher(placement.hosts, collecting, turn, context.warn)
@@ -88,6 +87,14 @@ async def acquire_resources(
         if server:
             server.attach_deployment(placement, deployment, limit)
         yield SessionResources(placement, scratches, watch, limit, deployment)
+
+
+async def _bring_programs(hosts: Sequence[Host], needs: Sequence[Tool]) -> None:
+    """Those of ours that come with the package, to hosts that lack them. Raises SteelyardError."""
+    if any(tool.bundled for tool in needs):
+        from steelyard.controller.installation import bring_bundled
+
+        await bring_bundled(hosts, needs)
 
 
 def _warn_of_risks(context: RunContext, part: SessionPart) -> None:
