@@ -56,6 +56,9 @@ COMMANDS = [
 
 MINUTE = 60.0
 SHORT = {
+    "climate/dumps.yaml": (),
+    "climate/listing.yaml": (),
+    "climate/netcdf.yaml": (),
     "databases/memcached.yaml": (),
     "failing.yaml": (),
     "fermilab/gensim.yaml": (),

@@ -45,7 +45,7 @@ def install_command(tools: Iterable[Tool], managers: Container[str] | None = Non
 
 
 def local_commands(tool: Tool) -> tuple[tuple[str, ...], ...]:
-    """What would install a tool that is not a package of the system, without root, and mark it complete at last.
+    """What would install a tool that is no package of the system, without root, and mark it complete at last.
 
     Nothing is built, run or unpacked before its hash was compared with the one that is pinned here.
     """

@@ -30,9 +30,9 @@ class NetcdfBench(SlabWorkload[NetcdfBenchOptions]):
 
     **How to read it.** Small files are dominated by opening and closing: compare `write_rate` with
     `write_rate_total`. Chunks that match the blocks are quick to write; chunks that several ranks share need
-    `access: collective`. The close time contains the flush to storage (`sync`); without it, a rate may be that
-    of the page cache. `evict` drops the file from the page cache of the hosts before it is read, but not from
-    that of a file server. Start it with `ranks:`; without, it is one process.
+    `access: collective`. The close time contains the flush to storage (`sync`); without it, a rate may be
+    that of the page cache. `evict` drops the file from the page cache of the hosts before it is read, but
+    not from that of a file server. Start it with `ranks:`; without, it is one process.
     """
 
     Options = NetcdfBenchOptions

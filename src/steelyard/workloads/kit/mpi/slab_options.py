@@ -31,13 +31,13 @@ class SlabOptions(WorkloadOptions):
     )
     block: BlockGeometry = Field(
         "auto",
-        description="Lengths t:x:y:z of what a rank transfers in one call; they must divide its part. `auto`: "
+        description="Lengths t:x:y:z of what a rank transfers in one call; must divide its part. `auto`: "
         "one time step of its part.",
     )
     chunk: ChunkGeometry = Field(
         "contiguous",
-        description="Storage in the file: `contiguous`, chunks of t:x:y:z, or `auto`, the library's own chunks "
-        "(with HDF5, which has none, the block).",
+        description="Storage in the file: `contiguous`, chunks of t:x:y:z, or `auto`: the library's own "
+        "chunks (with HDF5, which has none, the block).",
     )
     access: Literal["independent", "collective"] = Field(
         "independent", description="Whether each rank transfers its blocks by itself, or all ranks together."
@@ -56,8 +56,8 @@ class SlabOptions(WorkloadOptions):
     verify: bool = Field(False, description="Compare what is read with what was written; not in the times.")
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where the file is: `scratch`, or an absolute path. With ranks on several hosts, on a file "
-        "system that they share.",
+        description="Where the file is: `scratch`, or an absolute path. With ranks on several hosts, on a "
+        "file system that they share.",
     )
 
     @model_validator(mode="after")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from steelyard.plugin import Metric, ParseFailure
 from steelyard.workloads.kit.document import JsonNode
 
@@ -10,11 +12,19 @@ _SLACK = 1e-6  # the mean of equal numbers differs from them in its last digits
 
 
 def spread_metrics(name: str, unit: str, about: str) -> tuple[Metric, ...]:
-    """`name_min`, `name_mean` and `name_max`. Copies of a program each have their own ranks."""
-    better = "lower" if unit == "s" else "higher"
+    """`name_min`, `name_mean` and `name_max`; of times, the slowest rank's leads, as all wait for it."""
+    better: Literal["lower", "higher"] = "lower" if unit == "s" else "higher"
+    leading = "max" if unit == "s" else ""
     merge = {"min": "min", "mean": "mean", "max": "max"}
     return tuple(
-        Metric(f"{name}_{end}", unit, better, f"{about}: {end} over ranks", over_copies=merge[end])  # type: ignore[arg-type]
+        Metric(
+            f"{name}_{end}",
+            unit,
+            better,
+            f"{about}: {end} over ranks",
+            over_copies=merge[end],  # type: ignore[arg-type]
+            secondary=end != leading,
+        )
         for end in ENDS
     )
 

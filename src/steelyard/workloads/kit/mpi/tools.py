@@ -9,3 +9,4 @@ from steelyard.plugin import Tool
 _SOURCES = str(Path(__file__).with_name("sources"))
 NETCDF = Tool("steelyard-netcdf", compiled=_SOURCES)
 HDF5 = Tool("steelyard-hdf5", compiled=_SOURCES)
+DUMP = Tool("steelyard-dump", compiled=_SOURCES)
