@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path, PurePosixPath
 
@@ -188,3 +189,18 @@ def test_a_file_that_is_none_of_the_librarys_is_told_in_one_sentence(kind, tmp_p
     assert done.returncode == 1
     assert f"cannot open {tmp_path}/data.nc: " in done.stderr
     assert "#000" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_is_told_in_the_systems_words(kind, tmp_path):
+    for tool in find_missing(kind.needs):
+        pytest.skip(f"{tool.name} is not installed")
+    place = Place(PurePosixPath(tmp_path), PurePosixPath(tmp_path), 2, 2**30, seed=1)
+    argv = make(kind, geometry="10:64:64:16").phases(place)[0].command.argv
+    mount = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=1m none "$0" && exec "$@"', str(tmp_path))
+    done = subprocess.run([*mount, *argv], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (sentence,) = (line for line in done.stderr.splitlines() if "cannot" in line)
+    assert sentence.startswith(f"{kind.needs[0].name}: rank 0 on ")
+    assert "No space left on device" in sentence
