@@ -38,9 +38,9 @@ def command(names: tuple[str, ...], site: str | None, yes: bool, dry_run: bool) 
     steelyard install redis redis_benchmark --site ssh:alice@node1,alice@node2
     steelyard install --dry-run
 
-    Tools come from apt or dnf, PyPI, cargo or Maven, or are compiled from sources that Steelyard brings. Those
-    that are not system packages need no root: they go to ~/.cache/steelyard, and each download is checked
-    against a known hash before anything in it runs.
+    Tools come from apt or dnf, PyPI, cargo or Maven, or are compiled from sources that Steelyard brings.
+    Those that are not system packages need no root: they go to ~/.cache/steelyard, and each download is
+    checked against a known hash before anything in it runs.
     """
     from steelyard.spec.tool_needs import all_tools, find_tools
 

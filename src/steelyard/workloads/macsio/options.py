@@ -64,8 +64,8 @@ class MacsioOptions(WorkloadOptions):
     sync: bool = Field(True, description="Flush each file to storage before it is closed; builtin only.")
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where dumps are: `scratch`, or an absolute path. With ranks on several hosts, on a file "
-        "system that they share.",
+        description="Where dumps are: `scratch`, an absolute path, or a service that is a file system. "
+        "Ranks on several hosts need one that they share.",
     )
 
     @field_validator("program")
@@ -79,8 +79,8 @@ class MacsioOptions(WorkloadOptions):
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
-        found = self._find_builtin_limits() if self.is_builtin else self._find_site_limits()
-        if problems := "; ".join(found):
+        limits = self._find_builtin_limits() if self.is_builtin else self._find_site_limits()
+        if problems := "; ".join(limits):
             raise ValueError(problems)
         return self
 

@@ -56,8 +56,8 @@ class SlabOptions(WorkloadOptions):
     verify: bool = Field(False, description="Compare what is read with what was written; not in the times.")
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where the file is: `scratch`, or an absolute path. With ranks on several hosts, on a "
-        "file system that they share.",
+        description="Where the file is: `scratch`, an absolute path, or a service that is a file system. "
+        "Ranks on several hosts need one that they share.",
     )
 
     @model_validator(mode="after")

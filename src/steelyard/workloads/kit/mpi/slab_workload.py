@@ -39,12 +39,12 @@ class SlabWorkload(Workload[SlabOptionsT]):
 
     def metrics(self) -> tuple[Metric, ...]:
         """Rates first, then the times that they come from, for each phase that is measured."""
-        return (*(metric for phase in self._measured() for metric in _phase_metrics(phase)), *_SIZES)
+        return (*(metric for phase in self._list_measured() for metric in _phase_metrics(phase)), *_SIZES)
 
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """The file must be written before it can be read."""
         names = ("write",) if self.options.operation == "write" else ("write", "read")
-        return tuple(Phase(name, self._phase(name, place), name in self._measured()) for name in names)
+        return tuple(Phase(name, self._phase(name, place), name in self._list_measured()) for name in names)
 
     def parse(self, phase: str, output: Output) -> Reading:
         """The last line. Raises ParseFailure, also when other than the data that were asked for moved."""
@@ -55,7 +55,7 @@ class SlabWorkload(Workload[SlabOptionsT]):
                 f"{size:.0f} bytes were transferred, not the {self.options.count_bytes()} asked for"
             )
         values = _read_phase(phase, document, size)
-        if phase == self._measured()[0]:
+        if phase == self._list_measured()[0]:
             values |= {"bytes": size, "file_bytes": document.child("file_bytes").number()}
         return Reading(values, facts=self._read_facts(phase, document))
 
@@ -72,7 +72,7 @@ class SlabWorkload(Workload[SlabOptionsT]):
         phases = 1 if self.options.operation == "write" else 2
         return phases * (_START + self.options.count_bytes() / _BYTES_A_SECOND)
 
-    def _measured(self) -> tuple[str, ...]:
+    def _list_measured(self) -> tuple[str, ...]:
         return ("write", "read") if self.options.operation == "both" else (self.options.operation,)
 
     def _phase(self, name: str, place: Place) -> Command:
