@@ -1,4 +1,4 @@
-"""Install tools on the hosts of a site: all that are missing, or for a run those that come with the package."""
+"""Install tools on the hosts of a site; bring a run's hosts those that come with the package."""
 
 from __future__ import annotations
 

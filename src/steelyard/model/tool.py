@@ -22,8 +22,8 @@ class Tool:
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
     services may add (`steelyard.tools.maven`).
-    A program of ours has `bundled`, the absolute path of the folder where it lies for each kind of machine, as
-    `<name>-<uname -m>`. A run copies it into such a directory on its hosts, so that nobody need install it.
+    A program of ours has `bundled`, the absolute path of the folder where it lies for each kind of machine,
+    as `<name>-<uname -m>`. A run copies it into such a directory on its hosts: nobody needs to install it.
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
     `places` are directories, as patterns of the shell, in which packages hide it from PATH.
     """

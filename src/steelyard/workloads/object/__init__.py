@@ -131,7 +131,9 @@ class Object(Workload[ObjectOptions]):
                 "prefix": f"{options.prefix}-{place.seed:x}-{place.copy}",
                 "containers": options.containers,
                 "objects": options.objects,
-                "sizes": [{"weight": weight, "low": low, "high": high} for weight, low, high in options.bands],
+                "sizes": [
+                    {"weight": weight, "low": low, "high": high} for weight, low, high in options.bands
+                ],
                 "seed": place.seed,
             },
             "mix": options.mix.model_dump(),
