@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 from pathlib import Path
 
 import pytest
 
 import sshd
-from steelyard.controller.installation import install_on_hosts
+from steelyard.controller.installation import bring_bundled, install_on_hosts
 from steelyard.errors import SteelyardError, UsageError
+from steelyard.hosts.token import Token
 from steelyard.model.tool import Tool
 from steelyard.sites.ssh import Ssh, SshOptions
 from steelyard.spec.sites import NamedSite, resolve
@@ -77,3 +79,19 @@ def test_what_fails_is_told_with_the_host_and_its_words(far):
 def test_hosts_that_come_and_go_are_refused():
     with pytest.raises(UsageError, match="cannot install on site slurm: its hosts exist only during a run"):
         install(resolve("slurm"), Tool("sh"))
+
+
+def test_a_run_brings_programs_of_ours(far, tmp_path):
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built" / f"ours-{platform.machine()}").write_text("#!/bin/sh\necho brought\n")
+    ours = Tool("ours", bundled=str(tmp_path / "built"))
+
+    async def bring(*tools: Tool) -> str | None:
+        async with far.site.lease(Token.of("test"), tmp_path / "log", None) as hosts:
+            await bring_bundled(hosts, (Tool("no-such-d", apt="d"), *tools))
+            return await hosts[0].capture(ours.argv())
+
+    assert asyncio.run(bring()) is None
+    assert asyncio.run(bring(ours)) == "brought\n"
+    with pytest.raises(SteelyardError, match="none is a program of Steelyard's own that was not built"):
+        asyncio.run(bring(Tool("none", bundled=str(tmp_path))))

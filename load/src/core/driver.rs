@@ -209,10 +209,17 @@ impl<'a, L: Load> Driver<'a, L> {
     /// Wait until something comes, or is to be done.
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let now = self.clock.now();
-        let due = self.schedule.as_ref().filter(|_| !self.free.is_empty() && self.left > 0).map(Schedule::due);
+        let due =
+            self.schedule.as_ref().filter(|_| !self.free.is_empty() && self.left > 0).map(Schedule::due);
         let closed = self.schedule.is_none() && !self.free.is_empty() && self.find_due(now).is_some();
         let rested = self.resting.front().map(|(at, _)| *at);
-        let next = due.into_iter().chain(rested).min().unwrap_or(u64::MAX).min(self.next_look).min(self.end.max(now));
+        let next = due
+            .into_iter()
+            .chain(rested)
+            .min()
+            .unwrap_or(u64::MAX)
+            .min(self.next_look)
+            .min(self.end.max(now));
         let left = if closed { 0 } else { next.saturating_sub(now) };
         if left < SHORT {
             return self.poll.poll(events, Some(Duration::ZERO)).or_else(ignore_interruption);

@@ -185,6 +185,9 @@ mod tests {
         assert!(read(b"SSH-2.0-x\r\n\r\n", 99).is_err());
         assert!(read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", 99).is_err());
         assert!(read(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 99).is_err());
-        assert_eq!(read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", 3).map(|(done, ..)| done), Ok(false));
+        assert_eq!(
+            read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", 3).map(|(done, ..)| done),
+            Ok(false)
+        );
     }
 }

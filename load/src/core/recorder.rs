@@ -72,12 +72,14 @@ impl Recorder {
         is_open: bool,
     ) -> Result<Self, String> {
         let make = |name: &&'static str| -> Result<Kind, String> {
-            let scheduled = if is_open {
-                Some(Log::create(folder, &format!("{name}-scheduled"), &clock)?)
-            } else {
-                None
-            };
-            Ok(Kind { name, scheduled, service: Log::create(folder, name, &clock)?, counts: Counts::default() })
+            let scheduled =
+                if is_open { Some(Log::create(folder, &format!("{name}-scheduled"), &clock)?) } else { None };
+            Ok(Kind {
+                name,
+                scheduled,
+                service: Log::create(folder, name, &clock)?,
+                counts: Counts::default(),
+            })
         };
         Ok(Self {
             clock,

@@ -75,7 +75,8 @@ impl<R> Slot<R> {
         let stream = self.stream.as_mut()?;
         let Some(active) = &mut self.active else {
             // Nobody asked: the server closes, or breaks the rules.
-            let is_quiet = matches!(stream.receive(buffer), Err(error) if error.kind() == ErrorKind::WouldBlock);
+            let is_quiet =
+                matches!(stream.receive(buffer), Err(error) if error.kind() == ErrorKind::WouldBlock);
             if !is_quiet {
                 self.stream = None;
             }
@@ -85,7 +86,9 @@ impl<R> Slot<R> {
             match write(stream, &mut self.out, &mut self.gone, |out| load.fill(&mut active.request, out)) {
                 Ok(written) => active.is_written = written,
                 // It may have answered before it closed; then the answer says why.
-                Err(cause) => return read(stream, buffer, load, &mut active.request).or(Some(Ending::failed(cause))),
+                Err(cause) => {
+                    return read(stream, buffer, load, &mut active.request).or(Some(Ending::failed(cause)))
+                }
             }
         } else if stream.flush().is_err() {
             return Some(Ending::failed("connection broken"));

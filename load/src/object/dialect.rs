@@ -45,7 +45,13 @@ impl Dialect {
     }
 
     /// Log in as the first version of Swift's authentication has it.
-    pub fn swift(door: &Door, path: &str, user: &str, secret: &str, patience: Duration) -> Result<Self, String> {
+    pub fn swift(
+        door: &Door,
+        path: &str,
+        user: &str,
+        secret: &str,
+        patience: Duration,
+    ) -> Result<Self, String> {
         let head = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nX-Auth-User: {user}\r\nX-Auth-Key: {secret}\r\n\r\n",
             door.name()
@@ -53,7 +59,11 @@ impl Dialect {
         let (answer, _) = ask(door, &head, patience)?;
         let url = answer.header("x-storage-url").filter(|_| answer.status < 300);
         let (Some(url), Some(token)) = (url, answer.header("x-auth-token")) else {
-            return Err(format!("{} refuses to log {user} in at {path}: status {}", door.name(), answer.status));
+            return Err(format!(
+                "{} refuses to log {user} in at {path}: status {}",
+                door.name(),
+                answer.status
+            ));
         };
         let after = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
         let base = after.find('/').and_then(|at| after.get(at..)).unwrap_or_default();
@@ -134,7 +144,8 @@ pub fn ask(door: &Door, head: &str, patience: Duration) -> Result<(Answer, Strin
 
 /// What a server says is wrong: its status, and the code in its answer.
 pub fn name_status(status: u16, body: &str) -> String {
-    let code = body.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
+    let code =
+        body.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
     match code.filter(|code| code.len() < 60 && code.chars().all(|letter| letter.is_ascii_alphanumeric())) {
         Some(code) => format!("status {status} {code}"),
         None => format!("status {status}"),

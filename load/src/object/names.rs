@@ -53,9 +53,9 @@ impl Names {
             left -= band.weight;
             left < 0.0
         });
-        chosen.or(self.sizes.last()).map_or(0, |band| {
-            band.low + random.below(band.high.saturating_sub(band.low).saturating_add(1))
-        })
+        chosen
+            .or(self.sizes.last())
+            .map_or(0, |band| band.low + random.below(band.high.saturating_sub(band.low).saturating_add(1)))
     }
 
     /// All that are prepared, container after container.

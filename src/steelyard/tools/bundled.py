@@ -16,8 +16,8 @@ from steelyard.model.tool import Tool
 _COPY = """set -eu
 built=$1/$2-$(uname -m)
 if [ ! -f "$built" ]; then
-    echo "$2 was not built for $(uname -m): run make probe in a checkout on such a machine, and copy the file into" \\
-        "the folder workloads/kit/bin of the package" >&2
+    echo "$2 was not built for $(uname -m): run make probe in a checkout on such a machine," \\
+        "and copy the file into the folder workloads/kit/bin of the package" >&2
     exit 1
 fi
 mkdir -p "$0/bin"

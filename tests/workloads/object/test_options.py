@@ -44,6 +44,7 @@ def job(to: Endpoint | None = S3, stage: str = "run", place: Place = PLACE, **op
         ({"size": {"from": "2KiB", "to": "1KiB"}}, "is more than to"),
         ({"size": "6GiB"}, "at most 5 GiB"),
         ({"size": []}, "at least 1 item"),
+        ({"size": 7}, "has no unit"),
         ({"server": "store.example"}, "user: `server` needs one"),
         ({"secret_variable": "KEY"}, "only `server` needs it"),
         ({"prefix": "../x"}, "pattern"),
@@ -97,6 +98,6 @@ def test_copies_share_the_rate_and_have_containers_of_their_own():
 
 def test_sizes():
     assert made(size="1KiB").options.bands == ((1.0, 1024, 1024),)
-    bands = [{"from": 1, "to": 3, "weight": 1}, {"from": 9, "to": 11, "weight": 3}]
+    bands = [{"from": "1B", "to": "3B", "weight": 1}, {"from": "9B", "to": "11B", "weight": 3}]
     assert made(size=bands).options.bands == ((1.0, 1, 3), (3.0, 9, 11))
     assert made(size=bands).options.mean_size == 8.0

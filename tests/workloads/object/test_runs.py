@@ -60,8 +60,7 @@ def run(stage: str, workload: Object, to: Endpoint, folder: Path) -> tuple[int, 
 
 
 def test_what_is_prepared_is_read_and_everything_is_deleted(store, tmp_path):
-    workload = made(mix={"read": 3, "write": 3, "list": 1, "delete": 2}, size={"from": 0, "to": "200KiB"})
-    before = sorted((tmp_path / "store").iterdir())
+    workload = made(mix={"read": 3, "write": 3, "list": 1, "delete": 2}, size={"from": "0B", "to": "200KiB"})
     assert run("prepare", workload, store, tmp_path)[0] == 0
     assert len(list((tmp_path / "store").glob("steelyard-*/p*"))) == 10
     code, output = run("run", workload, store, tmp_path)
@@ -70,7 +69,7 @@ def test_what_is_prepared_is_read_and_everything_is_deleted(store, tmp_path):
     assert reading.values["success_ratio"] == 1, reading.facts
     assert sum(reading.values[f"{kind}_throughput"] > 0 for kind in ("read", "write", "list", "delete")) == 4
     assert run("cleanup", workload, store, tmp_path)[0] == 0
-    assert sorted((tmp_path / "store").iterdir()) == before
+    assert not list((tmp_path / "store").glob("steelyard-*"))
 
 
 def test_an_object_that_was_changed_is_a_failure(store, tmp_path):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from steelyard.plugin import Size
 from steelyard.plugin.workload import WorkloadOptions
@@ -67,7 +67,19 @@ class SizeBand(UniformSizes):
     weight: float = Field(1.0, gt=0, le=1e6, description="Weight of this band.")
 
 
-ObjectSizes = Size | UniformSizes | Annotated[tuple[SizeBand, ...], Field(min_length=1, max_length=1000)]
+def _choose_form(value: Any) -> str:
+    """So that a fault is told of the form that was meant, and of no other."""
+    if isinstance(value, list | tuple):
+        return "bands"
+    return "limits" if isinstance(value, dict | UniformSizes) else "size"
+
+
+ObjectSizes = Annotated[
+    Annotated[Size, Tag("size")]
+    | Annotated[UniformSizes, Tag("limits")]
+    | Annotated[tuple[SizeBand, ...], Field(min_length=1, max_length=1000), Tag("bands")],
+    Discriminator(_choose_form),
+]
 
 
 class ObjectOptions(ClientOptions, LoadOptions):
@@ -127,7 +139,7 @@ class ObjectOptions(ClientOptions, LoadOptions):
         return value
 
     @model_validator(mode="after")
-    def _check_server(self) -> Self:
+    def _check_access(self) -> Self:
         if self.server is not None and self.user is None:
             raise ValueError("user: `server` needs one, the access key of S3 or the user of Swift")
         if self.server is None and self.secret_variable is not None:

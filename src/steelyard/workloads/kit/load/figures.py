@@ -79,17 +79,33 @@ class LoadFigures:
         mean, longest = f"mean time of {title}", f"longest time of {title}"
         yield Metric(f"{kind}_mean", "s", "lower", mean, over_copies="mean", secondary=late)
         yield Metric(f"{kind}_max", "s", "lower", longest, over_copies="max", secondary=late)
-        yield Metric(f"{kind}_throughput", "1/s", "higher", f"how often {title} succeeded per second")
+        yield Metric(
+            f"{kind}_throughput", "1/s", "higher", f"how often {title} succeeded per second", secondary=True
+        )
         if kind in self.carrying:
-            yield Metric(f"{kind}_bandwidth", "B/s", "higher", f"data transferred per second by {title}")
-        yield Metric(f"{kind}_failures", "1", "lower", f"how often {title} failed")
+            yield Metric(
+                f"{kind}_bandwidth",
+                "B/s",
+                "higher",
+                f"data transferred per second by {title}",
+                secondary=True,
+            )
+        yield Metric(f"{kind}_failures", "1", "lower", f"how often {title} failed", secondary=True)
 
     def _pace_metrics(self) -> tuple[Metric, ...]:
         about = "how much later than possible the driver itself sent a request"
         return (
             Metric("rate_reached", "%", "higher", "throughput relative to the rate", over_copies="mean"),
-            Metric("waited", "1", "lower", "requests that were due while all connections were busy"),
-            Metric("unsent", "1", "lower", "requests that were due, but not sent before the end"),
+            Metric(
+                "waited",
+                "1",
+                "lower",
+                "requests that were due while all connections were busy",
+                secondary=True,
+            ),
+            Metric(
+                "unsent", "1", "lower", "requests that were due, but not sent before the end", secondary=True
+            ),
             *latency_metrics("driver_delay", about, secondary=True),
         )
 
@@ -145,9 +161,8 @@ class LoadFigures:
         delay, whole = delays.quantile(QUANTILES["p99"]), waits.quantile(QUANTILES["p99"])
         if delay > max(_NOTICEABLE, _SHARE * whole):
             reason = (
-                f"the load driver could not keep up: 1 % of requests were sent {delay * 1e3:.3g} ms or more "
-                f"after they could have been, of latencies (p99) of {whole * 1e3:.3g} ms; use more copies or a "
-                "lower rate"
+                f"the load driver could not keep up: it sent 1 % of requests at least {delay * 1e3:.3g} ms "
+                f"late, where 1 % took {whole * 1e3:.3g} ms or more; use more copies or a lower rate"
             )
             yield Mark("fallback", reason, "load driver late", delay, "s")
 

@@ -23,8 +23,8 @@ class LoadOptions(WorkloadOptions):
     )
     rate: Frequency | None = Field(
         None,
-        description="Requests per second that are due, whether or not earlier ones were answered (open loop). "
-        "Default: each connection sends its next request after the answer (closed loop).",
+        description="Requests per second that are due, whether or not earlier ones were answered (open loop; "
+        "`500/s` or 500). Default: each connection sends its next request after the answer (closed loop).",
     )
     arrivals: Literal["constant", "poisson"] = Field(
         "constant",

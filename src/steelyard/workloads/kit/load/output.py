@@ -54,8 +54,8 @@ class LoadOutput:
     """Everything that one driver reported, without the intervals to be omitted.
 
     `waited` are the requests that were due while all connections were busy, `unsent` those of them that were
-    never sent. `rate` is what this driver was told, 0 without. `failures` are causes by kind. `logs` are latencies, from when a request was due
-    (`read-scheduled`) and from when it was sent (`read`).
+    never sent. `rate` is what this driver was told, 0 without. `failures` are causes by kind. `logs` are
+    latencies, from when a request was due (`read-scheduled`) and from when it was sent (`read`).
     """
 
     version: str
