@@ -172,12 +172,7 @@ FULL = """
 experiment: full
 roles: {storage: 1, client: 1}
 services:
-  store:
-    use: ceph
-    on: storage
-    osd_size: 1GiB
-    pg_num: 8
-    settings: {mon_osd_full_ratio: 0.40, mon_osd_backfillfull_ratio: 0.38, mon_osd_nearfull_ratio: 0.35}
+  store: {use: ceph, on: storage, osd_size: 1GiB, pg_num: 8}
 workload: {use: rados_bench, on: client, to: store, duration: 600s, op_size: 1MiB, reads: [], patience: 10s}
 repeat: 1
 """

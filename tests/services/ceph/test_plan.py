@@ -132,6 +132,12 @@ def test_caches_follow_from_the_memory_of_the_host():
         storage_memory(plan(0), 500 * MIB)
 
 
+def test_a_storage_daemon_is_full_before_it_has_no_space_at_all():
+    assert conf_of(0, osd_size="1GiB")["global mon_osd_full_ratio"] == "0.667"
+    assert conf_of(0, osd_size="4GiB")["global mon_osd_full_ratio"] == "0.875"
+    assert conf_of(0, osd_size="100GiB")["global mon_osd_nearfull_ratio"] == "0.870"
+
+
 def test_copies_are_on_hosts_of_their_own_as_far_as_there_are_some():
     assert choose_domain(CephOptions(), 1) == ("host", 1)
     assert choose_domain(CephOptions(), 2) == ("host", 2)

@@ -41,8 +41,9 @@ class Ceph(Disturbable, MountedService[CephOptions]):
     keep data in a file of `osd_size` in the scratch, which takes space as it fills. A storage daemon that is
     killed and restarted has its data. The manager runs without its Python modules, which `ceph health`
     reports as an error and nothing here needs: they take 300 MB and ten seconds. Caches follow from the
-    memory of each host. A pool rejects writes once a storage daemon is 95 % full. On rotating disks Ceph
-    moves ten objects a second from each storage daemon, unless `settings: {osd_recovery_sleep_hdd: 0}`.
+    memory of each host. A pool rejects writes once 5 % of a storage daemon or 512 MiB (of a small one, a
+    third) are left. On rotating disks Ceph moves ten objects a second from each storage daemon, unless
+    `settings: {osd_recovery_sleep_hdd: 0}`.
     """
 
     Options = CephOptions

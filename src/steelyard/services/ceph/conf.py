@@ -22,6 +22,7 @@ _TAKES = {"mon": 192 * _MIB, "mgr": 96 * _MIB, "mds": 192 * _MIB, "rgw": 256 * _
 _LEAST, _BASE = 320 * _MIB, 256 * _MIB  # of a storage daemon: all, and what is no cache
 _SELF_TUNING = 1024 * _MIB  # with less, Ceph's own tuning of caches finds no room
 _SMALL_CACHE = 64 * _MIB
+_RESERVE, _RESERVED = 0.05, 512 * _MIB  # that is left free: a share, and what is written in some seconds
 _QUIET = ("rocksdb", "bdev", "bluestore", "bluefs", "paxos", "mgr", "osd", "mon", "mds", "rgw")
 
 
@@ -138,10 +139,22 @@ def _pool_defaults(cluster: CephCluster, options: CephOptions) -> dict[str, Any]
         "mon_osd_min_down_reporters": 1,  # a cluster of two has no second witness
         "bluestore_block_size": int(options.osd_size),
         "bluestore_block_create": "true",
-        # Once a second, so that what moves is seen while it moves.
+        # Once a second, so that what moves is seen while it moves, and what is full before it breaks.
         "mgr_stats_period": 1,
         "mgr_tick_period": 1,
+        "osd_heartbeat_interval": 1,
+        "osd_mon_report_interval": 1,
+        **_full_ratios(int(options.osd_size)),
     }
+
+
+def _full_ratios(size: int) -> dict[str, Any]:
+    """When a storage daemon rejects writes: one without any space breaks, and it looks once a second."""
+    full = 1 - max(_RESERVE, min(_RESERVED, size // 3) / size)
+    steps = {"full": 0.0, "backfillfull": 0.03, "nearfull": 0.08}
+    ratios = {f"mon_osd_{name}_ratio": f"{full - less:.3f}" for name, less in steps.items()}
+    # From here on it drops what comes, until the monitors have told clients to wait.
+    return {**ratios, "osd_failsafe_full_ratio": f"{full + 0.1 * (1 - full):.3f}", "mon_tick_interval": 1}
 
 
 def _caches(daemons: Iterable[CephDaemon], memory: int) -> dict[str, Any]:
