@@ -111,9 +111,7 @@ def main() -> None:
         result = run_all(json.loads(sys.argv[1]))
     except OSError as error:
         sys.exit("{}: {}".format(errno.errorcode.get(error.errno or 0, "error"), error))
-    system = os.uname()
-    facts = {"kernel": system.release, "machine": system.machine, "python": sys.version.split()[0]}
-    print(json.dumps({**result, **facts}), flush=True)
+    print(json.dumps({**result, "python": sys.version.split()[0]}), flush=True)
 
 
 if __name__ == "__main__":
