@@ -2,6 +2,7 @@
 
 mod core;
 mod get;
+mod metadata;
 mod null_server;
 mod object;
 
@@ -12,6 +13,7 @@ const HELP: &str = r#"steelyard-load: Steelyard's load driver. Steelyard starts 
 
   steelyard-load get < JOB             ask for one page again and again
   steelyard-load object < JOB          operations on objects, by S3 or Swift
+  steelyard-load metadata JOB          one operation on many files, below the current directory
   steelyard-load null-server ADDR:PORT answer everything with the same few bytes
   steelyard-load --version
 
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
     let outcome = match verb.to_str() {
         Some("get") => get::run().and_then(|summary| print(&format!("{summary}\n"))),
         Some("object") => object::run().and_then(|summary| print(&format!("{summary}\n"))),
+        Some("metadata") => metadata::run(words.first().and_then(|job| job.to_str()))
+            .and_then(|summary| print(&format!("{summary}\n"))),
         Some("null-server") => match words.first().and_then(|at| at.to_str()) {
             Some(at) => null_server::serve(at),
             None => Err("null-server needs ADDRESS:PORT; see steelyard-load --help".to_owned()),

@@ -23,7 +23,7 @@ from steelyard.workloads.posix.source import join_program, list_files
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
 PLACE = Place(PurePosixPath("/s"), PurePosixPath("/r"), 2, 2**30, seed=7)
 CASES = [case for group in main.GROUPS for case in group.cases]
-HOST = {"kernel": "6.1", "machine": "x86_64", "python": "3.11.7", "obstacles": {}}
+HOST = {"python": "3.11.7", "obstacles": {}}
 
 
 def made(**options) -> Posix:

@@ -19,10 +19,10 @@ from steelyard.model.command import Exit, Output, Place
 from steelyard.workloads.posix import Posix, PosixOptions
 from steelyard.workloads.posix.groups import GROUPS
 from steelyard.workloads.posix.program.harness import (
-    Case,
-    Identity,
+    Actor,
     Mismatch,
     NotApplicable,
+    PosixCase,
     Unsupported,
     call_in_child,
     expect_equal,
@@ -50,7 +50,9 @@ def ran(folder: Path, monkeypatch, *bodies, seconds: float = PATIENCE, optional:
     """How cases end that consist of these functions."""
     monkeypatch.chdir(folder)
     who = find_identities()["user"]
-    cases = [Case("group", f"case{number}", "", body, "any", optional) for number, body in enumerate(bodies)]
+    cases = [
+        PosixCase("group", f"case{number}", "", body, "any", optional) for number, body in enumerate(bodies)
+    ]
     return run_cases(cases, who, seconds)
 
 
@@ -58,23 +60,23 @@ def outcomes(answers) -> list[str]:
     return [answer["outcome"] for answer in answers]
 
 
-def fine(who: Identity) -> None:
+def fine(who: Actor) -> None:
     Path("file").write_text("x")
 
 
-def wrong(who: Identity) -> None:
+def wrong(who: Actor) -> None:
     expect_equal("content", "a", "b")
 
 
-def refused(who: Identity) -> None:
+def refused(who: Actor) -> None:
     raise OSError(errno.EOPNOTSUPP, "no")
 
 
-def fatal(who: Identity) -> None:
+def fatal(who: Actor) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def endless(who: Identity) -> None:
+def endless(who: Actor) -> None:
     time.sleep(10_000)
 
 
@@ -161,13 +163,13 @@ def test_only_an_optional_feature_may_be_refused(tmp_path, monkeypatch, optional
 
 
 def test_what_a_case_says_of_itself_counts(tmp_path, monkeypatch):
-    def lacks(who: Identity) -> None:
+    def lacks(who: Actor) -> None:
         raise Unsupported("no holes")
 
-    def cannot(who: Identity) -> None:
+    def cannot(who: Actor) -> None:
         raise NotApplicable("a container")
 
-    def stray(who: Identity) -> None:
+    def stray(who: Actor) -> None:
         raise RuntimeError("oops")
 
     assert outcomes(ran(tmp_path, monkeypatch, lacks, cannot, stray)) == [
@@ -178,7 +180,7 @@ def test_what_a_case_says_of_itself_counts(tmp_path, monkeypatch):
 
 
 def test_locked_directories_are_removed(tmp_path, monkeypatch):
-    def lock_up(who: Identity) -> None:
+    def lock_up(who: Actor) -> None:
         Path("dir/sub").mkdir(parents=True)
         Path("dir/sub").chmod(0)
         Path("dir").chmod(0)

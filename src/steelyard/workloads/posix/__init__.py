@@ -109,8 +109,8 @@ class Posix(Workload[PosixOptions]):
         """The program's last line. Raises ParseFailure."""
         document = parse_last_line(output.stdout, "the conformance program")
         results = read_results(document, self.options.groups)
-        said = {name: document.child(name).text() for name in ("kernel", "machine", "python")}
-        facts = {**describe_results(results), "obstacles": document.child("obstacles").texts(), **said}
+        said = {"obstacles": document.child("obstacles").texts(), "python": document.child("python").text()}
+        facts = {**describe_results(results), **said}
         return Reading(compute_shares(results), facts=facts)
 
     def directory(self) -> str:

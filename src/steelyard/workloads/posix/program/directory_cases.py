@@ -5,8 +5,8 @@ import os
 import stat
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     call_in_child,
     exists,
     expect_equal,
@@ -19,14 +19,14 @@ from steelyard.workloads.posix.program.harness import (
     open_file,
 )
 
-MKDIR = Group("mkdir")
+MKDIR = CaseGroup("mkdir")
 
 
-RMDIR = Group("rmdir")
+RMDIR = CaseGroup("rmdir")
 
 
 @MKDIR.case()
-def make_empty_directory(who: Identity) -> None:
+def make_empty_directory(who: Actor) -> None:
     """POSIX mkdir: a new directory has no entries but `.` and `..`, and belongs to the effective user."""
     make_directory("dir", 0o750)
     status = os.stat("dir")
@@ -36,7 +36,7 @@ def make_empty_directory(who: Identity) -> None:
 
 
 @MKDIR.case()
-def make_directory_under_umask(who: Identity) -> None:
+def make_directory_under_umask(who: Actor) -> None:
     """POSIX mkdir: bits of the umask are cleared in the mode."""
     os.umask(0o027)
     make_directory("dir", 0o777)
@@ -44,7 +44,7 @@ def make_directory_under_umask(who: Identity) -> None:
 
 
 @MKDIR.case()
-def count_subdirectories(who: Identity) -> None:
+def count_subdirectories(who: Actor) -> None:
     """inode(7): a directory's links are 2 and one for each subdirectory, or always 1 where nobody counts."""
     make_directory("dir")
     links = os.stat("dir").st_nlink
@@ -55,7 +55,7 @@ def count_subdirectories(who: Identity) -> None:
 
 
 @MKDIR.case()
-def make_over_existing(who: Identity) -> None:
+def make_over_existing(who: Actor) -> None:
     """POSIX mkdir: a name that exists, a symbolic link to nothing too, is EEXIST."""
     make_link("nothing", "link")
     expect_error(errno.EEXIST, os.mkdir, make_directory("dir"))
@@ -65,7 +65,7 @@ def make_over_existing(who: Identity) -> None:
 
 
 @MKDIR.case()
-def make_in_missing_directory(who: Identity) -> None:
+def make_in_missing_directory(who: Actor) -> None:
     """POSIX mkdir: a missing parent and an empty name are ENOENT, a file as parent is ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOENT, os.mkdir, "nothing/dir")
@@ -74,14 +74,14 @@ def make_in_missing_directory(who: Identity) -> None:
 
 
 @MKDIR.case()
-def make_with_slash(who: Identity) -> None:
+def make_with_slash(who: Actor) -> None:
     """POSIX path resolution: slashes after the name of a new directory are allowed."""
-    os.mkdir("dir//")
+    os.mkdir("dir" + os.sep * 2)
     expect_true("a directory", os.path.isdir("dir"))
 
 
 @MKDIR.case()
-def find_parent(who: Identity) -> None:
+def find_parent(who: Actor) -> None:
     """POSIX mkdir: `..` of a new directory is its parent, `.` is itself."""
     make_directory("dir")
     make_directory("dir/sub")
@@ -90,7 +90,7 @@ def find_parent(who: Identity) -> None:
 
 
 @MKDIR.case()
-def inherit_group(who: Identity) -> None:
+def inherit_group(who: Actor) -> None:
     """mkdir(2): in a set-group-ID directory, directories get its group and that bit, files its group."""
     make_directory("dir")
     os.chmod("dir", 0o2755)
@@ -102,14 +102,14 @@ def inherit_group(who: Identity) -> None:
 
 
 @MKDIR.case()
-def make_once_in_a_race(who: Identity) -> None:
+def make_once_in_a_race(who: Actor) -> None:
     """POSIX mkdir: a directory that another process made is EEXIST at once."""
     call_in_child(lambda: os.mkdir("dir"))
     expect_error(errno.EEXIST, os.mkdir, "dir")
 
 
 @RMDIR.case()
-def remove_empty_directory(who: Identity) -> None:
+def remove_empty_directory(who: Actor) -> None:
     """POSIX rmdir: an empty directory is removed; its parent counts one fewer link."""
     make_directory("dir")
     links = os.stat("dir").st_nlink
@@ -119,7 +119,7 @@ def remove_empty_directory(who: Identity) -> None:
 
 
 @RMDIR.case()
-def remove_full_directory(who: Identity) -> None:
+def remove_full_directory(who: Actor) -> None:
     """POSIX rmdir: a directory with an entry, even a link to nothing, is EEXIST or ENOTEMPTY."""
     make_directory("dir")
     make_link("nothing", "dir/link")
@@ -130,7 +130,7 @@ def remove_full_directory(who: Identity) -> None:
 
 
 @RMDIR.case()
-def remove_no_directory(who: Identity) -> None:
+def remove_no_directory(who: Actor) -> None:
     """POSIX rmdir: a file and a symbolic link to a directory are ENOTDIR."""
     make_link(make_directory("dir"), "link")
     expect_error(errno.ENOTDIR, os.rmdir, make_file("file"))
@@ -139,7 +139,7 @@ def remove_no_directory(who: Identity) -> None:
 
 
 @RMDIR.case()
-def remove_missing_directory(who: Identity) -> None:
+def remove_missing_directory(who: Actor) -> None:
     """POSIX rmdir: a missing name and the empty path are ENOENT."""
     expect_error(errno.ENOENT, os.rmdir, "nothing")
     expect_error(errno.ENOENT, os.rmdir, "nothing/dir")
@@ -147,7 +147,7 @@ def remove_missing_directory(who: Identity) -> None:
 
 
 @RMDIR.case()
-def remove_dot(who: Identity) -> None:
+def remove_dot(who: Actor) -> None:
     """POSIX rmdir: a path that ends in `.` is EINVAL; in `..`, EEXIST, ENOTEMPTY or EINVAL."""
     make_directory("dir")
     make_directory("dir/sub")
@@ -156,7 +156,7 @@ def remove_dot(who: Identity) -> None:
 
 
 @RMDIR.case()
-def create_in_removed_directory(who: Identity) -> None:
+def create_in_removed_directory(who: Actor) -> None:
     """POSIX rmdir: in a removed directory that is still open, nothing can be created: ENOENT."""
     number = open_file(make_directory("dir"), os.O_RDONLY | os.O_DIRECTORY)
     os.rmdir("dir")
@@ -165,7 +165,7 @@ def create_in_removed_directory(who: Identity) -> None:
 
 
 @RMDIR.case()
-def empty_removed_directory(who: Identity) -> None:
+def empty_removed_directory(who: Actor) -> None:
     """POSIX rmdir: a removed directory that is still open has no entries left."""
     number = open_file(make_directory("dir"), os.O_RDONLY | os.O_DIRECTORY)
     os.rmdir("dir")

@@ -4,8 +4,8 @@ import errno
 import os
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     expect_equal,
     expect_error,
     expect_true,
@@ -16,11 +16,11 @@ from steelyard.workloads.posix.program.harness import (
 )
 from steelyard.workloads.posix.program.libc import COLLAPSE_RANGE, KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE, allocate
 
-FALLOCATE = Group("fallocate")
+FALLOCATE = CaseGroup("fallocate")
 
 
 @FALLOCATE.case()
-def reserve_space(who: Identity) -> None:
+def reserve_space(who: Actor) -> None:
     """POSIX posix_fallocate: the file is at least as long as asked, content stays, new bytes are zeros."""
     number = open_file(make_file("file", b"abc"))
     os.posix_fallocate(number, 0, 50000)
@@ -28,7 +28,7 @@ def reserve_space(who: Identity) -> None:
 
 
 @FALLOCATE.case()
-def reserve_inside(who: Identity) -> None:
+def reserve_inside(who: Actor) -> None:
     """POSIX posix_fallocate: a file never becomes shorter."""
     number = open_file(make_file("file", b"x" * 10000))
     os.posix_fallocate(number, 0, 10)
@@ -36,7 +36,7 @@ def reserve_inside(who: Identity) -> None:
 
 
 @FALLOCATE.case()
-def reserve_nothing(who: Identity) -> None:
+def reserve_nothing(who: Actor) -> None:
     """posix_fallocate(3), fallocate(2): a length of 0 or an offset below 0 is EINVAL."""
     number = open_file("file")
     expect_error(errno.EINVAL, os.posix_fallocate, number, 0, 0)
@@ -44,14 +44,14 @@ def reserve_nothing(who: Identity) -> None:
 
 
 @FALLOCATE.case()
-def reserve_for_reader(who: Identity) -> None:
+def reserve_for_reader(who: Actor) -> None:
     """POSIX posix_fallocate: a descriptor that is not open for writing is EBADF."""
     number = open_file(make_file("file"), os.O_RDONLY)
     expect_error(errno.EBADF, os.posix_fallocate, number, 0, 10)
 
 
 @FALLOCATE.case(optional=True)
-def reserve_beyond_end(who: Identity) -> None:
+def reserve_beyond_end(who: Actor) -> None:
     """fallocate(2): with FALLOC_FL_KEEP_SIZE blocks are reserved and the size stays."""
     number = open_file(make_file("file", b"abc"))
     before = os.fstat(number).st_blocks
@@ -62,7 +62,7 @@ def reserve_beyond_end(who: Identity) -> None:
 
 
 @FALLOCATE.case(optional=True)
-def punch_hole(who: Identity) -> None:
+def punch_hole(who: Actor) -> None:
     """fallocate(2): FALLOC_FL_PUNCH_HOLE frees whole blocks, which read as zeros; the size stays."""
     number = open_file(make_file("file", b"x" * (4 << 20)))
     os.fsync(number)
@@ -77,7 +77,7 @@ def punch_hole(who: Identity) -> None:
 
 
 @FALLOCATE.case(optional=True)
-def punch_odd_hole(who: Identity) -> None:
+def punch_odd_hole(who: Actor) -> None:
     """fallocate(2): parts of blocks at the edges of a hole are zeroed."""
     number = open_file(make_file("file", b"x" * 20000))
     allocate(number, PUNCH_HOLE | KEEP_SIZE, 5000, 7001)
@@ -85,7 +85,7 @@ def punch_odd_hole(who: Identity) -> None:
 
 
 @FALLOCATE.case(optional=True)
-def punch_and_shorten(who: Identity) -> None:
+def punch_and_shorten(who: Actor) -> None:
     """fallocate(2): FALLOC_FL_PUNCH_HOLE without FALLOC_FL_KEEP_SIZE is EOPNOTSUPP or EINVAL."""
     number = open_file(make_file("file", b"x" * 20000))
     allocate(number, PUNCH_HOLE | KEEP_SIZE, 0, 4096)
@@ -93,7 +93,7 @@ def punch_and_shorten(who: Identity) -> None:
 
 
 @FALLOCATE.case(optional=True)
-def zero_range(who: Identity) -> None:
+def zero_range(who: Actor) -> None:
     """fallocate(2): FALLOC_FL_ZERO_RANGE makes a range read as zeros, and the file longer where needed."""
     number = open_file(make_file("file", b"x" * 10000))
     allocate(number, ZERO_RANGE, 5000, 10000)
@@ -101,7 +101,7 @@ def zero_range(who: Identity) -> None:
 
 
 @FALLOCATE.case(optional=True)
-def collapse_range(who: Identity) -> None:
+def collapse_range(who: Actor) -> None:
     """fallocate(2): FALLOC_FL_COLLAPSE_RANGE takes blocks out of the middle of a file."""
     number = open_file(make_file("file", b"a" * 65536 + b"b" * 65536 + b"c" * 65536))
     allocate(number, COLLAPSE_RANGE, 65536, 65536)
@@ -109,7 +109,7 @@ def collapse_range(who: Identity) -> None:
 
 
 @FALLOCATE.case(optional=True)
-def keep_mode(who: Identity) -> None:
+def keep_mode(who: Actor) -> None:
     """fallocate(2): permissions stay when space is reserved."""
     number = open_file(make_file("file", b"", 0o640))
     allocate(number, 0, 0, 10000)

@@ -26,7 +26,7 @@ class NotApplicable(Exception):
     """The case cannot be tried here, whatever the file system does."""
 
 
-class Identity(NamedTuple):
+class Actor(NamedTuple):
     """Who a case runs as, and whom it may mention: users and groups that nobody on the host has."""
 
     uid: int
@@ -41,30 +41,30 @@ class Identity(NamedTuple):
         return self.uid == 0
 
 
-class Case(NamedTuple):
+class PosixCase(NamedTuple):
     """A case. `who` is `any`, `root` or `user`; an `optional` feature may be declared unsupported."""
 
     group: str
     name: str
     text: str
-    body: "Callable[[Identity], None]"
+    body: "Callable[[Actor], None]"
     who: str
     optional: bool
 
 
-class Group:
+class CaseGroup:
     """The cases of a system call."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.cases: "list[Case]" = []
+        self.cases: "list[PosixCase]" = []
 
     def case(self, who: str = "any", optional: bool = False) -> "Callable[[Any], Any]":
         """Add the function that follows; its docstring reads `source: what must be so.`"""
 
-        def add(body: "Callable[[Identity], None]") -> "Callable[[Identity], None]":
+        def add(body: "Callable[[Actor], None]") -> "Callable[[Actor], None]":
             text = " ".join((body.__doc__ or "").split())
-            self.cases.append(Case(self.name, body.__name__, text, body, who, optional))
+            self.cases.append(PosixCase(self.name, body.__name__, text, body, who, optional))
             return body
 
         return add
@@ -166,7 +166,7 @@ def wait_for_clock(after: int) -> None:
     os.unlink(".clock")
 
 
-def call_in_child(function: "Callable[[], Any]", identity: "Identity | None" = None, uid: int = 0) -> Any:
+def call_in_child(function: "Callable[[], Any]", identity: "Actor | None" = None, uid: int = 0) -> Any:
     """What a function gives in a process of its own, as user `uid` if an identity (root's) is given.
 
     What it raises there is raised here: OSError and Mismatch.
@@ -188,7 +188,7 @@ def call_in_child(function: "Callable[[], Any]", identity: "Identity | None" = N
     return answer["value"]
 
 
-def _answer(function: "Callable[[], Any]", identity: "Identity | None", uid: int, writing: int) -> None:
+def _answer(function: "Callable[[], Any]", identity: "Actor | None", uid: int, writing: int) -> None:
     try:
         if identity is not None:
             become_user(uid, identity.other_gid, ())

@@ -6,8 +6,8 @@ import os
 import struct
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     Unsupported,
     call_in_child,
     expect_equal,
@@ -16,8 +16,8 @@ from steelyard.workloads.posix.program.harness import (
     open_file,
 )
 
-LOCK = Group("lock")
-FLOCK = Group("flock")
+LOCK = CaseGroup("lock")
+FLOCK = CaseGroup("flock")
 
 BUSY = (errno.EAGAIN, errno.EACCES)
 EXCLUSIVE, SHARED = fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_SH | fcntl.LOCK_NB
@@ -36,7 +36,7 @@ def lock_as_other(kind: int, start: int = 0, length: int = 0) -> None:
 
 
 @LOCK.case()
-def exclude_other_process(who: Identity) -> None:
+def exclude_other_process(who: Actor) -> None:
     """POSIX fcntl: a write lock keeps out any lock of another process: EAGAIN or EACCES."""
     lock_range(open_file("file"), EXCLUSIVE)
     expect_error(BUSY, lock_as_other, EXCLUSIVE)
@@ -44,7 +44,7 @@ def exclude_other_process(who: Identity) -> None:
 
 
 @LOCK.case()
-def share_with_other_process(who: Identity) -> None:
+def share_with_other_process(who: Actor) -> None:
     """POSIX fcntl: read locks of several processes go together, and keep out write locks."""
     lock_range(open_file("file"), SHARED)
     lock_as_other(SHARED)
@@ -52,7 +52,7 @@ def share_with_other_process(who: Identity) -> None:
 
 
 @LOCK.case()
-def lock_ranges(who: Identity) -> None:
+def lock_ranges(who: Actor) -> None:
     """POSIX fcntl: locks of different bytes do not conflict, those that overlap by one byte do."""
     lock_range(open_file(make_file("file", b"x" * 100)), EXCLUSIVE, 10, 10)
     lock_as_other(EXCLUSIVE, 0, 10)
@@ -62,7 +62,7 @@ def lock_ranges(who: Identity) -> None:
 
 
 @LOCK.case()
-def lock_beyond_end(who: Identity) -> None:
+def lock_beyond_end(who: Actor) -> None:
     """POSIX fcntl: bytes past the end can be locked; length 0 reaches to any offset."""
     lock_range(open_file(make_file("file", b"abc")), EXCLUSIVE, 1000, 0)
     lock_as_other(EXCLUSIVE, 0, 1000)
@@ -70,7 +70,7 @@ def lock_beyond_end(who: Identity) -> None:
 
 
 @LOCK.case()
-def unlock_part(who: Identity) -> None:
+def unlock_part(who: Actor) -> None:
     """POSIX fcntl: a part in the middle can be unlocked; both ends stay locked."""
     number = open_file("file")
     lock_range(number, EXCLUSIVE, 0, 30)
@@ -81,7 +81,7 @@ def unlock_part(who: Identity) -> None:
 
 
 @LOCK.case()
-def weaken_lock(who: Identity) -> None:
+def weaken_lock(who: Actor) -> None:
     """POSIX fcntl: a process's new lock of the same bytes replaces its old one."""
     number = open_file("file")
     lock_range(number, EXCLUSIVE)
@@ -92,7 +92,7 @@ def weaken_lock(who: Identity) -> None:
 
 
 @LOCK.case()
-def lose_locks_at_close(who: Identity) -> None:
+def lose_locks_at_close(who: Actor) -> None:
     """POSIX fcntl: closing any descriptor of the file gives up all of the process's locks on it."""
     first, second = open_file("file"), open_file("file")
     lock_range(first, EXCLUSIVE)
@@ -101,7 +101,7 @@ def lose_locks_at_close(who: Identity) -> None:
 
 
 @LOCK.case()
-def lose_locks_at_end(who: Identity) -> None:
+def lose_locks_at_end(who: Actor) -> None:
     """POSIX fcntl: locks end with their process, and a child does not inherit them."""
     lock_as_other(EXCLUSIVE)
     number = open_file("file")
@@ -110,7 +110,7 @@ def lose_locks_at_end(who: Identity) -> None:
 
 
 @LOCK.case()
-def tell_holder(who: Identity) -> None:
+def tell_holder(who: Actor) -> None:
     """POSIX fcntl: F_GETLK tells a lock that is in the way, with its range and process."""
     lock_range(open_file("file"), EXCLUSIVE, 10, 5)
 
@@ -124,7 +124,7 @@ def tell_holder(who: Identity) -> None:
 
 
 @LOCK.case()
-def wait_for_lock(who: Identity) -> None:
+def wait_for_lock(who: Actor) -> None:
     """POSIX fcntl: F_SETLKW waits until the lock is free, and then has it."""
     number = open_file("file")
     lock_range(number, EXCLUSIVE)
@@ -143,7 +143,7 @@ def wait_for_lock(who: Identity) -> None:
 
 
 @LOCK.case()
-def detect_deadlock(who: Identity) -> None:
+def detect_deadlock(who: Actor) -> None:
     """POSIX fcntl: a wait that would never end is EDEADLK."""
     number = open_file("file")
     lock_range(number, EXCLUSIVE, 0, 1)
@@ -166,7 +166,7 @@ def detect_deadlock(who: Identity) -> None:
 
 def wait_until_blocked(process: int) -> None:
     """Until a process sleeps, which it does in the lock."""
-    name = os.sep + "proc/{}/stat".format(process)
+    name = os.sep + os.path.join("proc", str(process), "stat")
     while os.path.exists(name):
         with open(name) as file:
             if file.read().rpartition(")")[2].split()[0] in "SD":
@@ -174,7 +174,7 @@ def wait_until_blocked(process: int) -> None:
 
 
 @LOCK.case()
-def lock_for_writing_by_reader(who: Identity) -> None:
+def lock_for_writing_by_reader(who: Actor) -> None:
     """POSIX fcntl: a write lock by a descriptor for reading, and a read lock by one for writing, is EBADF."""
     make_file("file")
     expect_error(errno.EBADF, lock_range, open_file("file", os.O_RDONLY), EXCLUSIVE)
@@ -182,7 +182,7 @@ def lock_for_writing_by_reader(who: Identity) -> None:
 
 
 @LOCK.case(optional=True)
-def lock_open_file_description(who: Identity) -> None:
+def lock_open_file_description(who: Actor) -> None:
     """fcntl(2): open file description locks conflict between two opens of one process."""
     lock = struct.pack(LAYOUT, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     first, second = open_file("file"), open_file("file")
@@ -203,7 +203,7 @@ def flock_as_other(kind: int) -> None:
 
 
 @FLOCK.case()
-def exclude_by_flock(who: Identity) -> None:
+def exclude_by_flock(who: Actor) -> None:
     """flock(2): an exclusive lock keeps out another process's: EWOULDBLOCK."""
     fcntl.flock(open_file("file"), EXCLUSIVE)
     expect_error(errno.EWOULDBLOCK, flock_as_other, EXCLUSIVE)
@@ -211,7 +211,7 @@ def exclude_by_flock(who: Identity) -> None:
 
 
 @FLOCK.case()
-def share_by_flock(who: Identity) -> None:
+def share_by_flock(who: Actor) -> None:
     """flock(2): shared locks go together and keep out exclusive ones."""
     fcntl.flock(open_file("file"), SHARED)
     flock_as_other(SHARED)
@@ -219,7 +219,7 @@ def share_by_flock(who: Identity) -> None:
 
 
 @FLOCK.case()
-def conflict_within_process(who: Identity) -> None:
+def conflict_within_process(who: Actor) -> None:
     """flock(2): two opens of one process conflict; a duplicate and a child share the lock."""
     first, second = open_file("file"), open_file("file")
     fcntl.flock(first, EXCLUSIVE)
@@ -229,7 +229,7 @@ def conflict_within_process(who: Identity) -> None:
 
 
 @FLOCK.case()
-def unlock_flock(who: Identity) -> None:
+def unlock_flock(who: Actor) -> None:
     """flock(2): LOCK_UN and the close of the last duplicate give the lock up."""
     number = open_file("file")
     fcntl.flock(number, EXCLUSIVE)
@@ -241,7 +241,7 @@ def unlock_flock(who: Identity) -> None:
 
 
 @FLOCK.case()
-def convert_flock(who: Identity) -> None:
+def convert_flock(who: Actor) -> None:
     """flock(2): a lock is changed from exclusive to shared and back."""
     number = open_file("file")
     fcntl.flock(number, EXCLUSIVE)

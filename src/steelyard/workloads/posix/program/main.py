@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from steelyard.workloads.posix.program.directory_cases import MKDIR, RMDIR
 from steelyard.workloads.posix.program.fallocate_cases import FALLOCATE
-from steelyard.workloads.posix.program.harness import Case, Identity, name_errors
+from steelyard.workloads.posix.program.harness import Actor, PosixCase, name_errors
 from steelyard.workloads.posix.program.lock_cases import FLOCK, LOCK
 from steelyard.workloads.posix.program.name_cases import LINK, SYMLINK
 from steelyard.workloads.posix.program.open_cases import OPEN
@@ -49,31 +49,31 @@ def find_free(known: "Callable[[int], Any]", count: int) -> "list[int]":
     return free
 
 
-def find_identities() -> "dict[str, Identity]":
+def find_identities() -> "dict[str, Actor]":
     """Whom cases can run as here: `root` and `user`, or this user alone."""
     users, groups = find_free(pwd.getpwuid, 2), find_free(grp.getgrgid, 3)
     if os.geteuid() == 0:
-        root = Identity(0, os.getegid(), users[1], groups[1], groups[2])
-        return {"root": root, "user": Identity(users[0], groups[0], users[1], groups[1], groups[2])}
-    return {"user": Identity(os.geteuid(), os.getegid(), users[1], groups[1], groups[2])}
+        root = Actor(0, os.getegid(), users[1], groups[1], groups[2])
+        return {"root": root, "user": Actor(users[0], groups[0], users[1], groups[1], groups[2])}
+    return {"user": Actor(os.geteuid(), os.getegid(), users[1], groups[1], groups[2])}
 
 
-def find_obstacle(who: Identity) -> str:
+def find_obstacle(who: Actor) -> str:
     """Why cases cannot run as this identity here; empty if they can."""
 
-    def try_it(case: Identity) -> None:
+    def try_it(case: Actor) -> None:
         os.close(os.open("file", os.O_CREAT | os.O_RDWR, 0o644))
         if case.is_root:
             os.chown("file", case.other_uid, case.other_gid)
 
     try:
-        answer = run_cases([Case("", "", "", try_it, "any", False)], who, 20)[0]
+        answer = run_cases([PosixCase("", "", "", try_it, "any", False)], who, 20)[0]
     except OSError as error:
         return "a directory cannot be given to a user: " + name_errors(error.errno or 0)
     return "" if answer["outcome"] == "passed" else str(answer["got"]) or "no answer"
 
 
-def choose_cases(asked: "dict[str, Any]", role: str) -> "list[Case]":
+def choose_cases(asked: "dict[str, Any]", role: str) -> "list[PosixCase]":
     """The cases of the groups asked for that are for this identity."""
     groups = [group for group in GROUPS if group.name in asked["groups"]]
     return [case for group in groups for case in group.cases if case.who in ("any", role)]
@@ -97,7 +97,7 @@ def run_all(asked: "dict[str, Any]") -> "dict[str, Any]":
     return {"obstacles": obstacles, "results": results}
 
 
-def describe(case: Case, role: str, answer: "dict[str, Any]") -> "dict[str, Any]":
+def describe(case: PosixCase, role: str, answer: "dict[str, Any]") -> "dict[str, Any]":
     """A case with its answer; the rule that it follows where it did not pass."""
     about = {"group": case.group, "case": case.name, "as": role}
     return {**about, **answer} if answer["outcome"] == "passed" else {**about, "rule": case.text, **answer}
@@ -111,9 +111,7 @@ def main() -> None:
         result = run_all(json.loads(sys.argv[1]))
     except OSError as error:
         sys.exit("{}: {}".format(errno.errorcode.get(error.errno or 0, "error"), error))
-    system = os.uname()
-    facts = {"kernel": system.release, "machine": system.machine, "python": sys.version.split()[0]}
-    print(json.dumps({**result, **facts}), flush=True)
+    print(json.dumps({**result, "python": sys.version.split()[0]}), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import stat
 from mmap import mmap
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     Unsupported,
     call_in_child,
     exists,
@@ -22,11 +22,11 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-OPEN = Group("open")
+OPEN = CaseGroup("open")
 
 
 @OPEN.case()
-def create_file(who: Identity) -> None:
+def create_file(who: Actor) -> None:
     """POSIX open: O_CREAT makes an empty regular file that the effective user owns."""
     open_file("new", os.O_CREAT | os.O_WRONLY, 0o640)
     status = os.stat("new")
@@ -36,7 +36,7 @@ def create_file(who: Identity) -> None:
 
 
 @OPEN.case()
-def create_under_umask(who: Identity) -> None:
+def create_under_umask(who: Actor) -> None:
     """POSIX open: bits of the umask are cleared in the mode of a new file."""
     os.umask(0o027)
     open_file("new", os.O_CREAT | os.O_WRONLY, 0o666)
@@ -44,7 +44,7 @@ def create_under_umask(who: Identity) -> None:
 
 
 @OPEN.case()
-def create_over_file(who: Identity) -> None:
+def create_over_file(who: Actor) -> None:
     """POSIX open: O_CREAT without O_EXCL has no effect on a file that exists."""
     make_file("file", b"old", 0o600)
     open_file("file", os.O_CREAT | os.O_WRONLY, 0o644)
@@ -52,7 +52,7 @@ def create_over_file(who: Identity) -> None:
 
 
 @OPEN.case()
-def create_unwritable_file(who: Identity) -> None:
+def create_unwritable_file(who: Actor) -> None:
     """POSIX open: the mode of a new file does not restrict the descriptor that created it."""
     number = open_file("new", os.O_CREAT | os.O_RDWR, 0)
     expect_equal("bytes written", os.write(number, b"abc"), 3)
@@ -60,21 +60,21 @@ def create_unwritable_file(who: Identity) -> None:
 
 
 @OPEN.case()
-def exclude_file(who: Identity) -> None:
+def exclude_file(who: Actor) -> None:
     """POSIX open: O_CREAT|O_EXCL on an existing file is EEXIST."""
     make_file("file")
     expect_error(errno.EEXIST, open_file, "file", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
 
 
 @OPEN.case()
-def exclude_directory(who: Identity) -> None:
+def exclude_directory(who: Actor) -> None:
     """POSIX open: O_CREAT|O_EXCL on an existing directory is EEXIST."""
     make_directory("dir")
     expect_error(errno.EEXIST, open_file, "dir", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
 
 
 @OPEN.case()
-def exclude_dangling_link(who: Identity) -> None:
+def exclude_dangling_link(who: Actor) -> None:
     """POSIX open: O_CREAT|O_EXCL does not follow a symbolic link, even one to nothing: EEXIST."""
     make_link("nothing", "link")
     expect_error(errno.EEXIST, open_file, "link", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
@@ -82,7 +82,7 @@ def exclude_dangling_link(who: Identity) -> None:
 
 
 @OPEN.case()
-def exclude_in_a_race(who: Identity) -> None:
+def exclude_in_a_race(who: Actor) -> None:
     """POSIX open: with O_CREAT|O_EXCL, one of several processes that create the same file succeeds."""
 
     def create_all() -> "list[int]":
@@ -122,7 +122,7 @@ def finish_racer(racer: "tuple[int, int]") -> str:
 
 
 @OPEN.case()
-def create_through_dangling_link(who: Identity) -> None:
+def create_through_dangling_link(who: Actor) -> None:
     """POSIX open: O_CREAT without O_EXCL follows a symbolic link and creates its target."""
     make_link("target", "link")
     open_file("link", os.O_CREAT | os.O_WRONLY)
@@ -130,7 +130,7 @@ def create_through_dangling_link(who: Identity) -> None:
 
 
 @OPEN.case()
-def truncate_at_open(who: Identity) -> None:
+def truncate_at_open(who: Actor) -> None:
     """POSIX open: O_TRUNC cuts the file to length 0 and leaves its mode and serial number."""
     make_file("file", b"content", 0o640)
     before = os.stat("file")
@@ -141,7 +141,7 @@ def truncate_at_open(who: Identity) -> None:
 
 
 @OPEN.case()
-def append_at_end(who: Identity) -> None:
+def append_at_end(who: Actor) -> None:
     """POSIX open: with O_APPEND each write goes to the end of the file, wherever the offset was."""
     make_file("file", b"abc")
     number = open_file("file", os.O_WRONLY | os.O_APPEND)
@@ -151,7 +151,7 @@ def append_at_end(who: Identity) -> None:
 
 
 @OPEN.case()
-def append_by_two(who: Identity) -> None:
+def append_by_two(who: Actor) -> None:
     """POSIX open: writes through two descriptors with O_APPEND never overwrite each other."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     first, second = open_file("log", flags), open_file("log", flags)
@@ -162,7 +162,7 @@ def append_by_two(who: Identity) -> None:
 
 
 @OPEN.case()
-def append_by_processes(who: Identity) -> None:
+def append_by_processes(who: Actor) -> None:
     """POSIX open: O_APPEND loses no write of several processes on one host."""
 
     def append_lines() -> "list[int]":
@@ -178,14 +178,14 @@ def append_by_processes(who: Identity) -> None:
 
 
 @OPEN.case()
-def refuse_to_follow(who: Identity) -> None:
+def refuse_to_follow(who: Actor) -> None:
     """POSIX open: O_NOFOLLOW on a symbolic link is ELOOP."""
     make_link(make_file("file"), "link")
     expect_error(errno.ELOOP, open_file, "link", os.O_RDONLY | os.O_NOFOLLOW)
 
 
 @OPEN.case()
-def follow_in_the_middle(who: Identity) -> None:
+def follow_in_the_middle(who: Actor) -> None:
     """open(2): O_NOFOLLOW concerns the last component alone."""
     make_directory("dir")
     make_file("dir/file")
@@ -194,21 +194,21 @@ def follow_in_the_middle(who: Identity) -> None:
 
 
 @OPEN.case()
-def want_directory_find_file(who: Identity) -> None:
+def want_directory_find_file(who: Actor) -> None:
     """POSIX open: O_DIRECTORY on something else is ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOTDIR, open_file, "file", os.O_RDONLY | os.O_DIRECTORY)
 
 
 @OPEN.case()
-def open_directory(who: Identity) -> None:
+def open_directory(who: Actor) -> None:
     """POSIX open: a directory can be opened for reading."""
     number = open_file(make_directory("dir"), os.O_RDONLY | os.O_DIRECTORY)
     expect_true("a directory", stat.S_ISDIR(os.fstat(number).st_mode))
 
 
 @OPEN.case()
-def write_to_directory(who: Identity) -> None:
+def write_to_directory(who: Actor) -> None:
     """POSIX open: a directory opened for writing is EISDIR."""
     make_directory("dir")
     expect_error(errno.EISDIR, open_file, "dir", os.O_WRONLY)
@@ -216,73 +216,73 @@ def write_to_directory(who: Identity) -> None:
 
 
 @OPEN.case()
-def create_over_directory(who: Identity) -> None:
+def create_over_directory(who: Actor) -> None:
     """open(2): O_CREAT for writing on an existing directory is EISDIR."""
     make_directory("dir")
     expect_error(errno.EISDIR, open_file, "dir", os.O_CREAT | os.O_WRONLY)
 
 
 @OPEN.case()
-def read_directory_as_file(who: Identity) -> None:
+def read_directory_as_file(who: Actor) -> None:
     """read(2): a read from a directory is EISDIR."""
     number = open_file(make_directory("dir"), os.O_RDONLY)
     expect_error(errno.EISDIR, os.read, number, 10)
 
 
 @OPEN.case()
-def open_missing_file(who: Identity) -> None:
+def open_missing_file(who: Actor) -> None:
     """POSIX open: without O_CREAT a missing file is ENOENT."""
     expect_error(errno.ENOENT, open_file, "nothing", os.O_RDONLY)
 
 
 @OPEN.case()
-def create_in_missing_directory(who: Identity) -> None:
+def create_in_missing_directory(who: Actor) -> None:
     """POSIX open: a missing directory in the path is ENOENT, with O_CREAT too."""
     expect_error(errno.ENOENT, open_file, "nothing/new", os.O_CREAT | os.O_WRONLY)
 
 
 @OPEN.case()
-def open_empty_path(who: Identity) -> None:
+def open_empty_path(who: Actor) -> None:
     """POSIX open: the empty path is ENOENT."""
     expect_error(errno.ENOENT, open_file, "", os.O_RDONLY)
 
 
 @OPEN.case()
-def open_beneath_file(who: Identity) -> None:
+def open_beneath_file(who: Actor) -> None:
     """POSIX open: a file in the place of a directory is ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOTDIR, open_file, "file/new", os.O_CREAT | os.O_WRONLY)
 
 
 @OPEN.case()
-def open_file_with_slash(who: Identity) -> None:
+def open_file_with_slash(who: Actor) -> None:
     """POSIX path resolution: a slash after the name of a file is ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOTDIR, open_file, "file/", os.O_RDONLY)
 
 
 @OPEN.case()
-def create_file_with_slash(who: Identity) -> None:
+def create_file_with_slash(who: Actor) -> None:
     """open(2), path_resolution(7): O_CREAT makes no file where a slash follows its name."""
     expect_error((errno.EISDIR, errno.ENOENT, errno.ENOTDIR), open_file, "new/", os.O_CREAT | os.O_WRONLY)
     expect_true("nothing was created", not exists("new"))
 
 
 @OPEN.case()
-def write_to_reader(who: Identity) -> None:
+def write_to_reader(who: Actor) -> None:
     """POSIX write: a descriptor that is not open for writing is EBADF."""
     make_file("file")
     expect_error(errno.EBADF, os.write, open_file("file", os.O_RDONLY), b"x")
 
 
 @OPEN.case()
-def read_from_writer(who: Identity) -> None:
+def read_from_writer(who: Actor) -> None:
     """POSIX read: a descriptor that is not open for reading is EBADF."""
     expect_error(errno.EBADF, os.read, open_file("file", os.O_CREAT | os.O_WRONLY), 1)
 
 
 @OPEN.case()
-def open_path_only(who: Identity) -> None:
+def open_path_only(who: Actor) -> None:
     """open(2): a descriptor of O_PATH can be examined but not read: EBADF."""
     make_file("file", b"abc")
     number = open_file("file", os.O_PATH)
@@ -291,7 +291,7 @@ def open_path_only(who: Identity) -> None:
 
 
 @OPEN.case()
-def open_relative_to_directory(who: Identity) -> None:
+def open_relative_to_directory(who: Actor) -> None:
     """POSIX openat: a relative path starts at the directory of the descriptor."""
     directory = open_file(make_directory("dir"), os.O_RDONLY | os.O_DIRECTORY)
     os.close(os.open("new", os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=directory))
@@ -299,14 +299,14 @@ def open_relative_to_directory(who: Identity) -> None:
 
 
 @OPEN.case()
-def open_relative_to_file(who: Identity) -> None:
+def open_relative_to_file(who: Actor) -> None:
     """POSIX openat: a relative path and a descriptor that is no directory's is ENOTDIR."""
     number = open_file("file")
     expect_error(errno.ENOTDIR, os.open, "new", os.O_CREAT | os.O_WRONLY, dir_fd=number)
 
 
 @OPEN.case()
-def open_relative_to_moved_directory(who: Identity) -> None:
+def open_relative_to_moved_directory(who: Actor) -> None:
     """POSIX openat: the descriptor of a directory stays good when the directory is renamed."""
     directory = open_file(make_directory("dir"), os.O_RDONLY | os.O_DIRECTORY)
     os.rename("dir", "moved")
@@ -315,7 +315,7 @@ def open_relative_to_moved_directory(who: Identity) -> None:
 
 
 @OPEN.case()
-def keep_offsets_apart(who: Identity) -> None:
+def keep_offsets_apart(who: Actor) -> None:
     """POSIX open: each open has an offset of its own; dup shares it."""
     make_file("file", b"abcdef")
     first, second = open_file("file", os.O_RDONLY), open_file("file", os.O_RDONLY)
@@ -325,14 +325,14 @@ def keep_offsets_apart(who: Identity) -> None:
 
 
 @OPEN.case()
-def see_file_of_other_process(who: Identity) -> None:
+def see_file_of_other_process(who: Actor) -> None:
     """POSIX open: what another process created and wrote is seen at once."""
     call_in_child(lambda: make_file("file", b"from the child"))
     expect_equal("content", read_content("file"), b"from the child")
 
 
 @OPEN.case(optional=True)
-def open_direct(who: Identity) -> None:
+def open_direct(who: Actor) -> None:
     """open(2): O_DIRECT writes and reads an aligned block; a system may refuse the flag with EINVAL."""
     try:
         number = open_file("file", os.O_CREAT | os.O_RDWR | os.O_DIRECT)

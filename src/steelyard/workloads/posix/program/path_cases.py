@@ -4,8 +4,8 @@ import errno
 import os
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     expect_equal,
     expect_error,
     make_directory,
@@ -15,11 +15,11 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-PATH = Group("path")
+PATH = CaseGroup("path")
 
 
 @PATH.case()
-def use_longest_name(who: Identity) -> None:
+def use_longest_name(who: Actor) -> None:
     """POSIX pathconf: a name of NAME_MAX bytes works for files, directories, links and renames."""
     longest = os.pathconf(".", "PC_NAME_MAX")
     name = "n" * longest
@@ -31,7 +31,7 @@ def use_longest_name(who: Identity) -> None:
 
 
 @PATH.case()
-def refuse_longer_name(who: Identity) -> None:
+def refuse_longer_name(who: Actor) -> None:
     """POSIX: a name of NAME_MAX + 1 bytes is ENAMETOOLONG in every call."""
     name = "n" * (os.pathconf(".", "PC_NAME_MAX") + 1)
     make_file("file")
@@ -44,7 +44,7 @@ def refuse_longer_name(who: Identity) -> None:
 
 
 @PATH.case()
-def use_longest_path(who: Identity) -> None:
+def use_longest_path(who: Actor) -> None:
     """POSIX: a path of PATH_MAX - 1 bytes works."""
     path = fill_path("file")
     make_file(path, b"abc")
@@ -54,7 +54,7 @@ def use_longest_path(who: Identity) -> None:
 
 
 @PATH.case()
-def refuse_longer_path(who: Identity) -> None:
+def refuse_longer_path(who: Actor) -> None:
     """POSIX: a path of PATH_MAX bytes is ENAMETOOLONG."""
     make_file("file")
     path = "." + os.sep + fill_path("file")
@@ -70,7 +70,7 @@ def fill_path(name: str) -> str:
 
 
 @PATH.case()
-def go_deep(who: Identity) -> None:
+def go_deep(who: Actor) -> None:
     """POSIX mkdirat: directories can lie deeper than PATH_MAX, step by step."""
     number = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     name = "d" * 200
@@ -82,7 +82,7 @@ def go_deep(who: Identity) -> None:
 
 
 @PATH.case()
-def follow_chain_of_links(who: Identity) -> None:
+def follow_chain_of_links(who: Actor) -> None:
     """POSIX: at least eight symbolic links are followed (_POSIX_SYMLOOP_MAX)."""
     make_file("file", b"abc")
     make_link("file", "link0")
@@ -92,7 +92,7 @@ def follow_chain_of_links(who: Identity) -> None:
 
 
 @PATH.case()
-def detect_loop(who: Identity) -> None:
+def detect_loop(who: Actor) -> None:
     """POSIX: a loop of symbolic links is ELOOP in every call that follows them."""
     make_link("two", "one")
     make_link("one", "two")
@@ -106,7 +106,7 @@ def detect_loop(who: Identity) -> None:
 
 
 @PATH.case()
-def tell_case_apart(who: Identity) -> None:
+def tell_case_apart(who: Actor) -> None:
     """POSIX: names that differ in case are different names."""
     make_file("Name", b"1")
     make_file("name", b"2")
@@ -114,7 +114,7 @@ def tell_case_apart(who: Identity) -> None:
 
 
 @PATH.case()
-def keep_odd_names(who: Identity) -> None:
+def keep_odd_names(who: Actor) -> None:
     """POSIX: a name may hold any byte but 0 and the slash, and is given back as it was."""
     names = [
         b"with space",
@@ -134,7 +134,7 @@ def keep_odd_names(who: Identity) -> None:
 
 
 @PATH.case()
-def keep_names_of_any_bytes(who: Identity) -> None:
+def keep_names_of_any_bytes(who: Actor) -> None:
     """POSIX: a name that is no UTF-8 is a name (some systems store text alone)."""
     name = bytes(each for each in range(128, 256))
     os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
@@ -142,7 +142,7 @@ def keep_names_of_any_bytes(who: Identity) -> None:
 
 
 @PATH.case()
-def ignore_extra_slashes(who: Identity) -> None:
+def ignore_extra_slashes(who: Actor) -> None:
     """POSIX: several slashes count as one, `.` as nothing."""
     make_directory("dir")
     make_file("dir/file", b"abc")
@@ -151,7 +151,7 @@ def ignore_extra_slashes(who: Identity) -> None:
 
 
 @PATH.case()
-def change_directory(who: Identity) -> None:
+def change_directory(who: Actor) -> None:
     """POSIX chdir, getcwd: a directory that is renamed stays the working directory."""
     make_directory("dir")
     os.chdir("dir")

@@ -4,8 +4,8 @@ import errno
 import os
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     call_in_child,
     exists,
     expect_equal,
@@ -18,11 +18,11 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-PERMISSION = Group("permission")
+PERMISSION = CaseGroup("permission")
 
 
 @PERMISSION.case("user")
-def refuse_unreadable_file(who: Identity) -> None:
+def refuse_unreadable_file(who: Actor) -> None:
     """POSIX open: without the right to read or to write, open is EACCES, for the owner too."""
     make_file("file", b"abc", 0o200)
     expect_error(errno.EACCES, open_file, "file", os.O_RDONLY)
@@ -34,14 +34,14 @@ def refuse_unreadable_file(who: Identity) -> None:
 
 
 @PERMISSION.case("user")
-def refuse_truncate(who: Identity) -> None:
+def refuse_truncate(who: Actor) -> None:
     """POSIX truncate: without the right to write, EACCES."""
     make_file("file", b"abc", 0o444)
     expect_error(errno.EACCES, os.truncate, "file", 0)
 
 
 @PERMISSION.case("user")
-def refuse_search(who: Identity) -> None:
+def refuse_search(who: Actor) -> None:
     """POSIX: without the right to search a directory, every call beneath it is EACCES."""
     make_directory("dir")
     make_file("dir/file")
@@ -57,7 +57,7 @@ def refuse_search(who: Identity) -> None:
 
 
 @PERMISSION.case("user")
-def refuse_change_of_directory(who: Identity) -> None:
+def refuse_change_of_directory(who: Actor) -> None:
     """POSIX: without the right to write to a directory, no entry is made, removed or renamed: EACCES."""
     make_directory("dir")
     make_file("dir/file")
@@ -75,7 +75,7 @@ def refuse_change_of_directory(who: Identity) -> None:
 
 
 @PERMISSION.case("user")
-def refuse_listing(who: Identity) -> None:
+def refuse_listing(who: Actor) -> None:
     """POSIX opendir: without the right to read a directory, EACCES; its entries can be used by name."""
     make_directory("dir")
     make_file("dir/file", b"abc")
@@ -86,7 +86,7 @@ def refuse_listing(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def pass_root(who: Identity) -> None:
+def pass_root(who: Actor) -> None:
     """path_resolution(7): root may read, write and search whatever the bits say."""
     make_directory("dir")
     make_file("dir/file", b"abc")
@@ -97,7 +97,7 @@ def pass_root(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def apply_class_of_other(who: Identity) -> None:
+def apply_class_of_other(who: Actor) -> None:
     """POSIX file access permissions: bits of `other` count for who is neither owner nor in the group."""
     make_file("file", b"abc")
     os.chmod("file", 0o770)
@@ -107,7 +107,7 @@ def apply_class_of_other(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def apply_class_of_group(who: Identity) -> None:
+def apply_class_of_group(who: Actor) -> None:
     """POSIX file access permissions: bits of the group count for its members, even against `other`'s."""
     make_file("file", b"abc")
     os.chown("file", 0, who.other_gid)
@@ -118,7 +118,7 @@ def apply_class_of_group(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def protect_sticky_directory(who: Identity) -> None:
+def protect_sticky_directory(who: Actor) -> None:
     """POSIX unlink, rename: in a sticky directory, another's file is neither removed nor renamed: EPERM."""
     make_directory("dir")
     os.chmod("dir", 0o1777)
@@ -133,7 +133,7 @@ def protect_sticky_directory(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def replace_in_sticky_directory(who: Identity) -> None:
+def replace_in_sticky_directory(who: Actor) -> None:
     """POSIX rename: in a sticky directory, another's file is not replaced: EPERM or EACCES."""
     make_directory("dir")
     os.chmod("dir", 0o1777)
@@ -147,7 +147,7 @@ def replace_in_sticky_directory(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def remove_from_open_directory(who: Identity) -> None:
+def remove_from_open_directory(who: Actor) -> None:
     """POSIX unlink: in a directory that all may write, anybody removes anybody's file."""
     make_directory("dir")
     os.chmod("dir", 0o777)
@@ -157,7 +157,7 @@ def remove_from_open_directory(who: Identity) -> None:
 
 
 @PERMISSION.case("root")
-def own_what_is_created(who: Identity) -> None:
+def own_what_is_created(who: Actor) -> None:
     """POSIX open, mkdir, symlink: what a user creates belongs to that user."""
     make_directory("dir")
     os.chmod("dir", 0o777)

@@ -5,8 +5,8 @@ import os
 import stat
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     call_in_child,
     expect_equal,
     expect_error,
@@ -17,14 +17,14 @@ from steelyard.workloads.posix.program.harness import (
 )
 from steelyard.workloads.posix.program.libc import DirectoryStream
 
-READDIR = Group("readdir")
+READDIR = CaseGroup("readdir")
 
 
 MANY = 1000  # entries of a large directory
 
 
 @READDIR.case()
-def list_entries(who: Identity) -> None:
+def list_entries(who: Actor) -> None:
     """POSIX readdir: every entry is given once, `.` and `..` with them."""
     make_directory("dir")
     names = [make_file("dir/file{}".format(number))[4:] for number in range(10)]
@@ -32,7 +32,7 @@ def list_entries(who: Identity) -> None:
 
 
 @READDIR.case()
-def list_large_directory(who: Identity) -> None:
+def list_large_directory(who: Actor) -> None:
     """POSIX readdir: each of 1000 entries is given exactly once."""
     make_directory("dir")
     for number in range(MANY):
@@ -42,7 +42,7 @@ def list_large_directory(who: Identity) -> None:
 
 
 @READDIR.case()
-def remove_while_listing(who: Identity) -> None:
+def remove_while_listing(who: Actor) -> None:
     """POSIX readdir: entries that stay are given once, although each listed file is removed meanwhile."""
     make_directory("dir")
     for number in range(MANY):
@@ -57,7 +57,7 @@ def remove_while_listing(who: Identity) -> None:
 
 
 @READDIR.case()
-def create_while_listing(who: Identity) -> None:
+def create_while_listing(who: Actor) -> None:
     """POSIX readdir: entries made meanwhile may be given or not; the others are given exactly once."""
     make_directory("dir")
     old = {make_file("dir/old{}".format(number))[4:] for number in range(500)}
@@ -71,7 +71,7 @@ def create_while_listing(who: Identity) -> None:
 
 
 @READDIR.case()
-def rewind_listing(who: Identity) -> None:
+def rewind_listing(who: Actor) -> None:
     """POSIX rewinddir: a second pass shows what was created after the first."""
     make_directory("dir")
     stream = DirectoryStream("dir")
@@ -82,7 +82,7 @@ def rewind_listing(who: Identity) -> None:
 
 
 @READDIR.case()
-def seek_in_listing(who: Identity) -> None:
+def seek_in_listing(who: Actor) -> None:
     """POSIX telldir, seekdir: going back to a position gives the same entries again."""
     make_directory("dir")
     for number in range(300):
@@ -97,7 +97,7 @@ def seek_in_listing(who: Identity) -> None:
 
 
 @READDIR.case()
-def agree_about_inodes(who: Identity) -> None:
+def agree_about_inodes(who: Actor) -> None:
     """POSIX readdir: d_ino is the serial number that stat gives, d_type the type or unknown."""
     make_directory("dir")
     make_file("dir/file")
@@ -112,7 +112,7 @@ def agree_about_inodes(who: Identity) -> None:
 
 
 @READDIR.case()
-def see_entries_of_other_process(who: Identity) -> None:
+def see_entries_of_other_process(who: Actor) -> None:
     """POSIX readdir: a listing that is opened afterwards shows what another process created."""
     make_directory("dir")
     expect_equal("entries before", os.listdir("dir"), [])
@@ -121,7 +121,7 @@ def see_entries_of_other_process(who: Identity) -> None:
 
 
 @READDIR.case()
-def list_no_directory(who: Identity) -> None:
+def list_no_directory(who: Actor) -> None:
     """POSIX opendir: a file is ENOTDIR, a missing name ENOENT."""
     expect_error(errno.ENOTDIR, DirectoryStream, make_file("file"))
     expect_error(errno.ENOENT, DirectoryStream, "nothing")

@@ -4,8 +4,8 @@ import errno
 import os
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     Unsupported,
     call_in_child,
     exists,
@@ -20,11 +20,11 @@ from steelyard.workloads.posix.program.harness import (
 )
 from steelyard.workloads.posix.program.libc import RENAME_EXCHANGE, RENAME_NOREPLACE, rename_with_flags
 
-RENAME = Group("rename")
+RENAME = CaseGroup("rename")
 
 
 @RENAME.case()
-def rename_file(who: Identity) -> None:
+def rename_file(who: Actor) -> None:
     """POSIX rename: the file is under the new name, the same file, and the old name is gone."""
     inode = os.stat(make_file("file", b"abc")).st_ino
     os.rename("file", "new")
@@ -33,7 +33,7 @@ def rename_file(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_over_file(who: Identity) -> None:
+def rename_over_file(who: Actor) -> None:
     """POSIX rename: an existing file of the new name is replaced."""
     make_file("file", b"new")
     make_file("target", b"old")
@@ -43,7 +43,7 @@ def rename_over_file(who: Identity) -> None:
 
 
 @RENAME.case()
-def replace_open_file(who: Identity) -> None:
+def replace_open_file(who: Actor) -> None:
     """POSIX rename: who has the replaced file open goes on reading it."""
     number = open_file(make_file("target", b"old"), os.O_RDONLY)
     os.rename(make_file("file", b"new"), "target")
@@ -52,7 +52,7 @@ def replace_open_file(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_open_file(who: Identity) -> None:
+def rename_open_file(who: Actor) -> None:
     """POSIX rename: descriptors of the renamed file stay good."""
     number = open_file(make_file("file", b"abc"))
     os.rename("file", "new")
@@ -61,7 +61,7 @@ def rename_open_file(who: Identity) -> None:
 
 
 @RENAME.case()
-def replace_atomically(who: Identity) -> None:
+def replace_atomically(who: Actor) -> None:
     """POSIX rename: while a file is replaced over and over, its name is there for others at any time."""
     make_file("target", b"0")
 
@@ -83,14 +83,14 @@ def replace_atomically(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_to_itself(who: Identity) -> None:
+def rename_to_itself(who: Actor) -> None:
     """POSIX rename: the same old and new name is no error and changes nothing."""
     os.rename(make_file("file", b"abc"), "file")
     expect_equal("content", read_content("file"), b"abc")
 
 
 @RENAME.case()
-def rename_to_other_link(who: Identity) -> None:
+def rename_to_other_link(who: Actor) -> None:
     """POSIX rename: where both names are links to the same file, nothing happens."""
     os.link(make_file("file", b"abc"), "other")
     os.rename("file", "other")
@@ -98,7 +98,7 @@ def rename_to_other_link(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_missing(who: Identity) -> None:
+def rename_missing(who: Actor) -> None:
     """POSIX rename: a missing old name, a missing new directory and an empty name are ENOENT."""
     make_file("file")
     expect_error(errno.ENOENT, os.rename, "nothing", "new")
@@ -108,7 +108,7 @@ def rename_missing(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_beneath_file(who: Identity) -> None:
+def rename_beneath_file(who: Actor) -> None:
     """POSIX rename: a file in the place of a directory is ENOTDIR."""
     make_file("file")
     make_file("other")
@@ -117,7 +117,7 @@ def rename_beneath_file(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_directory(who: Identity) -> None:
+def rename_directory(who: Actor) -> None:
     """POSIX rename: a directory takes its content along."""
     make_directory("dir")
     make_file("dir/file", b"abc")
@@ -126,7 +126,7 @@ def rename_directory(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_over_empty_directory(who: Identity) -> None:
+def rename_over_empty_directory(who: Actor) -> None:
     """POSIX rename: a directory may replace an empty one."""
     make_directory("dir")
     make_file("dir/file", b"abc")
@@ -135,7 +135,7 @@ def rename_over_empty_directory(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_over_full_directory(who: Identity) -> None:
+def rename_over_full_directory(who: Actor) -> None:
     """POSIX rename: a new name that is a directory with entries is EEXIST or ENOTEMPTY."""
     make_directory("dir")
     make_directory("target")
@@ -145,19 +145,19 @@ def rename_over_full_directory(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_file_over_directory(who: Identity) -> None:
+def rename_file_over_directory(who: Actor) -> None:
     """POSIX rename: a file onto a directory is EISDIR."""
     expect_error(errno.EISDIR, os.rename, make_file("file"), make_directory("dir"))
 
 
 @RENAME.case()
-def rename_directory_over_file(who: Identity) -> None:
+def rename_directory_over_file(who: Actor) -> None:
     """POSIX rename: a directory onto a file is ENOTDIR."""
     expect_error(errno.ENOTDIR, os.rename, make_directory("dir"), make_file("file"))
 
 
 @RENAME.case()
-def rename_into_itself(who: Identity) -> None:
+def rename_into_itself(who: Actor) -> None:
     """POSIX rename: a directory into its own subtree is EINVAL."""
     make_directory("dir")
     make_directory("dir/sub")
@@ -167,7 +167,7 @@ def rename_into_itself(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_dot(who: Identity) -> None:
+def rename_dot(who: Actor) -> None:
     """POSIX rename: `.` and `..` are EINVAL or EBUSY."""
     make_directory("dir")
     expect_error((errno.EINVAL, errno.EBUSY), os.rename, "dir/.", "new")
@@ -175,7 +175,7 @@ def rename_dot(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_symbolic_link(who: Identity) -> None:
+def rename_symbolic_link(who: Actor) -> None:
     """POSIX rename: an old name that is a symbolic link is renamed itself."""
     make_link(make_file("file"), "link")
     os.rename("link", "new")
@@ -184,7 +184,7 @@ def rename_symbolic_link(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_over_symbolic_link(who: Identity) -> None:
+def rename_over_symbolic_link(who: Actor) -> None:
     """POSIX rename: a new name that is a symbolic link is replaced itself, not its target."""
     make_link(make_file("target", b"old"), "link")
     os.rename(make_file("file", b"new"), "link")
@@ -193,7 +193,7 @@ def rename_over_symbolic_link(who: Identity) -> None:
 
 
 @RENAME.case()
-def rename_across_directories(who: Identity) -> None:
+def rename_across_directories(who: Actor) -> None:
     """POSIX rename: a file goes to another directory."""
     make_directory("from")
     make_directory("to")
@@ -202,7 +202,7 @@ def rename_across_directories(who: Identity) -> None:
 
 
 @RENAME.case()
-def move_directory(who: Identity) -> None:
+def move_directory(who: Actor) -> None:
     """POSIX rename: `..` of a directory that moved is its new parent; parents' link counts follow."""
     make_directory("from")
     make_directory("from/dir")
@@ -215,7 +215,7 @@ def move_directory(who: Identity) -> None:
 
 
 @RENAME.case()
-def see_rename_of_other_process(who: Identity) -> None:
+def see_rename_of_other_process(who: Actor) -> None:
     """POSIX rename: what another process renamed is seen at once."""
     make_file("file", b"abc")
     os.stat("file")
@@ -235,7 +235,7 @@ def try_flag(old: str, new: str, flag: int) -> None:
 
 
 @RENAME.case(optional=True)
-def rename_without_replacing(who: Identity) -> None:
+def rename_without_replacing(who: Actor) -> None:
     """rename(2): RENAME_NOREPLACE onto an existing name is EEXIST."""
     make_file("file", b"new")
     make_file("target", b"old")
@@ -245,7 +245,7 @@ def rename_without_replacing(who: Identity) -> None:
 
 
 @RENAME.case(optional=True)
-def exchange_names(who: Identity) -> None:
+def exchange_names(who: Actor) -> None:
     """rename(2): RENAME_EXCHANGE swaps a file and a directory."""
     make_file("one", b"abc")
     make_directory("two")

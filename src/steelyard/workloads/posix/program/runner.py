@@ -12,10 +12,10 @@ from typing import Any
 
 from steelyard.workloads.posix.program.harness import (
     UNSUPPORTED,
-    Case,
-    Identity,
+    Actor,
     Mismatch,
     NotApplicable,
+    PosixCase,
     Unsupported,
     become_user,
     name_errors,
@@ -30,7 +30,7 @@ class Worker:
     It has a process group of its own, which ends with it, and writes a line for each case.
     """
 
-    def __init__(self, cases: "list[Case]", who: Identity, folder: str) -> None:
+    def __init__(self, cases: "list[PosixCase]", who: Actor, folder: str) -> None:
         reading, writing = os.pipe()
         self.process = os.fork()
         if not self.process:
@@ -68,7 +68,7 @@ class Worker:
         return None
 
 
-def work_and_end(cases: "list[Case]", who: Identity, folder: str, writing: int) -> None:
+def work_and_end(cases: "list[PosixCase]", who: Actor, folder: str, writing: int) -> None:
     """In the worker: go to the folder, become the user, and run the cases until one does not pass."""
     try:
         os.setpgid(0, 0)
@@ -85,7 +85,7 @@ def work_and_end(cases: "list[Case]", who: Identity, folder: str, writing: int) 
         os._exit(0)
 
 
-def run_in_folder(case: Case, who: Identity, name: str, home: int, last: int) -> "dict[str, Any]":
+def run_in_folder(case: PosixCase, who: Actor, name: str, home: int, last: int) -> "dict[str, Any]":
     """Run a case in a new directory and remove that; descriptors after the `last` one are the case's."""
     answer: "dict[str, Any]" = {"outcome": "passed"}
     try:
@@ -107,7 +107,7 @@ def run_in_folder(case: Case, who: Identity, name: str, home: int, last: int) ->
     return answer
 
 
-def judge(case: Case, who: Identity) -> "dict[str, Any]":
+def judge(case: PosixCase, who: Actor) -> "dict[str, Any]":
     """How a case ends, run in this process."""
     try:
         case.body(who)
@@ -145,7 +145,7 @@ def remove_folder(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-def run_cases(cases: "list[Case]", who: Identity, seconds: float) -> "list[dict[str, Any]]":
+def run_cases(cases: "list[PosixCase]", who: Actor, seconds: float) -> "list[dict[str, Any]]":
     """How each case ends; a new worker goes on after one that did not pass."""
     answers: "list[dict[str, Any]]" = []
     hanging = 0
@@ -163,7 +163,7 @@ def run_cases(cases: "list[Case]", who: Identity, seconds: float) -> "list[dict[
     )
 
 
-def make_folder(who: Identity, number: int) -> str:
+def make_folder(who: Actor, number: int) -> str:
     """A new directory of the identity."""
     folder = "as{}-{}".format(who.uid, number)
     os.mkdir(folder, 0o755)
@@ -173,7 +173,7 @@ def make_folder(who: Identity, number: int) -> str:
     return folder
 
 
-def run_batch(cases: "list[Case]", who: Identity, folder: str, seconds: float) -> "list[dict[str, Any]]":
+def run_batch(cases: "list[PosixCase]", who: Actor, folder: str, seconds: float) -> "list[dict[str, Any]]":
     """Answers up to the first case that did not pass, with that one."""
     worker = Worker(cases, who, folder)
     answers: "list[dict[str, Any]]" = []

@@ -4,8 +4,8 @@ import errno
 import os
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     Unsupported,
     call_in_child,
     expect_equal,
@@ -18,14 +18,14 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-LSEEK = Group("lseek")
+LSEEK = CaseGroup("lseek")
 
 
-TRUNCATE = Group("truncate")
+TRUNCATE = CaseGroup("truncate")
 
 
 @LSEEK.case()
-def seek_everywhere(who: Identity) -> None:
+def seek_everywhere(who: Actor) -> None:
     """POSIX lseek: from the start, from here and from the end."""
     number = open_file(make_file("file", b"abcdef"), os.O_RDONLY)
     places = [
@@ -37,7 +37,7 @@ def seek_everywhere(who: Identity) -> None:
 
 
 @LSEEK.case()
-def seek_past_end(who: Identity) -> None:
+def seek_past_end(who: Actor) -> None:
     """POSIX lseek: a seek past the end is allowed and does not make the file longer."""
     number = open_file(make_file("file", b"abc"))
     expect_equal("offset", os.lseek(number, 100, os.SEEK_SET), 100)
@@ -45,7 +45,7 @@ def seek_past_end(who: Identity) -> None:
 
 
 @LSEEK.case()
-def seek_before_start(who: Identity) -> None:
+def seek_before_start(who: Actor) -> None:
     """POSIX lseek: an offset below 0 is EINVAL and leaves the offset."""
     number = open_file(make_file("file", b"abc"), os.O_RDONLY)
     os.lseek(number, 2, os.SEEK_SET)
@@ -54,13 +54,13 @@ def seek_before_start(who: Identity) -> None:
 
 
 @LSEEK.case()
-def seek_from_unknown_place(who: Identity) -> None:
+def seek_from_unknown_place(who: Actor) -> None:
     """POSIX lseek: an unknown whence is EINVAL."""
     expect_error(errno.EINVAL, os.lseek, open_file("file"), 0, 99)
 
 
 @LSEEK.case()
-def seek_in_pipe(who: Identity) -> None:
+def seek_in_pipe(who: Actor) -> None:
     """POSIX lseek: a FIFO is ESPIPE."""
     os.mkfifo("fifo")
     number = open_file("fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -68,7 +68,7 @@ def seek_in_pipe(who: Identity) -> None:
 
 
 @LSEEK.case()
-def seek_data(who: Identity) -> None:
+def seek_data(who: Actor) -> None:
     """lseek(2): SEEK_DATA never skips data, and never goes past the end."""
     number = open_file("file")
     os.pwrite(number, b"data", 1 << 20)
@@ -78,14 +78,14 @@ def seek_data(who: Identity) -> None:
 
 
 @LSEEK.case()
-def seek_hole(who: Identity) -> None:
+def seek_hole(who: Actor) -> None:
     """lseek(2): the end of the file counts as a hole, and no hole is found inside data."""
     number = open_file(make_file("file", b"x" * 100000), os.O_RDONLY)
     expect_equal("the first hole", os.lseek(number, 0, os.SEEK_HOLE), 100000)
 
 
 @LSEEK.case()
-def seek_data_at_end(who: Identity) -> None:
+def seek_data_at_end(who: Actor) -> None:
     """lseek(2): SEEK_DATA and SEEK_HOLE at or past the end are ENXIO."""
     number = open_file(make_file("file", b"abc"), os.O_RDONLY)
     expect_error(errno.ENXIO, os.lseek, number, 3, os.SEEK_DATA)
@@ -93,7 +93,7 @@ def seek_data_at_end(who: Identity) -> None:
 
 
 @LSEEK.case(optional=True)
-def tell_holes_from_data(who: Identity) -> None:
+def tell_holes_from_data(who: Actor) -> None:
     """lseek(2): SEEK_DATA skips a hole of 16 MiB; a system that knows no holes calls all of it data."""
     number = open_file("file")
     os.pwrite(number, b"x", 0)
@@ -107,21 +107,21 @@ def tell_holes_from_data(who: Identity) -> None:
 
 
 @TRUNCATE.case()
-def shorten_file(who: Identity) -> None:
+def shorten_file(who: Actor) -> None:
     """POSIX truncate: what is beyond the new length is gone."""
     os.truncate(make_file("file", b"abcdef"), 2)
     expect_equal("content", read_content("file"), b"ab")
 
 
 @TRUNCATE.case()
-def lengthen_file(who: Identity) -> None:
+def lengthen_file(who: Actor) -> None:
     """POSIX truncate: a longer file ends in zeros."""
     os.truncate(make_file("file", b"ab"), 10000)
     expect_true("content", read_content("file") == b"ab" + bytes(9998))
 
 
 @TRUNCATE.case()
-def forget_what_was_cut(who: Identity) -> None:
+def forget_what_was_cut(who: Actor) -> None:
     """POSIX truncate: bytes that were cut off do not come back when the file is lengthened."""
     number = open_file(make_file("file", b"x" * 10000))
     os.ftruncate(number, 100)
@@ -130,7 +130,7 @@ def forget_what_was_cut(who: Identity) -> None:
 
 
 @TRUNCATE.case()
-def truncate_descriptor(who: Identity) -> None:
+def truncate_descriptor(who: Actor) -> None:
     """POSIX ftruncate: the size changes, the offset does not."""
     number = open_file(make_file("file", b"abcdef"))
     os.lseek(number, 5, os.SEEK_SET)
@@ -141,7 +141,7 @@ def truncate_descriptor(who: Identity) -> None:
 
 
 @TRUNCATE.case()
-def truncate_large(who: Identity) -> None:
+def truncate_large(who: Actor) -> None:
     """POSIX truncate: a length beyond 4 GiB is possible, or EFBIG."""
     number = open_file("file")
     try:
@@ -154,7 +154,7 @@ def truncate_large(who: Identity) -> None:
 
 
 @TRUNCATE.case()
-def truncate_negative(who: Identity) -> None:
+def truncate_negative(who: Actor) -> None:
     """POSIX truncate: a length below 0 is EINVAL."""
     number = open_file(make_file("file", b"abc"))
     expect_error(errno.EINVAL, os.truncate, "file", -1)
@@ -163,26 +163,26 @@ def truncate_negative(who: Identity) -> None:
 
 
 @TRUNCATE.case()
-def truncate_directory(who: Identity) -> None:
+def truncate_directory(who: Actor) -> None:
     """POSIX truncate: a directory is EISDIR."""
     expect_error(errno.EISDIR, os.truncate, make_directory("dir"), 0)
 
 
 @TRUNCATE.case()
-def truncate_missing(who: Identity) -> None:
+def truncate_missing(who: Actor) -> None:
     """POSIX truncate: a missing file is ENOENT."""
     expect_error(errno.ENOENT, os.truncate, "nothing", 0)
 
 
 @TRUNCATE.case()
-def truncate_beneath_file(who: Identity) -> None:
+def truncate_beneath_file(who: Actor) -> None:
     """POSIX truncate: a file in the place of a directory is ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOTDIR, os.truncate, "file/x", 0)
 
 
 @TRUNCATE.case()
-def truncate_through_link(who: Identity) -> None:
+def truncate_through_link(who: Actor) -> None:
     """POSIX truncate: symbolic links are followed."""
     make_link(make_file("file", b"abc"), "link")
     os.truncate("link", 1)
@@ -190,14 +190,14 @@ def truncate_through_link(who: Identity) -> None:
 
 
 @TRUNCATE.case()
-def truncate_reader(who: Identity) -> None:
+def truncate_reader(who: Actor) -> None:
     """POSIX ftruncate: a descriptor that is not open for writing is EINVAL or EBADF."""
     number = open_file(make_file("file", b"abc"), os.O_RDONLY)
     expect_error((errno.EINVAL, errno.EBADF), os.ftruncate, number, 0)
 
 
 @TRUNCATE.case()
-def truncate_beside_reader(who: Identity) -> None:
+def truncate_beside_reader(who: Actor) -> None:
     """POSIX truncate: a descriptor that is open sees the new size at once."""
     number = open_file(make_file("file", b"abcdef"), os.O_RDONLY)
     expect_equal("before", os.read(number, 3), b"abc")

@@ -6,8 +6,8 @@ import stat
 from mmap import MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE, mmap
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     NotApplicable,
     call_in_child,
     expect_equal,
@@ -21,17 +21,17 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-MKFIFO = Group("mkfifo")
+MKFIFO = CaseGroup("mkfifo")
 
 
-MMAP = Group("mmap")
+MMAP = CaseGroup("mmap")
 
 
-SYNC = Group("sync")
+SYNC = CaseGroup("sync")
 
 
 @MKFIFO.case()
-def make_fifo(who: Identity) -> None:
+def make_fifo(who: Actor) -> None:
     """POSIX mkfifo: a FIFO with the mode less the umask."""
     os.umask(0o022)
     os.mkfifo("fifo", 0o666)
@@ -40,7 +40,7 @@ def make_fifo(who: Identity) -> None:
 
 
 @MKFIFO.case()
-def pass_bytes_through_fifo(who: Identity) -> None:
+def pass_bytes_through_fifo(who: Actor) -> None:
     """POSIX mkfifo: what one process writes, another reads; the end of the writer is the end of file."""
     os.mkfifo("fifo")
     reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -49,14 +49,14 @@ def pass_bytes_through_fifo(who: Identity) -> None:
 
 
 @MKFIFO.case()
-def open_fifo_without_reader(who: Identity) -> None:
+def open_fifo_without_reader(who: Actor) -> None:
     """POSIX open: O_WRONLY|O_NONBLOCK on a FIFO that nobody reads is ENXIO."""
     os.mkfifo("fifo")
     expect_error(errno.ENXIO, os.open, "fifo", os.O_WRONLY | os.O_NONBLOCK)
 
 
 @MKFIFO.case()
-def make_fifo_over_existing(who: Identity) -> None:
+def make_fifo_over_existing(who: Actor) -> None:
     """POSIX mkfifo: a name that exists is EEXIST."""
     expect_error(errno.EEXIST, os.mkfifo, make_file("file"))
     expect_error(errno.EEXIST, os.mkfifo, make_directory("dir"))
@@ -64,7 +64,7 @@ def make_fifo_over_existing(who: Identity) -> None:
 
 
 @MKFIFO.case()
-def make_fifo_in_missing_directory(who: Identity) -> None:
+def make_fifo_in_missing_directory(who: Actor) -> None:
     """POSIX mkfifo: a missing directory is ENOENT, a file in its place ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOENT, os.mkfifo, "nothing/fifo")
@@ -72,20 +72,20 @@ def make_fifo_in_missing_directory(who: Identity) -> None:
 
 
 @MKFIFO.case()
-def make_regular_node(who: Identity) -> None:
+def make_regular_node(who: Actor) -> None:
     """mknod(2): S_IFREG makes an empty regular file."""
     os.mknod("node", stat.S_IFREG | 0o640)
     expect_equal("mode and type", os.stat("node").st_mode, stat.S_IFREG | 0o640)
 
 
 @MKFIFO.case("user")
-def make_device_unprivileged(who: Identity) -> None:
+def make_device_unprivileged(who: Actor) -> None:
     """mknod(2): a device without the privilege is EPERM."""
     expect_error(errno.EPERM, os.mknod, "null", stat.S_IFCHR | 0o600, os.makedev(1, 3))
 
 
 @MKFIFO.case("root")
-def make_device(who: Identity) -> None:
+def make_device(who: Actor) -> None:
     """mknod(2): root makes a device file, which keeps its number; containers may forbid it."""
     try:
         os.mknod("null", stat.S_IFCHR | 0o600, os.makedev(1, 3))
@@ -97,7 +97,7 @@ def make_device(who: Identity) -> None:
 
 
 @MMAP.case()
-def map_file(who: Identity) -> None:
+def map_file(who: Actor) -> None:
     """POSIX mmap: a mapping shows the file's content; bytes after the end in the last page are zeros."""
     number = open_file(make_file("file", b"abc" * 1000), os.O_RDONLY)
     with mmap(number, 3000, MAP_SHARED, PROT_READ) as view:
@@ -105,7 +105,7 @@ def map_file(who: Identity) -> None:
 
 
 @MMAP.case()
-def read_what_a_mapping_wrote(who: Identity) -> None:
+def read_what_a_mapping_wrote(who: Actor) -> None:
     """POSIX mmap: what is stored in a shared mapping is read by read, and stays after munmap."""
     number = open_file(make_file("file", b"x" * 5000))
     with mmap(number, 5000, MAP_SHARED, PROT_READ | PROT_WRITE) as view:
@@ -115,7 +115,7 @@ def read_what_a_mapping_wrote(who: Identity) -> None:
 
 
 @MMAP.case()
-def map_what_was_written(who: Identity) -> None:
+def map_what_was_written(who: Actor) -> None:
     """Linux mmap(2): what write writes is seen in a shared mapping."""
     number = open_file(make_file("file", b"x" * 5000))
     with mmap(number, 5000, MAP_SHARED, PROT_READ) as view:
@@ -125,7 +125,7 @@ def map_what_was_written(who: Identity) -> None:
 
 
 @MMAP.case()
-def share_mapping_between_processes(who: Identity) -> None:
+def share_mapping_between_processes(who: Actor) -> None:
     """POSIX mmap: processes that map the same file share its memory."""
     number = open_file(make_file("file", b"x" * 4096))
 
@@ -139,7 +139,7 @@ def share_mapping_between_processes(who: Identity) -> None:
 
 
 @MMAP.case()
-def keep_private_mapping(who: Identity) -> None:
+def keep_private_mapping(who: Actor) -> None:
     """POSIX mmap: stores in a private mapping do not reach the file."""
     number = open_file(make_file("file", b"x" * 100))
     with mmap(number, 100, MAP_PRIVATE, PROT_READ | PROT_WRITE) as view:
@@ -149,14 +149,14 @@ def keep_private_mapping(who: Identity) -> None:
 
 
 @MMAP.case()
-def map_for_writing_without_right(who: Identity) -> None:
+def map_for_writing_without_right(who: Actor) -> None:
     """POSIX mmap: a writable shared mapping of a descriptor for reading is EACCES."""
     number = open_file(make_file("file", b"x" * 100), os.O_RDONLY)
     expect_error(errno.EACCES, mmap, number, 100, MAP_SHARED, PROT_READ | PROT_WRITE)
 
 
 @MMAP.case()
-def keep_mapping_of_unlinked_file(who: Identity) -> None:
+def keep_mapping_of_unlinked_file(who: Actor) -> None:
     """POSIX mmap, unlink: a mapping lives on after the descriptor is closed and the name removed."""
     number = open_file(make_file("file", b"abc"))
     with mmap(number, 3, MAP_SHARED, PROT_READ) as view:
@@ -166,7 +166,7 @@ def keep_mapping_of_unlinked_file(who: Identity) -> None:
 
 
 @MMAP.case()
-def synchronise_mapping(who: Identity) -> None:
+def synchronise_mapping(who: Actor) -> None:
     """POSIX msync: a changed mapping is written out without an error."""
     number = open_file(make_file("file", b"x" * 8192))
     with mmap(number, 8192, MAP_SHARED, PROT_READ | PROT_WRITE) as view:
@@ -176,7 +176,7 @@ def synchronise_mapping(who: Identity) -> None:
 
 
 @SYNC.case()
-def sync_file(who: Identity) -> None:
+def sync_file(who: Actor) -> None:
     """POSIX fsync, fdatasync: they succeed after a write, also by a descriptor for reading."""
     number = open_file("file")
     os.write(number, b"abc")
@@ -186,7 +186,7 @@ def sync_file(who: Identity) -> None:
 
 
 @SYNC.case()
-def sync_directory(who: Identity) -> None:
+def sync_directory(who: Actor) -> None:
     """fsync(2): a directory can be synchronised, so that new entries last."""
     make_directory("dir")
     make_file("dir/file")
@@ -194,7 +194,7 @@ def sync_directory(who: Identity) -> None:
 
 
 @SYNC.case()
-def sync_closed(who: Identity) -> None:
+def sync_closed(who: Actor) -> None:
     """POSIX fsync: a closed descriptor is EBADF."""
     number = open_file("file")
     os.close(number)
@@ -203,14 +203,14 @@ def sync_closed(who: Identity) -> None:
 
 
 @SYNC.case()
-def sync_pipe(who: Identity) -> None:
+def sync_pipe(who: Actor) -> None:
     """POSIX fsync: a FIFO is EINVAL."""
     os.mkfifo("fifo")
     expect_error(errno.EINVAL, os.fsync, os.open("fifo", os.O_RDONLY | os.O_NONBLOCK))
 
 
 @SYNC.case()
-def write_synchronously(who: Identity) -> None:
+def write_synchronously(who: Actor) -> None:
     """POSIX open: writes with O_SYNC and O_DSYNC succeed, and are there."""
     for flag in (os.O_SYNC, os.O_DSYNC):
         os.write(open_file("file", os.O_CREAT | os.O_WRONLY | os.O_APPEND | flag), b"abc")

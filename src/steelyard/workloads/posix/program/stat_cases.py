@@ -5,8 +5,8 @@ import os
 import stat
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     call_in_child,
     expect_equal,
     expect_error,
@@ -17,11 +17,11 @@ from steelyard.workloads.posix.program.harness import (
     open_file,
 )
 
-STAT = Group("stat")
+STAT = CaseGroup("stat")
 
 
 @STAT.case()
-def count_bytes(who: Identity) -> None:
+def count_bytes(who: Actor) -> None:
     """POSIX stat: st_size is the number of bytes, st_blksize is positive, st_nlink 1."""
     status = os.stat(make_file("file", b"x" * 12345))
     expect_equal("size, links", (status.st_size, status.st_nlink), (12345, 1))
@@ -29,7 +29,7 @@ def count_bytes(who: Identity) -> None:
 
 
 @STAT.case()
-def count_blocks(who: Identity) -> None:
+def count_blocks(who: Actor) -> None:
     """stat(2): data of 1 MiB that cannot be compressed takes blocks of 512 bytes once it is written out."""
     number = open_file("file")
     os.write(number, os.urandom(1 << 20))
@@ -39,7 +39,7 @@ def count_blocks(who: Identity) -> None:
 
 
 @STAT.case()
-def count_blocks_of_hole(who: Identity) -> None:
+def count_blocks_of_hole(who: Actor) -> None:
     """stat(2): a hole takes no blocks, where a file system has holes at all."""
     number = open_file("file")
     os.ftruncate(number, 64 << 20)
@@ -49,7 +49,7 @@ def count_blocks_of_hole(who: Identity) -> None:
 
 
 @STAT.case()
-def keep_inode(who: Identity) -> None:
+def keep_inode(who: Actor) -> None:
     """POSIX stat: the serial number stays the same over writes, renames and changes of mode."""
     inode = os.stat(make_file("file", b"abc")).st_ino
     os.chmod("file", 0o600)
@@ -60,7 +60,7 @@ def keep_inode(who: Identity) -> None:
 
 
 @STAT.case()
-def tell_files_apart(who: Identity) -> None:
+def tell_files_apart(who: Actor) -> None:
     """POSIX stat: different files have different serial numbers on the same device."""
     statuses = [os.stat(make_file("file{}".format(number))) for number in range(200)]
     expect_equal("serial numbers", len({status.st_ino for status in statuses}), 200)
@@ -68,7 +68,7 @@ def tell_files_apart(who: Identity) -> None:
 
 
 @STAT.case()
-def tell_types(who: Identity) -> None:
+def tell_types(who: Actor) -> None:
     """POSIX stat: the type of each kind of file."""
     os.mkfifo("fifo")
     os.mknod("socket", stat.S_IFSOCK | 0o600)
@@ -78,7 +78,7 @@ def tell_types(who: Identity) -> None:
 
 
 @STAT.case()
-def agree_by_name_and_descriptor(who: Identity) -> None:
+def agree_by_name_and_descriptor(who: Actor) -> None:
     """POSIX fstat: an open file looks the same by its descriptor and by its name."""
     number = open_file(make_file("file", b"abc"))
     os.write(number, b"defgh")
@@ -92,7 +92,7 @@ def agree_by_name_and_descriptor(who: Identity) -> None:
 
 
 @STAT.case()
-def describe_file_system(who: Identity) -> None:
+def describe_file_system(who: Actor) -> None:
     """POSIX statvfs: sizes are consistent, and names of at least 14 bytes (_POSIX_NAME_MAX) are allowed."""
     status = os.statvfs(".")
     expect_true("block sizes", status.f_bsize > 0 and status.f_frsize > 0, status)
@@ -101,7 +101,7 @@ def describe_file_system(who: Identity) -> None:
 
 
 @STAT.case()
-def stat_missing(who: Identity) -> None:
+def stat_missing(who: Actor) -> None:
     """POSIX stat: a missing file, an empty path and a dangling link are ENOENT, beneath a file ENOTDIR."""
     make_link("nothing", "link")
     make_file("file")

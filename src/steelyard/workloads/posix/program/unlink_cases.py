@@ -5,8 +5,8 @@ import os
 import stat
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     exists,
     expect_equal,
     expect_error,
@@ -18,11 +18,11 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-UNLINK = Group("unlink")
+UNLINK = CaseGroup("unlink")
 
 
 @UNLINK.case()
-def unlink_file(who: Identity) -> None:
+def unlink_file(who: Actor) -> None:
     """POSIX unlink: the name is gone, and can be used again for another file."""
     os.unlink(make_file("file", b"abc"))
     expect_error(errno.ENOENT, os.stat, "file")
@@ -30,7 +30,7 @@ def unlink_file(who: Identity) -> None:
 
 
 @UNLINK.case()
-def unlink_special_files(who: Identity) -> None:
+def unlink_special_files(who: Actor) -> None:
     """POSIX unlink: FIFOs, sockets and symbolic links are removed themselves."""
     os.mkfifo("fifo")
     os.mknod("socket", stat.S_IFSOCK | 0o600)
@@ -42,14 +42,14 @@ def unlink_special_files(who: Identity) -> None:
 
 
 @UNLINK.case()
-def unlink_directory(who: Identity) -> None:
+def unlink_directory(who: Actor) -> None:
     """POSIX unlink, unlink(2): a directory is EISDIR on Linux (POSIX: EPERM)."""
     expect_error((errno.EISDIR, errno.EPERM), os.unlink, make_directory("dir"))
     expect_true("the directory is left", os.path.isdir("dir"))
 
 
 @UNLINK.case()
-def unlink_missing(who: Identity) -> None:
+def unlink_missing(who: Actor) -> None:
     """POSIX unlink: a missing name and the empty path are ENOENT."""
     expect_error(errno.ENOENT, os.unlink, "nothing")
     expect_error(errno.ENOENT, os.unlink, "nothing/file")
@@ -57,7 +57,7 @@ def unlink_missing(who: Identity) -> None:
 
 
 @UNLINK.case()
-def unlink_beneath_file(who: Identity) -> None:
+def unlink_beneath_file(who: Actor) -> None:
     """POSIX unlink: a file in the place of a directory is ENOTDIR."""
     make_file("file")
     expect_error(errno.ENOTDIR, os.unlink, "file/x")
@@ -65,7 +65,7 @@ def unlink_beneath_file(who: Identity) -> None:
 
 
 @UNLINK.case()
-def keep_open_file(who: Identity) -> None:
+def keep_open_file(who: Actor) -> None:
     """POSIX unlink: an open file can be read and written until it is closed; its link count is 0."""
     number = open_file(make_file("file", b"abc"))
     os.unlink("file")
@@ -75,7 +75,7 @@ def keep_open_file(who: Identity) -> None:
 
 
 @UNLINK.case()
-def leave_nothing_visible(who: Identity) -> None:
+def leave_nothing_visible(who: Actor) -> None:
     """POSIX unlink: the directory of an unlinked open file is empty and can be removed."""
     make_directory("dir")
     number = open_file("dir/file")
@@ -86,7 +86,7 @@ def leave_nothing_visible(who: Identity) -> None:
 
 
 @UNLINK.case()
-def reuse_name_beside_open_file(who: Identity) -> None:
+def reuse_name_beside_open_file(who: Actor) -> None:
     """POSIX unlink: a new file under the old name is another one."""
     number = open_file(make_file("file", b"old"), os.O_RDONLY)
     os.unlink("file")
@@ -96,7 +96,7 @@ def reuse_name_beside_open_file(who: Identity) -> None:
 
 
 @UNLINK.case()
-def change_unlinked_file(who: Identity) -> None:
+def change_unlinked_file(who: Actor) -> None:
     """POSIX fchmod, ftruncate: an unlinked open file can be changed by its descriptor."""
     number = open_file(make_file("file", b"abc"))
     os.unlink("file")

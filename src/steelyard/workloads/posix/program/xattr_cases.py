@@ -4,8 +4,8 @@ import errno
 import os
 
 from steelyard.workloads.posix.program.harness import (
-    Group,
-    Identity,
+    Actor,
+    CaseGroup,
     NotApplicable,
     Unsupported,
     exists,
@@ -18,17 +18,17 @@ from steelyard.workloads.posix.program.harness import (
     read_content,
 )
 
-XATTR = Group("xattr")
+XATTR = CaseGroup("xattr")
 
 
-TMPFILE = Group("tmpfile")
+TMPFILE = CaseGroup("tmpfile")
 
 
 FLAGS = os.O_TMPFILE | os.O_RDWR
 
 
 @XATTR.case(optional=True)
-def set_attribute(who: Identity) -> None:
+def set_attribute(who: Actor) -> None:
     """xattr(7): a user attribute of a file is kept, listed, replaced and removed."""
     make_file("file")
     os.setxattr("file", "user.one", b"1\0binary")
@@ -43,7 +43,7 @@ def set_attribute(who: Identity) -> None:
 
 
 @XATTR.case(optional=True)
-def insist_on_attribute(who: Identity) -> None:
+def insist_on_attribute(who: Actor) -> None:
     """setxattr(2): XATTR_CREATE on one that exists is EEXIST, XATTR_REPLACE without one ENODATA."""
     make_file("file")
     os.setxattr("file", "user.one", b"1")
@@ -53,7 +53,7 @@ def insist_on_attribute(who: Identity) -> None:
 
 
 @XATTR.case(optional=True)
-def set_attribute_of_directory(who: Identity) -> None:
+def set_attribute_of_directory(who: Actor) -> None:
     """xattr(7): directories have user attributes, also by descriptor."""
     number = open_file(make_directory("dir"), os.O_RDONLY)
     os.setxattr("dir", "user.one", b"1")
@@ -61,7 +61,7 @@ def set_attribute_of_directory(who: Identity) -> None:
 
 
 @XATTR.case(optional=True)
-def keep_attribute_over_rename(who: Identity) -> None:
+def keep_attribute_over_rename(who: Actor) -> None:
     """xattr(7): attributes belong to the file: they go with it at rename, and other links show them."""
     make_file("file")
     os.setxattr("file", "user.one", b"1")
@@ -71,7 +71,7 @@ def keep_attribute_over_rename(who: Identity) -> None:
 
 
 @XATTR.case(optional=True)
-def refuse_attribute_of_link(who: Identity) -> None:
+def refuse_attribute_of_link(who: Actor) -> None:
     """xattr(7): a symbolic link has no user attributes: EPERM."""
     make_file("file")
     os.setxattr("file", "user.one", b"1")
@@ -80,7 +80,7 @@ def refuse_attribute_of_link(who: Identity) -> None:
 
 
 @XATTR.case(optional=True)
-def refuse_long_attribute(who: Identity) -> None:
+def refuse_long_attribute(who: Actor) -> None:
     """setxattr(2): a name of more than 255 bytes is ERANGE, a value of more than 64 KiB E2BIG."""
     make_file("file")
     os.setxattr("file", "user.one", b"1")
@@ -89,7 +89,7 @@ def refuse_long_attribute(who: Identity) -> None:
 
 
 @XATTR.case("user", optional=True)
-def protect_attribute(who: Identity) -> None:
+def protect_attribute(who: Actor) -> None:
     """xattr(7): user attributes need the right to write the file; trusted ones need a privilege: EPERM."""
     make_file("file", b"", 0o644)
     os.setxattr("file", "user.one", b"1")
@@ -109,7 +109,7 @@ def open_unnamed(flags: int = FLAGS) -> int:
 
 
 @TMPFILE.case(optional=True)
-def write_unnamed_file(who: Identity) -> None:
+def write_unnamed_file(who: Actor) -> None:
     """open(2): O_TMPFILE gives a file that can be written and read, and has no name and no link."""
     number = open_unnamed()
     os.write(number, b"abc")
@@ -118,7 +118,7 @@ def write_unnamed_file(who: Identity) -> None:
 
 
 @TMPFILE.case(optional=True)
-def name_unnamed_file(who: Identity) -> None:
+def name_unnamed_file(who: Actor) -> None:
     """open(2): linkat gives an unnamed file a name."""
     number = open_unnamed()
     os.write(number, b"abc")
@@ -132,7 +132,7 @@ def name_unnamed_file(who: Identity) -> None:
 
 
 @TMPFILE.case(optional=True)
-def keep_unnamed_file_unnamed(who: Identity) -> None:
+def keep_unnamed_file_unnamed(who: Actor) -> None:
     """open(2): with O_EXCL an unnamed file cannot be given a name: ENOENT."""
     number = open_unnamed(FLAGS | os.O_EXCL)
     here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
@@ -141,7 +141,7 @@ def keep_unnamed_file_unnamed(who: Identity) -> None:
 
 
 @TMPFILE.case()
-def remove_open_temporary(who: Identity) -> None:
+def remove_open_temporary(who: Actor) -> None:
     """POSIX unlink: files that are unlinked while open, the portable kind of temporary file, stay apart."""
     numbers = []
     for number in range(20):
