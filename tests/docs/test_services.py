@@ -28,4 +28,6 @@ def test_it_says_who_may_use_it(name):
     (row,) = re.findall(rf"^\| `{name}` \| [^|]+ \| ([^|]+) \|", PAGE, re.MULTILINE)
     asks_for_nothing = any(listener.is_open for listener in find("services", name, Service).access)
     assert asks_for_nothing == ("**no password**" in row)
-    assert re.match(r"clients (with the run's (password|key)|from)|anyone who can reach it|the run alone", row)
+    assert re.match(
+        r"clients (with the run's (password|key)|from)|anyone who can reach it|the run alone", row
+    )

@@ -21,10 +21,10 @@ class Tool:
     `~/.cache/steelyard/tools/<name>`; a host that has no such environment may have the program on PATH.
     One from crates.io has `cargo`, the crate with its version, and `sha256`, that of its archive. It is
     built into such a directory, as is one with `maven`, the absolute path of a project in Java, to which
-    services may add (`steelyard.tools.maven`), with `go`, that of a module (`steelyard.tools.go_modules`), and
-    with `compiled`, that of a folder of sources for the host's own compiler (`steelyard.tools.compiled`). One of
-    ours has `bundled`, that of a folder in which it lies for each kind of machine, as `<name>-<uname -m>`; a run
-    copies it into such a directory on its hosts, so that nobody need install it.
+    services may add (`steelyard.tools.maven`), with `go`, that of a module (`steelyard.tools.go_modules`),
+    and with `compiled`, that of a folder of sources for the host's own compiler (`steelyard.tools.compiled`).
+    One of ours has `bundled`, that of a folder in which it lies for each kind of machine, as
+    `<name>-<uname -m>`; a run copies it into such a directory on its hosts, so that nobody need install it.
     `program` is what is started where that is not the name: a module for Python is started by `python3`.
     `places` are directories, as patterns of the shell, in which packages hide it from PATH. `advice` says how
     to get one that no registry has.
