@@ -122,7 +122,7 @@ def test_a_changed_summary_is_whole_or_a_failure(change):
         ({"files": 10_000_000, "workers": 1000}, "are more than"),
         ({"workers": 0}, "workers"),
         ({"depth": 65}, "depth"),
-        ({"directory": "here"}, "neither"),
+        ({"directory": "relative/path"}, "relative/path"),
     ],
 )
 def test_what_is_no_tree_is_refused(options, message):

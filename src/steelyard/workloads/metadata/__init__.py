@@ -40,8 +40,8 @@ class MetadataOptions(WorkloadOptions):
 
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where the file system under test is: scratch, or an absolute path, in which the run "
-        "makes and removes a directory of its own.",
+        description="Where the file system under test is: `scratch` (the run's own, on each host); an "
+        "absolute path, in which the run makes and removes its own; or a service that is a file system.",
     )
     workers: int = Field(
         1, ge=1, le=1024, description="Workers in each copy or rank; each works on files one after the other."

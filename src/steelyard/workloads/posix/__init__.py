@@ -32,8 +32,8 @@ class PosixOptions(WorkloadOptions):
 
     directory: ScratchOrAbsolute = Field(
         "scratch",
-        description="Where the file system under test is: scratch, or an absolute path, in which the run "
-        "makes and removes a directory of its own.",
+        description="Where the file system under test is: `scratch` (the run's own, on each host); an "
+        "absolute path, in which the run makes and removes its own; or a service that is a file system.",
     )
     groups: Annotated[tuple[str, ...], AfterValidator(_check_groups)] = Field(
         tuple(GROUPS),
