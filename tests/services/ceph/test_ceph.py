@@ -172,8 +172,21 @@ FULL = """
 experiment: full
 roles: {storage: 1, client: 1}
 services:
-  store: {use: ceph, on: storage, osd_size: 1GiB, pg_num: 8}
-workload: {use: rados_bench, on: client, to: store, duration: 600s, op_size: 1MiB, reads: [], patience: 10s}
+  store:
+    use: ceph
+    on: storage
+    osd_size: 1GiB
+    pg_num: 8
+    settings: {mon_osd_full_ratio: 0.35, mon_osd_backfillfull_ratio: 0.33, mon_osd_nearfull_ratio: 0.31}
+workload:  # one small operation at a time: 650 MiB are left when it is full, which it sees within seconds
+  use: rados_bench
+  on: client
+  to: store
+  duration: 600s
+  threads: 1
+  op_size: 32KiB
+  reads: []
+  patience: 10s
 repeat: 1
 """
 

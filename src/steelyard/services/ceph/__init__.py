@@ -41,9 +41,11 @@ class Ceph(Disturbable, MountedService[CephOptions]):
     keep data in a file of `osd_size` in the scratch, which takes space as it fills. A storage daemon that is
     killed and restarted has its data. The manager runs without its Python modules, which `ceph health`
     reports as an error and nothing here needs: they take 300 MB and ten seconds. Caches follow from the
-    memory of each host. A pool rejects writes once 5 % of a storage daemon or 512 MiB (of a small one, a
-    third) are left. On rotating disks Ceph moves ten objects a second from each storage daemon, unless
-    `settings: {osd_recovery_sleep_hdd: 0}`.
+    memory of each host.
+
+    **Limits**: a pool rejects writes once 5 % of a storage daemon or 512 MiB (of a small one, a third) are
+    left. It looks once a second, so that fast writers can still break a small one. On rotating disks Ceph
+    moves ten objects a second from each storage daemon, unless `settings: {osd_recovery_sleep_hdd: 0}`.
     """
 
     Options = CephOptions
