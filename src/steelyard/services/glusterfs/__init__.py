@@ -20,12 +20,13 @@ from steelyard.services.glusterfs.volume import (
 )
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
-from steelyard.services.kit.mounting import NSENTER, UNSHARE
+from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.services.kit.server import Server
 
 
-class Glusterfs(GlusterCluster):
+class Glusterfs(Disturbable, MountedService[GlusterfsOptions]):
     """GlusterFS: one volume over bricks, which are directories of its hosts; there is no metadata server.
 
     Files are distributed whole over the bricks; with `replicas` each is on several, with `data` and
@@ -76,19 +77,20 @@ class Glusterfs(GlusterCluster):
         """Look whether the hosts can be a volume, and write each daemon's configuration."""
         self._check_bricks(len(self.context.hosts))
         self.members = list(self.context.hosts)
-        self.turn = asyncio.Lock()
         everywhere = (*self.context.hosts, *self.context.spare)
-        self.addresses = {host.name: await resolve_address(host) for host in everywhere}
-        await asyncio.gather(*map(self._write, self.context.hosts))
+        self.cluster = GlusterCluster(self, {host.name: await resolve_address(host) for host in everywhere})
+        await asyncio.gather(*map(self.cluster.write_configuration, self.context.hosts))
 
     async def start(self) -> None:
         """A daemon on each host, all at once."""
-        await asyncio.gather(*map(self._start_daemon, self.context.hosts))
+        await asyncio.gather(*map(self.cluster.start_daemon, self.context.hosts))
 
     async def ready(self) -> None:
         """The daemons make a volume, its bricks are online, and it is mounted."""
-        await asyncio.gather(*(self.wait_for_server(server, self._is_managing) for server in self.servers))
-        await self._invite(self.context.hosts[1:])
+        await asyncio.gather(
+            *(self.wait_for_server(server, self.cluster.is_managing) for server in self.servers)
+        )
+        await self.cluster.invite(self.context.hosts[1:])
         await self._make_volume()
         await super().ready()
 
@@ -105,7 +107,7 @@ class Glusterfs(GlusterCluster):
         """Its bricks are online, by its own word."""
         if server.port not in await list_listening_ports(server.host):
             return False
-        bricks = status.read_bricks(await self._ask(server, "volume", "status", VOLUME))
+        bricks = status.read_bricks(await self.cluster.ask(server, "volume", "status", VOLUME))
         own = [brick for brick in bricks if brick.address in (server.address, "localhost")]
         return len(own) == self.options.bricks and all(brick.is_online for brick in own)
 
@@ -117,7 +119,7 @@ class Glusterfs(GlusterCluster):
         """Whether all daemons live, all bricks are online, and nothing is to be healed or moved."""
         if any(server.exit is not None or server.frozen for server in self.servers):
             return False
-        said = await self._ask(self.servers[0], "volume", "status", VOLUME)
+        said = await self.cluster.ask(self.servers[0], "volume", "status", VOLUME)
         bricks = status.read_bricks(said)
         if len(bricks) != len(self.members) * self.options.bricks or status.is_rebalancing(said):
             return False
@@ -127,10 +129,10 @@ class Glusterfs(GlusterCluster):
 
     async def read_meters(self) -> Mapping[str, float]:
         """See `Metered`; bricks that are not online tell no size."""
-        live = self._live_servers()
+        live = self.cluster.list_live_servers()
         if not live:
             return {"live_servers": 0.0}
-        said = await self._ask(live[0], "volume", "status", VOLUME, "detail")
+        said = await self.cluster.ask(live[0], "volume", "status", VOLUME, "detail")
         online = [brick for brick in status.read_bricks(said) if brick.is_online]
         unhealed = (
             0 if self.options.set_size == 1 else status.count_known_unhealed(await self._ask_unhealed())
@@ -153,35 +155,35 @@ class Glusterfs(GlusterCluster):
         if not new:
             return
         self._check_bricks(len(new))
-        await asyncio.gather(*map(self._write, new))
-        daemons = await asyncio.gather(*map(self._start_daemon, new))
-        await asyncio.gather(*(self.wait_for_server(daemon, self._is_managing) for daemon in daemons))
-        await self._invite(new)
-        await self._command("volume", "add-brick", VOLUME, *self._list_bricks(new), "force")
+        await asyncio.gather(*map(self.cluster.write_configuration, new))
+        daemons = await asyncio.gather(*map(self.cluster.start_daemon, new))
+        await asyncio.gather(*(self.wait_for_server(daemon, self.cluster.is_managing) for daemon in daemons))
+        await self.cluster.invite(new)
+        await self.cluster.command("volume", "add-brick", VOLUME, *self._list_bricks(new), "force")
         self.members += new
         await asyncio.gather(*map(self._wait_until_answering, daemons))
         if self.options.rebalance:
-            await self._command("volume", "rebalance", VOLUME, "start")
+            await self.cluster.command("volume", "rebalance", VOLUME, "start")
 
     def mount_command(self, host: Host) -> Command:
         """The client in the foreground; it fetches the volume's layout from any of the hosts."""
-        servers = (f"--volfile-server={self.addresses[member.name]}" for member in self.members)
+        servers = (f"--volfile-server={self.cluster.addresses[member.name]}" for member in self.members)
         words = (*servers, f"--volfile-id={VOLUME}", "--log-file=/dev/stderr", str(self.mount_path(host)))
         return Command(self.needs[2].argv("--no-daemon", *words))
 
     def endpoint(self) -> Endpoint:
         """The daemon of the first host."""
         facts = {"protocol": "glusterfs", "volume": VOLUME, "servers": self.list_servers()}
-        return Endpoint(self.addresses[self.context.hosts[0].name], PORT, facts)
+        return Endpoint(self.cluster.addresses[self.context.hosts[0].name], PORT, facts)
 
     async def _make_volume(self) -> None:
         first = self.context.hosts[0]
         clients = dict.fromkeys((*self.context.clients, *(host.address for host in self.context.mount_on)))
         numbers = dict.fromkeys([await resolve_address(first, name) for name in clients])
-        await self._command(*create_words(self.options, self._list_bricks(self.context.hosts)))
+        await self.cluster.command(*create_words(self.options, self._list_bricks(self.context.hosts)))
         for name, value in list_settings(self.options, numbers).items():
-            await self._command("volume", "set", VOLUME, name, value)
-        await self._command("volume", "start", VOLUME)
+            await self.cluster.command("volume", "set", VOLUME, name, value)
+        await self.cluster.command("volume", "start", VOLUME)
 
     def _check_bricks(self, hosts: int) -> None:
         bricks, size = hosts * self.options.bricks, self.options.set_size
@@ -191,9 +193,9 @@ class Glusterfs(GlusterCluster):
             raise HostError(message, hint=hint)
 
     def _list_bricks(self, hosts: Sequence[Host]) -> list[str]:
-        places = [(self.addresses[host.name], str(self.scratch(host) / "bricks")) for host in hosts]
+        places = [(self.cluster.addresses[host.name], str(self.scratch(host) / "bricks")) for host in hosts]
         return list_bricks(places, self.options.bricks)
 
     async def _ask_unhealed(self) -> str:
-        live = self._live_servers()
-        return await self._ask(live[0], "volume", "heal", VOLUME, "info") if live else ""
+        live = self.cluster.list_live_servers()
+        return await self.cluster.ask(live[0], "volume", "heal", VOLUME, "info") if live else ""

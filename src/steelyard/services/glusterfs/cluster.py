@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from steelyard.plugin import Command, HostError
 from steelyard.plugin.host import Host
+from steelyard.plugin.service import Service
 from steelyard.services.glusterfs import status
 from steelyard.services.glusterfs.options import GlusterfsOptions
 from steelyard.services.glusterfs.volume import ISOLATE, PORT, RUN, management_volume
 from steelyard.services.kit.data import DataDirectory
-from steelyard.services.kit.disturbable import Disturbable
-from steelyard.services.kit.mounting import MountedService
 from steelyard.services.kit.ports import check_free, list_listening_ports
 from steelyard.services.kit.private_files import write_private
 from steelyard.services.kit.server import Server
@@ -28,61 +27,69 @@ mkdir -p state log bricks
 """
 
 
-class GlusterCluster(Disturbable, MountedService[GlusterfsOptions]):
-    """A cluster of daemons; `addresses` are those of all hosts that may ever be of it, by their names.
+class GlusterCluster:
+    """The daemons of a service; `addresses` are those of all hosts that may ever be of it, by their names.
 
-    It takes one command at a time, so they wait for their `turn`.
+    They take one command at a time, so commands wait for their turn.
     """
 
-    addresses: dict[str, str]
-    turn: asyncio.Lock
+    def __init__(self, service: Service[GlusterfsOptions], addresses: Mapping[str, str]) -> None:
+        self._service, self.addresses = service, addresses
+        self._turn = asyncio.Lock()
 
-    async def _write(self, host: Host) -> None:
+    async def write_configuration(self, host: Host) -> None:
+        """Make the directories of a host's daemon, and write what it reads. Raises HostError."""
         await check_free(host, [PORT])
-        await self.run_script(host, "directories", _PREPARE)
+        await self._service.run_script(host, "directories", _PREPARE)
         texts = {"glusterd.vol": management_volume(self.addresses[host.name])}
-        await write_private(self, host, DataDirectory(self.scratch(host)), texts, "conf")
+        await write_private(self._service, host, DataDirectory(self._service.scratch(host)), texts, "conf")
 
-    async def _start_daemon(self, host: Host) -> Server:
-        words = (*ISOLATE, "sh", "-euc", RUN, "sh", str(self.scratch(host)))
+    async def start_daemon(self, host: Host) -> Server:
+        """Start the daemon of a host, in namespaces of its own."""
+        words = (*ISOLATE, "sh", "-euc", RUN, "sh", str(self._service.scratch(host)))
         address = self.addresses[host.name]
-        return await self.launch(host, "glusterd", Command(words), address=address, port=PORT)
+        return await self._service.launch(host, "glusterd", Command(words), address=address, port=PORT)
 
-    async def _is_managing(self, server: Server) -> bool:
+    async def is_managing(self, server: Server) -> bool:
+        """Whether a daemon answers; it need not have a volume yet."""
         if server.port not in await list_listening_ports(server.host):
             return False
-        return status.is_success(await self._ask(server, "pool", "list"))
+        return status.is_success(await self.ask(server, "pool", "list"))
 
-    async def _invite(self, hosts: Sequence[Host]) -> None:
+    async def invite(self, hosts: Sequence[Host]) -> None:
         """Have daemons belong to the first one's cluster. Raises HostError."""
         for host in hosts:
-            await self._command("peer", "probe", self.addresses[host.name])
-        count = len(self.servers)
+            await self.command("peer", "probe", self.addresses[host.name])
+        count = len(self._service.servers)
 
         async def is_whole(server: Server) -> bool:
-            return status.count_connected_peers(await self._ask(server, "pool", "list")) == count
+            return status.count_connected_peers(await self.ask(server, "pool", "list")) == count
 
-        await asyncio.gather(*(self.wait_for_server(server, is_whole) for server in self.servers))
+        await asyncio.gather(
+            *(self._service.wait_for_server(server, is_whole) for server in self._service.servers)
+        )
 
-    def _live_servers(self) -> list[Server]:
+    def list_live_servers(self) -> list[Server]:
         """Those that nobody has killed or frozen, in the order of their hosts: the first makes the volume."""
-        order = [host.name for host in (*self.context.hosts, *self.context.spare)]
-        live = (server for server in self.servers if server.exit is None and not server.frozen)
+        order = [host.name for host in (*self._service.context.hosts, *self._service.context.spare)]
+        live = (server for server in self._service.servers if server.exit is None and not server.frozen)
         return sorted(live, key=lambda server: order.index(server.host.name))
 
-    async def _ask(self, server: Server, *words: str) -> str:
+    async def ask(self, server: Server, *words: str) -> str:
         """What a daemon answers as XML; empty when it does not. It leaves no file in the record."""
-        async with self.turn:
+        async with self._turn:
             return await server.host.capture(_client_words(server, *words), seconds=_ASK_WITHIN) or ""
 
-    async def _command(self, *words: str) -> None:
+    async def command(self, *words: str) -> None:
         """Have the first daemon do something. Raises HostError with its word of why it does not."""
-        server = self._live_servers()[0]
-        async with self.turn:
+        server = self.list_live_servers()[0]
+        async with self._turn:
             said = await server.host.capture(_client_words(server, *words), seconds=_CHANGE_WITHIN) or ""
         if not status.is_success(said):
             why = status.find_error(said) or "it did not answer"
-            raise HostError(f"service {self.context.name}: `gluster {' '.join(words[:2])}` failed: {why}")
+            raise HostError(
+                f"service {self._service.context.name}: `gluster {' '.join(words[:2])}` failed: {why}"
+            )
 
 
 def _client_words(server: Server, *words: str) -> tuple[str, ...]:
