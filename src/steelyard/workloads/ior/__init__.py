@@ -24,8 +24,8 @@ class Ior(Workload[IorOptions]):
 
     **Source**: https://ior.readthedocs.io; Shan and Shalf, "Using IOR to Analyze the I/O Performance for HPC
     Platforms", 2007. No registry has IOR: this entry is tested with a stand-in. It writes the JSON that IOR's
-    source (src/ior-output.c) describes, with the figures of two runs of IOR 3.0.1 that BigStorage D1.2 (2017)
-    prints.
+    source (src/ior-output.c) describes. The bandwidth and the time of writing and four lines of reading come
+    from BigStorage D1.2 (2017); all other figures are our own.
 
     **How to read it.** What a host has just written, it reads from its page cache: use `reorder: constant`
     with `reorder_offset` set to the ranks of a host, `direct: true`, or data larger than the memory. Without

@@ -25,8 +25,9 @@ class Mdtest(Workload[MdtestOptions]):
     do not see each other, the trial fails.
 
     **Source**: https://github.com/hpc/ior, doc/mdtest.1. No registry has mdtest: this entry is tested with a
-    stand-in that prints tables of mdtest 3.4 and 4.1, which the documentation of DAOS 1.2 and a test of
-    libnfs (2025) show.
+    stand-in that prints tables of mdtest 3.4 and 4.1 with published figures. Those of 3.4 are a user's of
+    TableFS (2020); those of 4.1 are of libnfs (2025). What these two lack, the file read of 3.4 and the
+    directories of 4.1, comes from another user's run of mdtest 4.1 (2026).
 
     **How to read it.** A client that created items may answer `stat` and `read` from its own cache: set
     `shift: 1` with several hosts. Without `write_bytes`, files are empty and `read` only opens and closes.
