@@ -76,13 +76,14 @@ async def grow_and_see_space(service: Service[Any], to: int) -> None:
     assert isinstance(service, Metered)
     size = "set -- $(stat -f -c '%b %S' .); echo $(($1 * $2))"
     await inside(service, "echo kept > file")
+
+    async def is_larger_than(before: int) -> bool:
+        return int(await inside(service, size) or 0) > before
+
+    await comes_to_be(lambda: is_larger_than(0))  # a client may have asked before all servers had told
     before, meters = int(await inside(service, size) or 0), await service.read_meters()
     await service.grow(to)
-
-    async def has_more() -> bool:
-        return int(await inside(service, size) or 0) > before > 0
-
-    await comes_to_be(has_more)
+    await comes_to_be(lambda: is_larger_than(before))
     later = await service.read_meters()
     assert later["total_bytes"] > meters["total_bytes"] > 0
     assert later["live_servers"] > meters["live_servers"]

@@ -114,7 +114,7 @@ def test_figures_are_found_in_files_and_stderr(tmp_path):
         ({"run": "sleep 1"}, "write a list"),
         ({"script": "true"}, "give either"),
         ({"run": []}, "give a program"),
-        ({"directory": "here"}, "an absolute path"),
+        ({"directory": "./here"}, "an absolute path"),
         ({"metrics": {"wall": {"regex": "(1)"}}}, "is already built in"),
         ({"metrics": {"Wall": {"regex": "(1)"}}}, "lower-case"),
         ({"metrics": {"x": {"regex": "("}}}, "not a regular expression"),

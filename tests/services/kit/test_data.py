@@ -36,7 +36,9 @@ def permitted(data: DataDirectory, place: Path, how: str) -> set[Path]:
 
 
 @pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize("name", contract.ENTERING)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.full] * (name == "ceph")) for name in contract.ENTERING]
+)
 def test_a_server_can_write_to_its_data_alone_and_read_nothing_of_another(name):
     async def test(made, service, endpoint):
         one, other = (service.data[host.name] for host in made.hosts)

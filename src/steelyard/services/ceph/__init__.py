@@ -84,6 +84,11 @@ class Ceph(Disturbable, MountedService[CephOptions]):
         self.deployment = CephDeployment(self)
         self.face = CephFace(self, self.deployment)
 
+    @property
+    def data(self) -> Mapping[str, DataDirectory]:
+        """Where its daemons on each host write, by the host's name."""
+        return self.deployment.data
+
     async def configure(self) -> None:
         """Plan who is where, and make the monitors' and storage daemons' data."""
         if self.context.mount_on and self.options.face != "cephfs":
