@@ -21,7 +21,7 @@ from steelyard.report.tidy import tidy
 
 GENERAL = {
     name: writer for name, writer in WRITERS.items() if name != "io_properties"
-}  # that of iotune alone
+}  # iotune alone has that
 
 RATE = Metric("rate", "B/s", "higher")
 

@@ -14,6 +14,7 @@ from steelyard.services.ceph.options import CephOptions
 from steelyard.services.ceph.pools import list_pool_commands
 from steelyard.services.ceph.watch import CephWatch
 from steelyard.services.kit.access import Listener
+from steelyard.services.kit.data import DataDirectory
 from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService
 from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
