@@ -86,7 +86,7 @@ class Capacity(Workload[CapacityOptions]):
         return (
             Metric("space_total", "B", "none", "size of the file system at the end", over_copies="max"),
             Metric("space_free", "B", "none", "free space at the end", over_copies="max"),
-            Metric("space_added", "B", "none", "growth of the size since the beginning", over_copies="max"),
+            Metric("space_added", "B", "higher", "growth of the size since the beginning", over_copies="max"),
             Metric("request_rate", "1/s", "higher", "requests that succeeded, per second"),
             *latency_metrics("response", "time from when a request was due until it was done"),
             Metric("longest_pause", "s", "lower", "longest time without a success", over_copies="max"),
