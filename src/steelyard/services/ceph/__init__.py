@@ -15,6 +15,7 @@ from steelyard.services.ceph.pools import list_pool_commands
 from steelyard.services.ceph.watch import CephWatch
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.data import DataDirectory
+from steelyard.services.kit.growth import choose_new_hosts
 from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService
 from steelyard.services.kit.server import Server
 from steelyard.services.kit.tls_option import ENCRYPTED
@@ -174,13 +175,7 @@ class Ceph(Disturbable, MountedService[CephOptions]):
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`. Data moves to them afterwards."""
-        free = [
-            host for host in (*self.context.hosts, *self.context.spare) if host not in self.deployment.members
-        ]
-        if to > (most := len(self.deployment.members) + len(free)):
-            message = f"service {self.context.name} cannot have {to} hosts, at most {most}"
-            raise HostError(message, hint="add more hosts to `grow_into`")
-        for host in free[: max(0, to - len(self.deployment.members))]:
+        for host in choose_new_hosts(self.context, self.deployment.members, to, "hosts"):
             await self.deployment.join(host)
 
     async def shrink(self, to: int) -> None:

@@ -15,6 +15,7 @@ from steelyard.services.etcd.options import EtcdOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.certificates import Authority
+from steelyard.services.kit.growth import choose_new_hosts
 from steelyard.services.kit.ports import choose_ports, list_listening_ports
 from steelyard.services.kit.server import Server
 
@@ -72,11 +73,7 @@ class Etcd(EtcdCluster):
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""
-        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in self.ring]
-        if to > (most := len(self.ring) + len(free)):
-            message = f"service {self.context.name} cannot have {to} members, at most {most}"
-            raise HostError(message, hint="add more hosts to `grow_into`")
-        for host in free[: max(0, to - len(self.ring))]:
+        for host in choose_new_hosts(self.context, self.ring, to, "members"):
             await self._join(host)
 
     async def shrink(self, to: int) -> None:

@@ -21,6 +21,7 @@ from steelyard.services.glusterfs.volume import (
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.growth import choose_new_hosts
 from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.services.kit.server import Server
@@ -147,11 +148,7 @@ class Glusterfs(Disturbable, MountedService[GlusterfsOptions]):
 
     async def grow(self, to: int) -> None:
         """Take in hosts, all at once, since sets of bricks must be whole; see `Growable`."""
-        everywhere = (*self.context.hosts, *self.context.spare)
-        if to > len(everywhere):
-            message = f"service {self.context.name} cannot have {to} hosts, at most {len(everywhere)}"
-            raise HostError(message, hint="add more hosts to `grow_into`")
-        new = [host for host in everywhere if host not in self.members][: max(0, to - len(self.members))]
+        new = choose_new_hosts(self.context, self.members, to, "hosts")
         if not new:
             return
         self._check_bricks(len(new))

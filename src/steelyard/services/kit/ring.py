@@ -17,6 +17,7 @@ from steelyard.services.kit.certificates import Authority, is_encrypted
 from steelyard.services.kit.cql import CQL
 from steelyard.services.kit.data import DataDirectory, make_data
 from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.growth import choose_new_hosts
 from steelyard.services.kit.ports import check_free, find_free_ports
 from steelyard.services.kit.private_files import write_private
 from steelyard.services.kit.ring_members import RingMembers
@@ -66,13 +67,8 @@ class RingService(Disturbable, Service[RingOptionsT]):
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""
-        there = self.members.hosts
-        free = [host for host in (*self.context.hosts, *self.context.spare) if host not in there]
-        if to > len(there) + len(free):
-            most = len(there) + len(free)
-            hint = "add more hosts to `grow_into`"
-            raise HostError(f"service {self.context.name} cannot have {to} nodes, at most {most}", hint=hint)
-        old, new = list(self.members.ring), free[: max(0, to - len(there))]
+        old = list(self.members.ring)
+        new = choose_new_hosts(self.context, self.members.hosts, to, "nodes")
         for host in new:
             await self._join(host)
         if new and self.options.cleanup:

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from steelyard.plugin import Command, Endpoint, HostError, Tool, derive_password
+from steelyard.plugin import Command, Endpoint, Tool, derive_password
 from steelyard.plugin.host import Host
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.address import resolve_address
 from steelyard.services.kit.data import DataDirectory, make_data
 from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.growth import choose_new_hosts
 from steelyard.services.kit.mounting import NSENTER, UNSHARE, MountedService
 from steelyard.services.kit.ports import choose_ports, list_listening_ports
 from steelyard.services.kit.private_files import write_private
@@ -136,12 +137,7 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
 
     async def grow(self, to: int) -> None:
         """Take in hosts, one after the other; see `Growable`."""
-        everywhere = (*self.context.hosts, *self.context.spare)
-        if to > len(everywhere):
-            message = f"service {self.context.name} cannot have {to} chunk servers, at most {len(everywhere)}"
-            raise HostError(message, hint="add more hosts to `grow_into`")
-        free = [host for host in everywhere if host not in self.members]
-        for host in free[: max(0, to - len(self.members))]:
+        for host in choose_new_hosts(self.context, self.members, to, "chunk servers"):
             await self._join(host)
 
     def mount_command(self, host: Host) -> Command:
