@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -12,17 +12,15 @@ from pydantic import Field
 
 from steelyard.plugin import Endpoint, Tool, derive_password
 from steelyard.plugin.host import Host
-from steelyard.plugin.service import Service, join_host_port
+from steelyard.plugin.service import join_host_port
 from steelyard.services.kit.access import Listener
-from steelyard.services.kit.address import resolve_address
-from steelyard.services.kit.certificates import AUTHORITY, IDENTITY, Authority, is_encrypted
-from steelyard.services.kit.data import make_data
-from steelyard.services.kit.disturbable import Disturbable
+from steelyard.services.kit.certificates import IDENTITY
 from steelyard.services.kit.meters import sum_meters
-from steelyard.services.kit.ports import choose_ports, list_listening_ports
-from steelyard.services.kit.private_files import ask, write_private
+from steelyard.services.kit.ports import list_listening_ports
+from steelyard.services.kit.private_files import ask
 from steelyard.services.kit.server import Server
-from steelyard.services.kit.tls_option import ENCRYPTED, TlsOption
+from steelyard.services.kit.tls_option import ENCRYPTED
+from steelyard.services.kit.web_server import LOGIN, WebServer, WebServerOptions
 
 VERSITYGW = Tool("versitygw", go=str(Path(__file__).with_name("versitygw")))
 _SHELL = replace(VERSITYGW, program="sh")
@@ -34,9 +32,8 @@ _HOLD = """program=$(command -v versitygw) || {
 exec 9< "$program"; exec "$@"
 """
 _METERS = {"objects": "objects", "used_bytes": "used_bytes"}
-_LOGIN = "login.conf"
 _NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of an empty body
-_ASK = f'curl --config {_LOGIN} "$1"'
+_ASK = f'curl --config {LOGIN} "$1"'
 _COUNT_WITHIN = 0.5  # seconds; more would disturb what is measured
 _COUNT = f"""cd "$1" || exit
 {{
@@ -48,12 +45,9 @@ END {{ if (whole) printf "objects:%.0f\\nused_bytes:%.0f\\n", objects, bytes; el
 """
 
 
-class S3Options(TlsOption):
+class S3Options(WebServerOptions):
     """Where it listens, and what clients find there."""
 
-    port: int | None = Field(
-        None, ge=1, le=65000, description="Port, the same on all hosts. Default: a free one."
-    )
     bucket: str = Field(
         "steelyard",
         pattern=r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$",
@@ -69,7 +63,7 @@ class S3Options(TlsOption):
     )
 
 
-class S3(Disturbable, Service[S3Options]):
+class S3(WebServer[S3Options]):
     """S3 servers (Versity S3 Gateway), one per host, each with its own objects: files in its scratch.
 
     **Who may use it**: anyone who has the run's access key and its secret, which signs every request (AWS
@@ -92,24 +86,11 @@ class S3(Disturbable, Service[S3Options]):
     access = (Listener("clients", authentication="a secret that signs each request", encrypted=ENCRYPTED),)
     examples = ({}, {"tls": True, "bucket": "results", "region": "eu-central-1", "metadata": "files"})
 
-    async def configure(self) -> None:
-        """Find a port, make keys and the bucket, and write what a server and our questions read."""
-        hosts = self.context.hosts
-        self.address = {host.name: await resolve_address(host) for host in hosts}
-        (self.port,) = await choose_ports(hosts, self.options.port, 1)
-        self.authority = Authority() if self.has_tls else None
-        self.data = await make_data(self, hosts)
-        await asyncio.gather(*map(self._write, hosts))
-
-    async def start(self) -> None:
-        """All servers at once."""
-        await asyncio.gather(*map(self._start, self.context.hosts))
-
     async def is_answering(self, server: Server) -> bool:
         """It lists the bucket to whoever signs; asked only when the port is open."""
         if server.port not in await list_listening_ports(server.host):
             return False
-        said = await ask(self, server.host, _ASK, f"{self._url(server.host)}/")
+        said = await ask(self, server.host, _ASK, f"{self.url(server.host)}/")
         return f"<Name>{self.options.bucket}</Name>" in said
 
     async def read_meters(self) -> Mapping[str, float]:
@@ -117,29 +98,27 @@ class S3(Disturbable, Service[S3Options]):
         live = (server for server in self.servers if server.exit is None and not server.frozen)
         return sum_meters(await asyncio.gather(*map(self._count, live)), _METERS)
 
-    @property
-    def has_tls(self) -> bool:
-        """Whether clients use TLS."""
-        return is_encrypted(self.options.tls, (host.address for host in self.context.hosts))
-
     def endpoint(self) -> Endpoint:
         """The first server; all of them are in the fact `servers`. The password is the secret key."""
-        first, region = self.context.hosts[0], self.options.region
-        facts = {
-            "protocol": "s3",
-            "path": self.options.bucket,
-            "user": self._access_key(),
-            "region": region,
-            "tls": "true" if self.has_tls else "false",
-            "servers": self.list_servers(),
-            "AWS_ENDPOINT_URL": self._url(first),
-            "AWS_REGION": region,
-            "AWS_ACCESS_KEY_ID": self._access_key(),
-        }
-        believed = self.authority.certificate if self.authority else None
-        return Endpoint(self.address[first.name], self.port, facts, self.context.password, believed)
+        region, user = self.options.region, self._access_key()
+        first = self.url(self.context.hosts[0])
+        own = {"AWS_ENDPOINT_URL": first, "AWS_REGION": region, "AWS_ACCESS_KEY_ID": user}
+        return self.make_endpoint("s3", self.options.bucket, user, region=region, **own)
 
-    async def _start(self, host: Host) -> None:
+    def curl_lines(self) -> Sequence[str]:
+        """A request is signed."""
+        return (
+            f'user = "{self._access_key()}:{self.context.password}"',
+            f'aws-sigv4 = "aws:amz:{self.options.region}:s3"',
+            f'header = "x-amz-content-sha256: {_NOTHING}"',  # older versions of curl do not send it
+        )
+
+    def list_folders(self) -> Sequence[str]:
+        """The bucket, and where metadata may be."""
+        return (f"files/{self.options.bucket}", "metadata")
+
+    async def start_server(self, host: Host) -> None:
+        """Its program is held open, and the secret key is in its environment."""
         data, conf, share = self.data[host.name], self.scratch(host), self.share(host)
         address = self.address[host.name]
         where = ("--port", join_host_port(address, self.port), "--region", self.options.region, "--quiet")
@@ -164,21 +143,3 @@ class S3(Disturbable, Service[S3Options]):
     def _access_key(self) -> str:
         """It follows from the password, which it does not give away."""
         return derive_password("s3 access key", self.context.password)[:20]
-
-    def _url(self, host: Host) -> str:
-        scheme = "https" if self.has_tls else "http"
-        return f"{scheme}://{join_host_port(self.address[host.name], self.port)}"
-
-    async def _write(self, host: Host) -> None:
-        data = self.data[host.name]
-        lines = [
-            f'user = "{self._access_key()}:{self.context.password}"',
-            f'aws-sigv4 = "aws:amz:{self.options.region}:s3"',
-            f'header = "x-amz-content-sha256: {_NOTHING}"',  # older versions of curl do not send it
-            *("silent", "fail", "max-time = 4", 'noproxy = "*"'),
-            *([f'cacert = "{AUTHORITY}"'] if self.authority else []),
-        ]
-        keys = self.authority.issue_files(self.address[host.name]) if self.authority else {}
-        await write_private(self, host, data, {_LOGIN: "\n".join(lines) + "\n", **keys})
-        folders = (f"data/files/{self.options.bucket}", "data/metadata")
-        await self.make_runner(host, "directories")(data.account_command("mkdir", "-p", *folders))
