@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from steelyard.errors import UnknownName
-
-FOLDER = Path(__file__).parents[1] / "published"
+from steelyard.published import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +24,10 @@ class PublishedNeed:
 @lru_cache(maxsize=1)
 def published_needs() -> dict[str, PublishedNeed]:
     """All of them by id, document after document."""
-    titles = {row["id"]: row["title"] for row in _read_rows("documents.csv")}
+    titles = {row["id"]: row["title"] for row in read_table("documents.csv")}
     return {
         row["id"]: PublishedNeed(row["id"], row["meaning"], row["document"], titles[row["document"]])
-        for row in _read_rows("requirements.csv")
+        for row in read_table("requirements.csv")
     }
 
 
@@ -61,8 +58,3 @@ def _split_id(name: str) -> tuple[str, int]:
     number = re.search(r"\d*$", name)
     digits = number[0] if number else ""
     return name.removesuffix(digits) if digits else name, int(digits or 0)
-
-
-def _read_rows(name: str) -> list[dict[str, str]]:
-    with (FOLDER / name).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))

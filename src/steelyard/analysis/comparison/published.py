@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.errors import UnknownName
+from steelyard.published import FOLDER
 
-FOLDER = Path(__file__).parents[2] / "published"
 PREFIX = "published:"
 Kind = Literal["efficiency_loss", "order", "knee", "efficiency", "headroom", "failure_rate", "share", "ratio"]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steelyard.analysis.comparison.compare_published import compare_published
-from steelyard.analysis.comparison.published import FOLDER, load_published, published_ids
+from steelyard.analysis.comparison.published import load_published, published_ids
 from steelyard.analysis.findings import Findings
 from steelyard.errors import StoreError, UnknownName
+from steelyard.published import read_table
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 
@@ -41,7 +41,7 @@ def list_results(
     if document is not None and document not in titles:
         raise UnknownName("document", document, titles, hint=f"there are: {', '.join(titles)}")
     shaped = set(published_ids())
-    results = [_build_result(row, titles, shaped) for row in _read_rows("results.csv")]
+    results = [_build_result(row, titles, shaped) for row in read_table("results.csv")]
     of_document = [one for one in results if document in (None, one.document)]
     sections = list(dict.fromkeys(one.section for one in of_document if one.section))
     if section is not None and not any(_lies_in(each, section) for each in sections):
@@ -55,7 +55,7 @@ def list_results(
 
 def document_titles() -> dict[str, str]:
     """The documents by their short names."""
-    return {row["id"]: row["title"] for row in _read_rows("documents.csv")}
+    return {row["id"]: row["title"] for row in read_table("documents.csv")}
 
 
 def newest_runs(folders: Iterable[RunFolder]) -> dict[str, RunRecord]:
@@ -91,8 +91,3 @@ def _build_result(row: dict[str, str], titles: dict[str, str], shaped: set[str])
 
 def _lies_in(section: str, wanted: str) -> bool:
     return section == wanted or section.startswith(f"{wanted}.")
-
-
-def _read_rows(name: str) -> list[dict[str, str]]:
-    with (FOLDER / name).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
