@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from steelyard.model.trial import Cell
 from steelyard.services.base import Service
 from steelyard.services.kit.capabilities import HasMirror
 from steelyard.services.kit.context import ServiceContext
+from steelyard.services.kit.mounting import MountedService
 from steelyard.spec.bind import bind_service, service_class
 from steelyard.spec.placement import service_hosts
 from steelyard.spec.service_kinds import resolve_service
@@ -37,12 +39,13 @@ class Deployment:
     """Deploys what an experiment asks for."""
 
     def __init__(self, context: RunContext, placement: Placement, scratches: Scratches) -> None:
-        self._context, self._experiment, self._folder = context, context.experiment, context.folder
+        self._experiment, self._folder = context.experiment, context.folder
         self._note: Note = context.note
         self._placement, self._scratches = placement, scratches
         self.snapshots = Snapshots(context, scratches)
         self._kept: dict[str, LastingService] = {}
         self._sound = True
+        self._find_mounting_hosts = cache(partial(find_mounting_hosts, context=context, placement=placement))
 
     @property
     def live_services(self) -> dict[str, Service[Any]]:
@@ -186,7 +189,8 @@ class Deployment:
         on, spare = service_hosts(use, cell.parameters)
         hosts = tuple(slot.host for slot in self._placement.select_slots(on))
         more = tuple(slot.host for slot in self._placement.select_slots(spare)) if spare else ()
-        mounting = find_mounting_hosts(name, self._context, self._placement)
+        kind = service_class(use.plugin)
+        mounting = self._find_mounting_hosts(name) if issubclass(kind, MountedService) else ()
         scratch = {
             host.name: await scope.enter_async_context(
                 self._scratches.get_scratch(host).make_directory(f"service-{name}")
@@ -202,7 +206,7 @@ class Deployment:
             logs,
             tuple(dict.fromkeys(host.address for host in self._placement.hosts)),
             secrets.token_urlsafe(24),
-            service_class(use.plugin).default_ready_timeout,
+            kind.default_ready_timeout,
             more,
             share_machines((*hosts, *more), list_occupants(self._experiment, self._placement, cell)),
             await self.snapshots.find(wanted, first, scratch[first.name], logs) if wanted else None,
