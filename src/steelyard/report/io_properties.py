@@ -10,10 +10,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.findings import Findings
-from steelyard.analysis.knee import KneeCurve, KneeStudy
 from steelyard.analysis.machines import read_fact
 from steelyard.analysis.summary import CellSummary
 from steelyard.errors import UsageError
@@ -21,6 +20,9 @@ from steelyard.model.trial import Cell, show_level
 from steelyard.printable import make_one_line
 from steelyard.report.files import write_text
 from steelyard.store.reader import RunRecord
+
+if TYPE_CHECKING:  # most runs have no knee
+    from steelyard.analysis.knee import KneeCurve, KneeStudy
 
 NAME = "io_properties.yaml"
 WORKLOAD = "iotune"
@@ -103,6 +105,8 @@ def _settled_position(curve: KneeCurve) -> int:
 
 def _curves(findings: Findings) -> Iterator[tuple[KneeStudy, KneeCurve]]:
     """Those of the search alone: other knees may have been derived beside it."""
+    from steelyard.analysis.knee import KneeStudy
+
     metric = (findings.record.design.get("find") or {}).get("metric")
     for study in findings.derived.results:
         if isinstance(study, KneeStudy) and study.metric.name == metric:
