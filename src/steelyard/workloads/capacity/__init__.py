@@ -29,7 +29,7 @@ from steelyard.workloads.kit.document import JsonNode, parse_document
 
 _JOB = Path(__file__).with_name("job.py")
 _TOOL = "the program of capacity"
-_FILES = 16  # as in the job
+_FILES = 16  # of each copy, used in turn
 
 
 class CapacityOptions(WorkloadOptions):
@@ -102,6 +102,7 @@ class Capacity(Workload[CapacityOptions]):
             "every": float(options.every),
             "rate": float(options.rate),
             "block": int(options.block),
+            "files": _FILES,
         }
         return Command(("python3", "-", json.dumps(asked)), cwd=place.scratch, stdin=_JOB.read_text())
 

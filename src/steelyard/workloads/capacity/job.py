@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import Any
 
 LINGER = 5.0  # seconds that a request may still take when time is up
-FILES = 16  # used in turn, so that the load takes no more space than these
 
 
 class Client:
-    """Writes a block, syncs it, reads it back from another file written before, and compares."""
+    """Writes a block, syncs it, reads it back from another file written before, and compares.
 
-    def __init__(self, block: int, interval: float) -> None:
-        self.block, self.interval = block, interval
+    It has so many `files`, used in turn, so that the load takes no more space than these.
+    """
+
+    def __init__(self, block: int, interval: float, files: int) -> None:
+        self.block, self.interval, self.files = block, interval, files
         self.began = self.last = time.monotonic()
         self.done = self.wrong = 0
         self.pause = 0.0
@@ -56,7 +58,7 @@ class Client:
 
     def request(self, number: int) -> None:
         """Write to one file; read what another holds. Raises OSError."""
-        place = number % FILES
+        place = number % self.files
         self.written.pop(place, None)
         descriptor = os.open(f"file-{place}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         try:
@@ -65,7 +67,7 @@ class Client:
         finally:
             os.close(descriptor)
         self.written[place] = number
-        other = (number + 1) % FILES
+        other = (number + 1) % self.files
         if other in self.written:
             self.wrong += Path(f"file-{other}").read_bytes() != self.content(self.written[other])
 
@@ -92,7 +94,7 @@ def look(client: Client, before: tuple[float, int]) -> tuple[float, int]:
 def main() -> None:
     """Look at the space every so often while the client works."""
     asked = json.loads(sys.argv[1])
-    client = Client(asked["block"], 1.0 / asked["rate"])
+    client = Client(asked["block"], 1.0 / asked["rate"], asked["files"])
     worker = threading.Thread(target=client.run, daemon=True)
     worker.start()
     seen, end = (client.began, 0), client.began + asked["duration"]
