@@ -44,3 +44,11 @@ def test_one_that_packages_hide_from_path_is_started_in_its_newest_version(tmp_p
     assert done.stdout == "15: a b\n"
     on_path = Tool("echo", places=tool.places).argv("plain")
     assert subprocess.run(on_path, env=env, capture_output=True, text=True, check=True).stdout == "plain\n"
+
+
+def test_one_that_is_missing_says_how_to_get_it():
+    ended = subprocess.run(
+        Tool("no-such-tool", pip="no-such-tool").argv("x"), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 127
+    assert ended.stderr == "no-such-tool is not on this host: run 'steelyard install no-such-tool'\n"

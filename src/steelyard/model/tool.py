@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _FROM_ENVIRONMENT = (
-    'cache=${XDG_CACHE_HOME:-$HOME/.cache}; PATH=$cache/steelyard/tools/$0/bin:$PATH; export PATH; exec "$@"'
+    "cache=${XDG_CACHE_HOME:-$HOME/.cache}; PATH=$cache/steelyard/tools/$0/bin:$PATH; export PATH; "
+    'command -v "$1" >/dev/null || { '
+    """echo "$0 is not on this host: run 'steelyard install $0'" >&2; exit 127; }; """
+    'exec "$@"'
 )
 # Where a pattern matches several directories, the last one's programs are found first: the newest version's.
 _BESIDE_PATH = 'for place in $0; do found=:$place$found; done; PATH=$PATH$found; export PATH; exec "$@"'
