@@ -28,6 +28,8 @@ Read = Literal["seq", "rand"]
 _NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 _OTHER_FACES = ("cephfs", "s3", "swift")
 _UNIT, _LARGEST = 4096, 2**27  # bytes: what any pool can take, and Ceph's default limit of an object
+# Seconds that it may take to remove an object: one that lacks a copy is healed first, slowly.
+_HEALING = 600
 
 # The key comes through the environment and goes to a file of the scratch, which goes with the trial. A pool
 # that is full does not answer; then the cluster's word says why.
@@ -72,7 +74,7 @@ class RadosBenchOptions(WorkloadOptions):
     )
     patience: Duration = Field(
         Duration(60),
-        description="Time limit for one operation; a longer one fails the trial, as in a pool that is full.",
+        description="Time limit for one measured operation; a longer one fails the trial, as in a full pool.",
     )
     pool: str | None = Field(
         None, pattern=_NAME, description="Pool of a running cluster, if `to:` names no service."
@@ -138,7 +140,8 @@ class RadosBench(Workload[RadosBenchOptions]):
     def phases(self, place: Place) -> tuple[Phase, ...]:
         """Write, read, and remove what was written."""
         bench = (Phase(name, self._bench(place, name)) for name in ("write", *self.options.reads))
-        clean = self._command(place, _CLEAN, "cleanup", "--run-name", self._run_name(place))
+        words = ("cleanup", "--run-name", self._run_name(place))
+        clean = self._command(place, _CLEAN, *words, patience=max(_HEALING, int(self.options.patience)))
         return (*bench, Phase("cleanup", clean, measured=False))
 
     def parse(self, phase: str, output: Output) -> Reading:
@@ -163,9 +166,10 @@ class RadosBench(Workload[RadosBenchOptions]):
         if phase == "write":
             size = int(options.op_size)
             words += ["-b", str(size), "-O", str(int(options.object_size or size)), "--no-cleanup"]
-        return self._command(place, _BENCH, *words, "--run-name", self._run_name(place), "-f", "json")
+        words += ["--run-name", self._run_name(place), "-f", "json"]
+        return self._command(place, _BENCH, *words, patience=int(options.patience))
 
-    def _command(self, place: Place, script: str, *words: str) -> Command:
+    def _command(self, place: Place, script: str, *words: str, patience: int) -> Command:
         to, options = place.to, self.options
         if to is not None and to.facts.get("protocol") in _OTHER_FACES:
             return fail_with("rados_bench needs the cluster's own protocol: give the service `face: rados`")
@@ -175,26 +179,27 @@ class RadosBench(Workload[RadosBenchOptions]):
         user = to.facts.get("user", "steelyard") if to else options.user
         conf = ("-c", str(options.conf)) if not to and options.conf else ()
         argv = ("sh", "-eu", "-c", script, "sh", *conf, "--id", user, "-p", pool, *words)
-        variables = {"ID": user, "CONF": self._write_conf(to) if to else ""}
-        limit = {} if to else {"CEPH_ARGS": f"--rados_osd_op_timeout={int(options.patience)}"}
+        variables = {"ID": user, "CONF": _write_conf(to, patience) if to else ""}
+        limit = {} if to else {"CEPH_ARGS": f"--rados_osd_op_timeout={patience}"}
         secrets = {"KEY": to.password} if to and to.password else {}
         return Command(argv, {**variables, **limit}, cwd=place.scratch, secrets=secrets)
-
-    def _write_conf(self, to: Endpoint) -> str:
-        """What the client reads: where the monitors are, and how it speaks with everybody."""
-        monitors = ",".join(f"[v2:{server}]" for server in to.facts.get("servers", "").split(","))
-        settings = {
-            "mon_host": monitors,
-            "ms_client_mode": "secure" if to.facts.get("tls") == "true" else "crc secure",
-            "ms_mon_client_mode": "secure" if to.facts.get("tls") == "true" else "crc secure",
-            "keyring": "keyring",
-            "admin_socket": "",
-            "log_file": "",
-            "rados_osd_op_timeout": int(self.options.patience),
-        }
-        return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items())
 
     @staticmethod
     def _run_name(place: Place) -> str:
         """Each copy has objects of its own."""
         return f"steelyard-{place.seed}-{place.copy}"
+
+
+def _write_conf(to: Endpoint, patience: int) -> str:
+    """What the client reads: where the monitors are, and how it speaks with everybody."""
+    monitors = ",".join(f"[v2:{server}]" for server in to.facts.get("servers", "").split(","))
+    settings = {
+        "mon_host": monitors,
+        "ms_client_mode": "secure" if to.facts.get("tls") == "true" else "crc secure",
+        "ms_mon_client_mode": "secure" if to.facts.get("tls") == "true" else "crc secure",
+        "keyring": "keyring",
+        "admin_socket": "",
+        "log_file": "",
+        "rados_osd_op_timeout": patience,
+    }
+    return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items())
