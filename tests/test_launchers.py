@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.errors import UnknownName, UsageError
-from steelyard.launchers import find_launcher, list_launchers, spread_ranks
+from steelyard.launchers import find_launcher, launch_alone, list_launchers, spread_ranks
 from steelyard.model.command import Command
 
 COMMAND = Command(("./prog", "a b"), env={"SECRET": "s3cret", "A": "1"}, stdin="input")
@@ -76,3 +76,10 @@ def test_a_secret_goes_by_its_name_or_not_at_all():
     assert "-x PASSWORD" in " ".join(find_launcher("mpirun")(command, ["n1"], 1).argv)
     with pytest.raises(UsageError, match="pbsdsh cannot pass a password to ranks"):
         find_launcher("pbsdsh")(command, ["n1"], 1)
+
+
+def test_a_program_alone_is_as_it_was_and_the_user_has_the_last_word() -> None:
+    alone = launch_alone(COMMAND)
+    assert (alone.argv, alone.env["OMPI_MCA_ess_singleton_isolated"]) == (COMMAND.argv, "1")
+    told = Command(("x",), env={"OMPI_MCA_ess_singleton_isolated": "0"})
+    assert launch_alone(told).env == told.env

@@ -21,6 +21,8 @@ _OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
+# Without it, Open MPI 4 starts a daemon for a program without launcher, which outlives it by seconds.
+_OPEN_MPI_ALONE = {"OMPI_MCA_ess_singleton_isolated": "1"}
 
 
 def find_launcher(name: str) -> Launcher:
@@ -34,6 +36,11 @@ def find_launcher(name: str) -> Launcher:
 def list_launchers() -> Mapping[str, Launcher]:
     """All launchers by name."""
     return {"blaunch": blaunch, "jsrun": jsrun, "mpirun": mpirun, "pbsdsh": pbsdsh, "srun": srun}
+
+
+def launch_alone(command: Command) -> Command:
+    """Without a launcher, as one process, which may be a parallel program all the same."""
+    return replace(command, env={**_OPEN_MPI_ALONE, **command.env})
 
 
 def mpirun(command: Command, hosts: Sequence[str], ranks: int) -> Command:

@@ -60,7 +60,8 @@ def read_output(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path
     if lines:
         _write_samples(folder / "samples.ndjson", lines)
     if ended.leftovers:
-        left = Mark("incomplete", f"{ended.leftovers} processes were still running after {phase.name} ended")
+        many = "1 process was" if ended.leftovers == 1 else f"{ended.leftovers} processes were"
+        left = Mark("incomplete", f"{many} still running after {phase.name} ended")
         return dataclasses.replace(reading, marks=(*reading.marks, left))
     return reading
 

@@ -31,6 +31,7 @@ from steelyard.hosts.base import Host, Process, Streams, finish
 from steelyard.hosts.short_programs import explain_missing_file
 from steelyard.hosts.tasks import run_tasks
 from steelyard.hosts.wrapping import read_kernel, wrap_command
+from steelyard.launchers import launch_alone
 from steelyard.model.command import Command, Phase, Place
 from steelyard.model.keys.reference import FOLDER, Known
 from steelyard.model.keys.wrap import ConditionCheck
@@ -167,7 +168,7 @@ class _Stage:
         raw = await _make_raw(workdir, folder)
         place = self.runner.make_place(self.step, workdir, raw)
         phase = await self._wrap_phase(workdir, raw, self._phase(place))
-        phase = self._add_ranks(workdir, phase)
+        phase = dataclasses.replace(phase, command=self._launch(workdir, phase.command))
         limit = phase.timeout or self.step.use.timeout or self.runner.limit
         if missing := await explain_missing_file(host, phase.command, self.runner.known.get(FOLDER)):
             raise TrialFailure("tool-missing", missing)
@@ -225,12 +226,11 @@ class _Stage:
         )
         return dataclasses.replace(phase, command=command)
 
-    def _add_ranks(self, workdir: Workdir, phase: Phase) -> Phase:
+    def _launch(self, workdir: Workdir, command: Command) -> Command:
         ranks = workdir.copy.ranks
         if ranks is None:
-            return phase
-        command = ranks.launch_command(phase.command, self.step.use.launcher or self.runner.launcher)
-        return dataclasses.replace(phase, command=command)
+            return launch_alone(command)
+        return ranks.launch_command(command, self.step.use.launcher or self.runner.launcher)
 
     def _is_counted(self, failure: TrialFailure) -> bool:
         return self.step.workload.failures == "count" and failure.category in COUNTED
