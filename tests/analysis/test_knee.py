@@ -75,6 +75,30 @@ def test_too_few_trials_are_said(build, plans):
     )
 
 
+def test_levels_that_cannot_be_reached_are_left_out_and_named(build, plans):
+    """As the search for a knee does: a disk that takes no more requests at once has no figure beyond."""
+    failures = {("streams=8", n): ("timed-out", "too long") for n in range(1, 4)}
+    marks = {("streams=16", n): ("fallback", "no more at once") for n in range(1, 7)}
+    plan = plans.streams(parameters={"streams": [1, 2, 4, 8, 16]}, failures=failures, marks=marks)
+    study = studied(build(**plan), parameter="streams")
+    (curve,) = study.curves
+    assert [level.text for level in curve.levels] == ["1", "2", "4"]
+    text = study.sentence(curve)
+    assert "gains continue up to streams=4, the last level with figures;" in text
+    assert text.endswith("; left out: streams=8 (3 timed-out), streams=16 (6 fallback)")
+
+
+def test_a_study_of_one_reachable_level_says_so(build, plans):
+    marks = {(f"streams={level}", n): ("fallback", "less") for level in (2, 4) for n in range(1, 7)}
+    study = studied(
+        build(**plans.streams(parameters={"streams": [1, 2, 4]}, marks=marks)), parameter="streams"
+    )
+    assert study.sentence(study.curves[0]) == (
+        "throughput: no knee of streams can be determined: fewer than two levels have figures"
+        "; left out: streams=2 (6 fallback), streams=4 (6 fallback)"
+    )
+
+
 def test_what_has_no_direction_has_no_knee(build, plans):
     record = build(**plans.streams(metrics=[Metric("throughput", "B/s", "none")]))
     with pytest.raises(UsageError, match="'any metric' has no better direction"):

@@ -49,6 +49,13 @@ def test_a_level_that_fails_brings_nothing_and_loses_to_one_that_does_not():
     assert RULE.count_repetitions(failing) == 6
 
 
+def test_a_level_that_fails_now_and_then_still_needs_enough_figures():
+    now_and_then = results(150, STEADY[:4], failed=2)
+    assert RULE.is_met(now_and_then, results(100), now_and_then) is None
+    assert RULE.count_repetitions(now_and_then) == 4
+    assert RULE.is_met(results(150, STEADY, failed=2), results(100), results(150, STEADY, failed=2)) is False
+
+
 def test_a_fallback_counts_as_a_failure_and_a_disturbance_as_nothing():
     trial = Trial(Cell({}), 1)
     fallback = Result(trial, "ok", 1.0, {"iops": 5.0}, (Mark("fallback", "less"),))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steelyard.analysis.series import Series, choose_metric, parameter_axis, require_series
-from steelyard.analysis.summary import RunSummary
+from steelyard.analysis.series import Series, choose_metric, parameter_axis, require_series, series
+from steelyard.analysis.summary import CellSummary, RunSummary
 from steelyard.errors import UsageError
 from steelyard.model.metric import Metric
-from steelyard.model.trial import Cell
+from steelyard.model.trial import Cell, show_level
+from steelyard.stats.condition import is_reached
 from steelyard.stats.knee import TOLERANCE, Knee, knee
 from steelyard.stats.summary import Summary
 
@@ -26,12 +27,17 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class KneeCurve:
-    """One combination of the other parameters. Where there is no `knee` to ask for, `reason` says why."""
+    """One combination of the other parameters. Where there is no `knee` to ask for, `reason` says why.
+
+    `left_out` are levels that have no say: no trial has a figure that counts, or half of the trials or more
+    failed or did something else than was asked.
+    """
 
     label: str
     levels: tuple[Level, ...]
     knee: Knee | None
     reason: str
+    left_out: tuple[CellSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +51,30 @@ class KneeStudy:
 
     def sentence(self, curve: KneeCurve) -> str:
         """What the data say of a curve, with the evidence."""
+        return self._describe_knee(curve) + self._describe_left_out(curve)
+
+    def _describe_knee(self, curve: KneeCurve) -> str:
         begin = f"{self.metric.name}{f' ({curve.label})' if curve.label else ''}: "
         if curve.knee is None:
             return f"{begin}no knee of {self.parameter} can be determined: {curve.reason}"
         first, last = (self._level_name(curve, at) for at in (curve.knee.first, curve.knee.last))
         match curve.knee.kind:
             case "none":
-                return f"{begin}gains continue up to {last}, the last level tried{self._earlier_gain(curve)}"
+                end = "with figures" if curve.left_out else "tried"
+                return f"{begin}gains continue up to {last}, the last level {end}{self._earlier_gain(curve)}"
             case "found":
                 return f"{begin}no gain beyond {last}{self._later_gain(curve)}{self._earlier_gain(curve)}"
         where = f"from {first} to {last}" + ("" if curve.knee.beyond else ", or beyond")
         evidence = self._later_gain(curve) + self._earlier_gain(curve)
         return f"{begin}undecided: the knee is {where}{evidence}; more repetitions would decide"
+
+    def _describe_left_out(self, curve: KneeCurve) -> str:
+        """`; left out: requests=8 (6 fallback)`."""
+        levels = [
+            f"{self.parameter}={show_level(cell.cell.parameters[self.parameter])} ({_count_fates(cell)})"
+            for cell in curve.left_out
+        ]
+        return f"; left out: {', '.join(levels)}" if levels else ""
 
     def _level_name(self, curve: KneeCurve, at: int) -> str:
         return f"{self.parameter}={curve.levels[at].text}"
@@ -90,12 +108,27 @@ def knee_study(
     axis = parameter_axis(summary, parameter)
     if axis.places is None:
         raise UsageError(f"the levels of '{parameter}' are not numbers, so it cannot have a knee")
-    curves = tuple(_curve(one, target, tolerance) for one in require_series(summary, parameter))
-    return KneeStudy(parameter, target, tolerance, curves)
+    found = series(summary, parameter, _has_trials) or require_series(summary, parameter)
+    return KneeStudy(parameter, target, tolerance, tuple(_curve(one, target, tolerance) for one in found))
+
+
+def _has_trials(cell: CellSummary) -> bool:
+    return bool(cell.trials)
+
+
+def _count_fates(cell: CellSummary) -> str:
+    fates = [f"{len(tally.trials)} {tally.what}" for tally in (*cell.failed, *cell.marked)]
+    return ", ".join(fates) or "no figure"
+
+
+def _has_say(cell: CellSummary, metric: Metric) -> bool:
+    figure = cell.metrics[metric.name]
+    return bool(figure.summary) and is_reached(figure.values, (trial.result for trial in cell.trials))
 
 
 def _curve(one: Series, metric: Metric, tolerance: float) -> KneeCurve:
-    cells = [cell for cell in one.cells if cell.metrics[metric.name].summary]
+    cells = [cell for cell in one.cells if _has_say(cell, metric)]
+    left_out = tuple(cell for cell in one.cells if not _has_say(cell, metric))
     levels = tuple(
         Level(cell.cell, one.level(cell), float(one.axis.place(one.level(cell))), figure)
         for cell in cells
@@ -103,11 +136,12 @@ def _curve(one: Series, metric: Metric, tolerance: float) -> KneeCurve:
     )
     samples = [cell.metrics[metric.name].values for cell in cells]
     if obstacle := _find_obstacle(samples):
-        return KneeCurve(one.label, levels, None, obstacle)
+        return KneeCurve(one.label, levels, None, obstacle, left_out)
     if metric.better == "none":
-        return KneeCurve(one.label, levels, None, "the metric has no better direction")
+        return KneeCurve(one.label, levels, None, "the metric has no better direction", left_out)
     result = knee(samples, better=metric.better, tolerance=tolerance)
-    return KneeCurve(one.label, levels, result, "" if result else _explain_too_few(one, levels, samples))
+    reason = "" if result else _explain_too_few(one, levels, samples)
+    return KneeCurve(one.label, levels, result, reason, left_out)
 
 
 def _find_obstacle(samples: Sequence[Sequence[float]]) -> str:

@@ -16,7 +16,7 @@ MOST_SERIES = 200
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Measured cells that differ in `axis` alone, in its order; `rest` are the levels of others that vary."""
+    """Cells that differ in `axis` alone, in its order; `rest` are the levels of others that vary."""
 
     axis: ParameterAxis
     rest: Mapping[str, Scalar]
@@ -40,13 +40,20 @@ def parameter_axis(summary: RunSummary, parameter: str) -> ParameterAxis:
     return summary.axes[parameter]
 
 
-def series(summary: RunSummary, parameter: str) -> tuple[Series, ...]:
-    """All series over a parameter with at least two measured cells. Raises UnknownName."""
+def has_figures(cell: CellSummary) -> bool:
+    """Whether trials of a cell count."""
+    return cell.n > 0
+
+
+def series(
+    summary: RunSummary, parameter: str, fits: Callable[[CellSummary], bool] = has_figures
+) -> tuple[Series, ...]:
+    """All series over a parameter with at least two cells that fit. Raises UnknownName."""
     axis = parameter_axis(summary, parameter)
     others = [one.name for one in summary.varying_axes if one.name != parameter]
     cells_by_others: dict[Hashable, list[CellSummary]] = {}
     for cell in summary.cells:
-        if cell.n and parameter in cell.cell.parameters:
+        if fits(cell) and parameter in cell.cell.parameters:
             cells_by_others.setdefault(_other_levels(cell, parameter), []).append(cell)
     groups = [
         sorted(cells, key=lambda cell: _place(axis, cell))

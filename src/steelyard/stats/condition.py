@@ -50,7 +50,7 @@ def judge_level(requirement: Requirement, results: Collection[Result]) -> LevelV
         for result in results
         if result.is_poolable and requirement.metric in result.metrics
     ]
-    failed = sum(is_failure(result) or has_fallback(result) for result in results)
+    failed = count_failures(results)
     worst = math.inf if requirement.operator in ("<", "<=") else -math.inf
     value, interval, met = _judge_values(requirement, sorted([*values, *[worst] * failed]))
     n = len(values) + failed
@@ -102,6 +102,16 @@ def is_failure(result: Result) -> bool:
 def has_fallback(result: Result) -> bool:
     """Whether a trial did something else than was asked of it."""
     return result.status == "ok" and any(mark.kind == "fallback" for mark in result.marks)
+
+
+def count_failures(results: Iterable[Result]) -> int:
+    """How many repetitions speak against what was asked of them."""
+    return sum(is_failure(result) or has_fallback(result) for result in results)
+
+
+def is_reached(values: Collection[float], results: Iterable[Result]) -> bool:
+    """Whether a level can do what is asked of it: more of its trials have a figure than fail."""
+    return len(values) > count_failures(results)
 
 
 def _judge_values(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from steelyard.model.keys.method import Repeat
 from steelyard.model.trial import Result
-from steelyard.stats.condition import AGAIN, has_fallback, is_failure
+from steelyard.stats.condition import AGAIN, count_failures, is_reached
 from steelyard.stats.estimate import Estimate, ratio
 
 Results = Collection[Result]
@@ -39,8 +39,9 @@ class KneeRule(NamedTuple):
         return all(gain <= self.tolerance for _, gain in verdicts)
 
     def count_repetitions(self, results: Results) -> int:
-        """How many repetitions count: those with a figure, and those that failed."""
-        return len(self._values(results)) + _count_failures(results)
+        """How many repetitions count: those with a figure; at a level that is not reached failures, too."""
+        values = self._values(results)
+        return len(values) + (0 if is_reached(values, results) else count_failures(results))
 
     def _has_enough(self, results: Results, wanted: int) -> bool:
         """What says nothing of the level is made again, up to twice as many trials as `at_most`."""
@@ -49,26 +50,19 @@ class KneeRule(NamedTuple):
     def _is_beaten(self, level: Results, other: Results) -> tuple[bool | None, float]:
         """Whether the other is surely better by more than the tolerance, None if unsure; and the gain.
 
-        A level that fails half of the time or more gains nothing, and loses to one that does not.
+        A level that is not reached, or does nothing at all, gains nothing, and loses to any other.
         """
-        if not self._serves(other):
+        before, after = self._values(level), self._values(other)
+        if not is_reached(after, other) or min(after) <= 0:
             return False, 0.0
-        if not self._serves(level):
+        if not is_reached(before, level) or min(before) <= 0:
             return True, float("inf")
-        gain = ratio(self._values(level), self._values(other)).transform(lambda times: times - 1)
+        gain = ratio(before, after).transform(lambda times: times - 1)
         return _is_above(gain, self.tolerance), gain.value
-
-    def _serves(self, results: Results) -> bool:
-        values = self._values(results)
-        return len(values) > _count_failures(results) and min(values) > 0
 
     def _values(self, results: Results) -> list[float]:
         poolable = (result.metrics for result in results if result.is_poolable)
         return [metrics[self.metric] for metrics in poolable if self.metric in metrics]
-
-
-def _count_failures(results: Results) -> int:
-    return sum(is_failure(result) or has_fallback(result) for result in results)
 
 
 def _is_above(gain: Estimate, bound: float) -> bool | None:
