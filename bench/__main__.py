@@ -1,4 +1,4 @@
-"""`python -m bench [--quick] [--strict] [NAME …]`: measure, print the table, write the JSON."""
+"""`python -m bench [--quick] [--strict] [NAME …]`: measure, print tables as they fill, write the JSON."""
 
 from __future__ import annotations
 
@@ -43,16 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _asked(arguments)
     results.FOLDER.mkdir(exist_ok=True)
     rows: list[Row] = []
+    console = Console()
     # Beside the results, because a temporary directory may lie in memory, where nothing is durable.
     with tempfile.TemporaryDirectory(prefix=".work-", dir=results.FOLDER) as place:
         Path(place).chmod(0o711)  # servers that give up root must be able to enter
         setting = Setting(Path(place), quick=asked.quick)
-        with changed(setting.bytecode):
-            for name in asked.names or NAMES:
-                print(f"measuring: {name} …", file=sys.stderr, flush=True)
-                rows += measured(name, import_module(f"bench.{name}").rows, setting)
-    print_table(rows, Console())
-    print(results.write(rows, results.FOLDER, quick=asked.quick))
+        try:
+            with changed(setting.bytecode):
+                for name in asked.names or NAMES:
+                    print(f"measuring: {name} …", file=sys.stderr, flush=True)
+                    part = measured(name, import_module(f"bench.{name}").rows, setting)
+                    print_table(part, console)
+                    rows += part
+        finally:  # who ends a long session early keeps what it has measured
+            print(results.write(rows, results.FOLDER, quick=asked.quick))
     return int(asked.strict and any(row.missed for row in rows))
 
 
