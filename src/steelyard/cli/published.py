@@ -39,7 +39,7 @@ def command(
     steelyard published --document xtreemos-2010 --section 4.9
     steelyard published --with-experiment --json
 
-    If the store has a run of an experiment (its tag `published` names the result), the newest one is compared
+    If the store has a run of an experiment (its tag `published` names its results), the newest is compared
     by shape: each figure is inside, above or below the published range, or open.
     `steelyard compare RUN --with published:ID` shows the figures.
     """

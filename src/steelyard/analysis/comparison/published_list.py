@@ -59,7 +59,7 @@ def document_titles() -> dict[str, str]:
 
 
 def newest_runs(folders: Iterable[RunFolder]) -> dict[str, RunRecord]:
-    """The newest run of each result, by the tag `published` of its experiment; damaged runs have none."""
+    """The newest run of each result that an experiment's tag `published` names; damaged runs have none."""
     records: dict[str, RunRecord] = {}
     for folder in folders:
         record = RunRecord(folder)
@@ -68,7 +68,7 @@ def newest_runs(folders: Iterable[RunFolder]) -> dict[str, RunRecord]:
         except StoreError:
             continue
         if isinstance(tag, str):
-            records[tag] = record
+            records |= dict.fromkeys(tag.split(), record)
     return records
 
 
