@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import jinja2
@@ -10,6 +12,13 @@ import pytest
 
 from steelyard.report import html
 from steelyard.report.template_cache import FILTERS, PAGES, make_environment, translate
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """A loader's module in `sys.modules` dies with it, and Hypothesis fails when it looks there just then."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,9 @@ from steelyard.report.page import Page, build_page
 from steelyard.report.template_cache import make_environment
 from steelyard.report.wording import format_count
 
-if TYPE_CHECKING:  # it loads numpy, which few reports need
+if TYPE_CHECKING:  # one loads numpy, which few reports need
+    import jinja2
+
     from steelyard.report.sections.comparison import ComparisonSection
 
 TEMPLATES = Path(__file__).parent / "templates"  # vega.js is made when the package is built: hatch_build.py
@@ -57,11 +60,16 @@ def render_comparison(part: ComparisonSection, title: str) -> str:
     return _render_template("compare.html.j2", part=part, title=title)
 
 
+@cache
+def _make_templates() -> jinja2.Environment:
+    """One for all pages of a process: Jinja's loader stands in `sys.modules` until it is collected."""
+    return make_environment(TEMPLATES, {"counted": format_count, "ticked": mark_code})
+
+
 def _render_template(template: str, **content: Any) -> str:
-    environment = make_environment(TEMPLATES, {"counted": format_count, "ticked": mark_code})
     inks = _colour_variables(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_colour_variables(DARK)} }}\n"
     style = inks + _text("report.css")
-    return make_printable(environment.get_template(template).render(style=style, **content))
+    return make_printable(_make_templates().get_template(template).render(style=style, **content))
 
 
 def mark_code(text: str) -> Markup:
