@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -88,6 +88,28 @@ def test_the_second_waits_until_the_first_is_over(told: Recorder) -> None:
         f"run first of {USER} has been measuring on this machine for 0:00; waiting for it to end"
         " (--beside runs at once and marks the trials)"
     )
+
+
+def test_a_directory_that_goes_while_it_is_looked_at_is_made_again(
+    told: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last run takes it away between our attempt to make it and the look at whose it is."""
+    made, mkdir = list[Path](), Path.mkdir
+
+    def make(path: Path, *words: Any, **more: Any) -> None:
+        if path.name == "steelyard" and not made:
+            made.append(path)
+            raise FileExistsError
+        mkdir(path, *words, **more)
+
+    monkeypatch.setattr(Path, "mkdir", make)
+
+    async def story() -> None:
+        async with MachineLock(told, parallel=False) as turn:
+            assert turn.is_alone()
+
+    asyncio.run(story())
+    assert made
 
 
 def test_a_turn_ends_with_its_process(told: Recorder) -> None:

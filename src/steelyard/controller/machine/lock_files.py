@@ -91,10 +91,11 @@ def _can_write(place: Path) -> bool:
 
 
 def _make_private(path: Path) -> Path:
+    """Raises FileNotFoundError for one that the last run has taken away just now, PermissionError."""
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
-        if not _is_private(path):
+        if not _is_closed_to_others(path.lstat()):
             why = "it belongs to another account, or others can write to it"
             raise PermissionError(errno.EPERM, why, str(path)) from None
     except FileNotFoundError:
@@ -104,7 +105,10 @@ def _make_private(path: Path) -> Path:
 
 def _is_private(path: Path) -> bool:
     try:
-        status = path.lstat()
+        return _is_closed_to_others(path.lstat())
     except FileNotFoundError:
         return False
+
+
+def _is_closed_to_others(status: os.stat_result) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
