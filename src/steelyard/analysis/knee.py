@@ -108,8 +108,8 @@ def knee_study(
     axis = parameter_axis(summary, parameter)
     if axis.places is None:
         raise UsageError(f"the levels of '{parameter}' are not numbers, so it cannot have a knee")
-    found = series(summary, parameter, _has_trials) or require_series(summary, parameter)
-    return KneeStudy(parameter, target, tolerance, tuple(_curve(one, target, tolerance) for one in found))
+    tried = series(summary, parameter, _has_trials) or require_series(summary, parameter)
+    return KneeStudy(parameter, target, tolerance, tuple(_curve(one, target, tolerance) for one in tried))
 
 
 def _has_trials(cell: CellSummary) -> bool:
