@@ -91,6 +91,10 @@ class HostLost(HostError):
     """A host does not answer any more; what ran there ends itself."""
 
 
+class ControllerUnreachable(HostError):
+    """The controller of a run does not answer."""
+
+
 class TrialFailure(SteelyardError):
     """One trial failed. `category` is one of `steelyard.model.trial.FailureCategory`."""
 

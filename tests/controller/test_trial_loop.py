@@ -60,6 +60,13 @@ class Swallower(Runner):
         return await super().execute(trial, number, attempt)
 
 
+class AlwaysGo:
+    """Nobody suspends the run."""
+
+    async def wait_while_suspended(self) -> None:
+        return
+
+
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[RunWriter]:
     with RunWriter(Store(tmp_path).create("test")) as made:
@@ -79,7 +86,7 @@ def study(
     found = results if results is not None else Results()
     store, design = Store(writer.folder.path.parents[1]), Design(experiment, 1)
     context = RunContext(experiment, design, found, writer, store, resolve("local"), observer=told)  # type: ignore[arg-type]
-    return TrialLoop(context, design, runner, limit or TimeLimit(None))  # type: ignore[arg-type]
+    return TrialLoop(context, design, runner, limit or TimeLimit(None), AlwaysGo())  # type: ignore[arg-type]
 
 
 def test_a_trial_that_would_not_end_in_time_is_not_begun(writer: RunWriter, told: Recorder) -> None:

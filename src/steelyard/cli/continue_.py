@@ -12,7 +12,7 @@ from steelyard.cli.terminal import echo
 @run_argument()
 @store_option
 def command(run: str, store: str | None) -> int:
-    """Continue the suspended or held job of RUN.
+    """Continue RUN after `steelyard suspend`, or its suspended or held job.
 
     \b
     steelyard continue last

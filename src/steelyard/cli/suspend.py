@@ -12,12 +12,14 @@ from steelyard.cli.terminal import echo
 @run_argument()
 @store_option
 def command(run: str, store: str | None) -> int:
-    """Suspend the batch job of RUN if its scheduler allows it; a pending job is held.
+    """Suspend RUN: no new trial begins until `steelyard continue`.
 
     \b
     steelyard suspend last
 
-    A suspended trial takes longer: treat its figures as disturbed.
+    A trial that is running is finished first. Unless services are up, the run gives this machine's turn back,
+    so another run may measure meanwhile. A run in a batch job is suspended by its scheduler, if that allows
+    it, in the middle of a trial: treat the figures of that trial as disturbed. A pending job is held.
     """
     from steelyard.controller.control.steer import steer
 

@@ -40,7 +40,7 @@ def list_clusters(store: Store) -> list[LiveCluster]:
     """All clusters of a store that are not over, oldest first."""
     clusters = []
     for folder in store.list_runs():
-        state = glance(folder).state
+        state = glance(folder).state.replace("suspended", "running")
         if state in ("running", "submitted") and (name := cluster_name(folder)):
             clusters.append(LiveCluster(folder, name, state))
     return [one for one in clusters if one.state == "running" or not query_job(one.folder).is_over]

@@ -44,6 +44,12 @@ class RunContext:
         """Whether the run is a database for others, who watch what it is doing."""
         return CLUSTER_TAG in self.experiment.tags
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many trials are done, and how many of them failed, for the journal."""
+        failed = sum(result.status == "failed" for result in self.results)
+        return {"done": len(self.results), "failed": failed}
+
     def note(self, kind: str, *, sync: bool = False, **facts: Any) -> None:
         """Write a line of the journal, and tell who watches a cluster what it means."""
         self.writer.journal.write(kind, sync=sync, **facts)

@@ -13,6 +13,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.controller.context import RunContext
+from steelyard.controller.control.server import ControlServer
+from steelyard.controller.control.socket import find_own_address
 from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.machine.collecting import Collecting
 from steelyard.controller.machine.environment import gather_all
@@ -32,7 +34,6 @@ from steelyard.spec.bind import list_tools
 from steelyard.spec.checks.omission import omissions
 
 if TYPE_CHECKING:  # what only some runs use
-    from steelyard.controller.control.server import ControlServer
     from steelyard.controller.deployment.deployment import Deployment
 
 
@@ -43,32 +44,36 @@ class SessionResources(NamedTuple):
     scratches: Scratches
     watch: TrialWatcher
     limit: TimeLimit
+    lock: MachineLock
     deployment: Deployment | None = None
 
 
 @asynccontextmanager
 async def acquire_resources(
-    context: RunContext, part: SessionPart, server: ControlServer | None, overhead: OverheadMeter
+    context: RunContext, part: SessionPart, server: ControlServer, overhead: OverheadMeter
 ) -> AsyncIterator[SessionResources]:
     """The machine's turn, the site's hosts and their scratch, for as long as the block lasts.
 
-    `server` answers commands from the moment that there are hosts. Raises SteelyardError.
+    `server` answers commands from the beginning; in a job, from the moment that there are hosts. Raises
+    SteelyardError.
     """
     token = Token.of(context.folder.id)
     control = {"run": token.run, "pid": os.getpid(), "token": str(token)}
     context.writer.announce(**control)
     async with AsyncExitStack() as scope:
         sweep()
+        site, is_in_job = context.site.site, bool(context.site.site.current_job())
+        if not is_in_job:
+            await scope.enter_async_context(server.accept_requests("127.0.0.1", **control))
         lock = MachineLock(context.observer, parallel=context.choices.parallel, run=token.run)
-        turn = await scope.enter_async_context(lock)
-        site = context.site.site
+        await scope.enter_async_context(lock)
         hosts = await scope.enter_async_context(site.lease(token, context.folder.minder_log, part.host_count))
         scope.push_async_callback(overhead.read_agents, hosts)
         _warn_of_risks(context, part)
         if context.experiment.services:
             await asyncio.gather(*map(_resolve_address, hosts))
-        if server and server.is_wanted:
-            await scope.enter_async_context(server.accept_requests(_own_address(context, hosts), **control))
+        if is_in_job:
+            await scope.enter_async_context(server.accept_requests(_own_address(hosts), **control))
         placement = Placement.of(part.claims, hosts)
         scratches = _make_scratches(context, placement, alone=len(hosts) == 1)
         scope.push_async_callback(scratches.close)
@@ -77,16 +82,14 @@ async def acquire_resources(
         await _bring_programs(placement.hosts, needs)
         collecting = Collecting(context.experiment, placement, context.folder)
         await collecting.check_tools()
-        watch = TrialWatcher(placement.hosts, collecting, turn, context.warn)
+        watch = TrialWatcher(placement.hosts, collecting, lock, context.warn)
         await _record_environment(context, placement, scratches, needs)
         deployment = _make_deployment(context, placement, scratches)
         if deployment:
             scope.push_async_callback(deployment.close)
         left = await site.fetch_seconds_left()
         limit = TimeLimit(context.choices.seconds if left is None else left)
-        if server:
-            server.attach_deployment(placement, deployment, limit)
-        yield SessionResources(placement, scratches, watch, limit, deployment)
+        yield SessionResources(placement, scratches, watch, limit, lock, deployment)
 
 
 async def _bring_programs(hosts: Sequence[Host], needs: Sequence[Tool]) -> None:
@@ -114,12 +117,8 @@ async def _resolve_address(host: Host) -> None:
         host.address = await resolve_address(host)
 
 
-def _own_address(context: RunContext, hosts: Sequence[Host]) -> str:
-    """Where commands reach this controller: in a job from other machines, else from this one only."""
-    from steelyard.controller.control.socket import find_own_address
-
-    if not context.site.site.current_job():
-        return "127.0.0.1"
+def _own_address(hosts: Sequence[Host]) -> str:
+    """Where other machines reach this controller in its job."""
     return find_own_address(next((host.address for host in hosts if isinstance(host, LocalHost)), ""))
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from steelyard import __version__
 from steelyard.controller.choices import needs_job
 from steelyard.controller.context import RunContext
+from steelyard.controller.control.server import ControlServer
+from steelyard.controller.control.steering import Steering
 from steelyard.controller.jobs.limit import LATE
 from steelyard.controller.overhead import OverheadMeter
 from steelyard.controller.part import select_part
@@ -24,7 +26,7 @@ from steelyard.hosts.minder_channel import MinderError
 from steelyard.hosts.tasks import run_tasks, wait_first
 
 if TYPE_CHECKING:
-    from steelyard.controller.control.server import ControlServer
+    from steelyard.controller.control.holding import HeldServices
 
 
 class Session:
@@ -32,7 +34,8 @@ class Session:
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
-        self._server = _make_server(context)
+        self._server = ControlServer(context)
+        self._held = _hold_services(context, self._server)
         self._overhead = OverheadMeter()
         self._done_before = len(context.results)
         self._part = select_part(context)
@@ -68,14 +71,18 @@ class Session:
 
     async def _measure(self, first_number: int, stop: StopSignal) -> None:
         context = self.context
+        steering = Steering(context, self._server, stop)
         async with acquire_resources(context, self._part, self._server, self._overhead) as resources:
             stop.schedule(resources.limit.working_seconds)
+            steering.attach_resources(resources.lock, resources.deployment, resources.limit)
+            if self._held:
+                self._held.attach_deployment(resources.placement, resources.deployment, resources.limit)
             runner = TrialRunner(context, resources)
-            trials = TrialLoop(context, self._part.design, runner, resources.limit)
+            trials = TrialLoop(context, self._part.design, runner, resources.limit, steering)
             context.observer.on_start(context.folder, trials.progress(), context.design.seed)
             ending = await self._run_trials(trials, first_number)
-            if self._server:
-                ending = await self._stay(self._server, ending)
+            if self._held:
+                ending = await self._stay(self._held, ending)
         if ending == "time-limit":
             await self._pause(LATE)
         elif ending == "complete" and context.design.next(context.results):
@@ -87,18 +94,18 @@ class Session:
     async def _run_trials(self, trials: TrialLoop, first_number: int) -> str:
         """All trials; those that are still to be kept when they do not end in time are ended for that."""
         uses = self.context.experiment.services.values()
-        if not self._server or not any(use.save and use.save.when == "always" for use in uses):
+        if not self._held or not any(use.save and use.save.when == "always" for use in uses):
             return await trials.run(first_number)
-        async with run_tasks(trials.run(first_number), self._server.wait_for_deadline()) as (work, late):
+        async with run_tasks(trials.run(first_number), self._held.wait_for_deadline()) as (work, late):
             return "time-limit" if (await wait_first((work, late))) is late else work.result()
 
-    async def _stay(self, server: ControlServer, ending: str) -> str:
+    async def _stay(self, services: HeldServices, ending: str) -> str:
         """Hold the services as long as the experiment asks, and keep their data; how it ended."""
         if ending != "time-limit":
-            held = await server.wait_until_stopped()
+            held = await services.wait_until_stopped()
             ending = ending if held == "complete" else held
         sound = all(result.status == "ok" for result in self.context.results)
-        await server.finish(ending != "time-limit" and sound)
+        await services.finish(ending != "time-limit" and sound)
         return ending
 
     async def _handle_interrupt(self, stop: StopSignal) -> None:
@@ -141,14 +148,10 @@ class Session:
 
     def _end(self, state: str, reason: str, **more: Any) -> None:
         try:
-            more |= {"overhead": self._overhead.facts(), **self._counts()}
+            more |= {"overhead": self._overhead.facts(), **self.context.counts}
             self.context.note("run-ended", sync=True, state=state, reason=reason, **more)
         finally:
             self.context.observer.on_end(self.context.folder, state, reason)
-
-    def _counts(self) -> dict[str, int]:
-        failed = sum(result.status == "failed" for result in self.context.results)
-        return {"done": len(self.context.results), "failed": failed}
 
     async def _submit_job(self) -> dict[str, Any]:
         """Submit the job that the run goes on in; imported here, as most runs need no scheduler."""
@@ -160,13 +163,13 @@ class Session:
 
     def _note_job(self, facts: Mapping[str, Any]) -> None:
         options = list(self.context.choices.jobs.options)
-        self.context.note("run-submitted", sync=True, **facts, options=options, **self._counts())
+        self.context.note("run-submitted", sync=True, **facts, options=options, **self.context.counts)
 
 
-def _make_server(context: RunContext) -> ControlServer | None:
-    """Who answers commands and keeps services, where there are any that somebody may ask for."""
+def _hold_services(context: RunContext, server: ControlServer) -> HeldServices | None:
+    """Who keeps services for others, where there are any that somebody may ask for."""
     if not (context.experiment.services or context.experiment.hold or context.is_cluster):
         return None
-    from steelyard.controller.control.server import ControlServer
+    from steelyard.controller.control.holding import HeldServices
 
-    return ControlServer(context)
+    return HeldServices(context, server)

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 from steelyard.controller.context import RunContext
+from steelyard.controller.control.steering import Steering
 from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.observer import Progress
 from steelyard.controller.trial.data import TrialData
@@ -22,7 +23,10 @@ SIGNAL_FOLLOWS, SIGNAL_MAY_FOLLOW = 10.0, 1.0
 class TrialLoop:
     """The loop over the trials of a session; `design` wants those that are left for it."""
 
-    def __init__(self, context: RunContext, design: Design, runner: TrialRunner, limit: TimeLimit) -> None:
+    def __init__(
+        self, context: RunContext, design: Design, runner: TrialRunner, limit: TimeLimit, steering: Steering
+    ) -> None:
+        self._steering = steering
         self._context, self._design, self._runner, self._limit = context, design, runner, limit
         self._results = context.results
         self._failed = sum(result.status == "failed" for result in self._results)
@@ -36,6 +40,7 @@ class TrialLoop:
         while batch := self._design.next(self._results):
             for trial in batch:
                 _stop_if_cancelled()
+                await self._steering.wait_while_suspended()
                 if self._limit.is_reached:
                     return "time-limit"
                 number = await self._run_with_retries(trial, number) + 1

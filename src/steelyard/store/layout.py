@@ -86,6 +86,11 @@ class RunFolder:
         except OSError:
             return ""
 
+    def mark_cancelled(self, by: str) -> None:
+        """Say that somebody wants the end of the run, so that nobody takes it for a failure."""
+        with suppress(OSError):  # of somebody else, or full: then it ends as it would by a signal
+            self.cancel_file.write_text(by, "utf-8")
+
     @property
     def reserve(self) -> Path:
         """Space kept for the last lines of a run whose store fills up."""

@@ -28,7 +28,7 @@ from steelyard.untrusted import open_regular, read_content, read_lines
 _TAIL, _FARTHEST = 8192, 256 << 20
 _ENORMOUS = 1e15
 
-State = Literal["submitted", "running", "complete", "interrupted", "cancelled", "failed", "died"]
+State = Literal["submitted", "running", "suspended", "complete", "interrupted", "cancelled", "failed", "died"]
 _ENDED: tuple[State, ...] = ("complete", "interrupted", "cancelled", "failed")
 
 
@@ -245,7 +245,7 @@ def glance(folder: RunFolder) -> Glance:
 
 def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
     if is_live(folder):
-        return "running"
+        return "suspended" if last.get("kind") == "run-suspended" else "running"
     if last.get("kind") == "run-ended":
         return next((state for state in _ENDED if state == last.get("state")), "died")
     if folder.cancel_file.exists():

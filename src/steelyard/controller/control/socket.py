@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.errors import HostError, SteelyardError
+from steelyard.errors import ControllerUnreachable, HostError, SteelyardError
 from steelyard.hosts.tasks import run_tasks
 from steelyard.untrusted import read_content
 
@@ -188,13 +188,15 @@ def read_control_address(control: Path) -> ControlAddress:
         return ControlAddress(str(told["address"]), int(told["port"]), str(told["key"]))
     except (OSError, ValueError, LookupError, TypeError) as error:
         hint = "it has ended or is still starting; check `steelyard status`"
-        raise HostError(f"no controller to reach: {control} names no control socket", hint=hint) from error
+        message = f"no controller to reach: {control} names no control socket"
+        raise ControllerUnreachable(message, hint=hint) from error
 
 
-def _explain_unreachable(known: ControlAddress, error: BaseException) -> HostError:
+def _explain_unreachable(known: ControlAddress, error: BaseException) -> ControllerUnreachable:
     reason = getattr(error, "strerror", None) or str(error) or "it closed the connection or is too slow"
     hint = "is its job still running, and can this machine reach that address?"
-    return HostError(f"the controller at {known.address}:{known.port} does not answer: {reason}", hint=hint)
+    message = f"the controller at {known.address}:{known.port} does not answer: {reason}"
+    return ControllerUnreachable(message, hint=hint)
 
 
 def _seal(key: str, *parts: str) -> str:

@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
 
 from steelyard.controller.loop import complete
-from steelyard.errors import HostError, UsageError
+from steelyard.errors import ControllerUnreachable, HostError, UsageError
 from steelyard.hosts.minder.processes import read_process
 from steelyard.hosts.token import Token
 from steelyard.store.layout import RunFolder, account_name
@@ -18,6 +18,9 @@ from steelyard.store.reader import RunRecord
 from steelyard.store.writer import is_live
 from steelyard.units import show_span
 from steelyard.untrusted import read_content
+
+PATIENCE, LOOK_EVERY = 10.0, 0.1
+"""How long a controller that was signalled may take to end, and how often that is looked at, in seconds."""
 
 
 def status(folder: RunFolder) -> dict[str, Any]:
@@ -29,6 +32,8 @@ def status(folder: RunFolder) -> dict[str, Any]:
         **counts,
         "run": f"run {folder.id} is {glance.state}: {counts['done']} trials done, {counts['failed']} failed",
     }
+    if glance.state == "suspended":
+        report["run"] += f"; {_describe_suspension(record)}"
     if record.trials:
         trial = record.trials[-1]
         ago = show_span(max(0.0, time.time() - trial.started - trial.result.seconds))
@@ -38,21 +43,58 @@ def status(folder: RunFolder) -> dict[str, Any]:
     return report
 
 
-def steer(folder: RunFolder, verb: str) -> str:
-    """`cancel`, `suspend` or `continue` a run; what came of it. Raises UsageError, HostError."""
+def _describe_suspension(record: RunRecord) -> str:
+    line = next(line for line in reversed(record.journal) if line["kind"] == "run-suspended")
+    ago = show_span(max(0.0, time.time() - float(line["wall"])))
+    kept = f"kept, as {', '.join(line.get('services') or ())} stays up"
+    turn = "given back" if line.get("turn") == "given back" else kept
+    return f"{line.get('by')} suspended it {ago} ago, and this machine's turn was {turn}"
+
+
+def steer(folder: RunFolder, verb: str, *, force: bool = False) -> str:
+    """`cancel`, `suspend` or `continue` a run; what came of it. Raises UsageError, HostError.
+
+    A run in a batch job is steered through its scheduler, any other through its controller. `force` ends a
+    controller on this machine that acknowledges nothing.
+    """
     record = RunRecord(folder)
     if any(line["kind"] == "run-submitted" for line in record.journal):
         return _cancel_job(record) if verb == "cancel" else _query_job(record, verb)
-    if verb != "cancel":
-        raise UsageError(
-            f"run {folder.id} is not in a batch job, so it cannot {verb}",
-            hint="Ctrl-C or `steelyard cancel` stops it cleanly, and `steelyard resume` continues it",
-        )
-    return _end_controller(folder)
+    if not is_live(folder):
+        state = record.glance().state
+        hint = "" if state == "complete" else "`steelyard resume` continues it"
+        raise UsageError(f"run {folder.id} is not in progress: it is {state}", hint=hint)
+    if force:
+        return _end_by_force(folder)
+    _ask(folder, verb)
+    return f"run {folder.id}: {_ACKNOWLEDGED[verb]}"
+
+
+def _ask(folder: RunFolder, verb: str) -> Mapping[str, Any]:
+    """Have the controller acknowledge a request. Raises HostError where it does not within 10 s."""
+    from steelyard.controller.control.socket import call, read_control_address
+
+    if read_control_address(folder.control).address.startswith("127."):
+        _read_token(folder)
+    facts = {"by": account_name(os.geteuid()), "asked": time.time()}
+    try:
+        return complete(call(folder.control, verb, **facts))
+    except ControllerUnreachable as error:
+        hint = f"`steelyard cancel --force {folder.id}` ends it all the same; `steelyard resume` continues it"
+        raise HostError(f"run {folder.id} did not acknowledge: {error.message}", hint=hint) from error
+    except HostError as error:
+        raise HostError(f"run {folder.id} cannot {verb}: {error.message}", hint=error.hint) from error
+
+
+_ACKNOWLEDGED: Mapping[str, str] = {
+    "cancel": "it acknowledged the request, and is shutting down cleanly",
+    "suspend": "no new trial begins, and one that is running is finished first; `steelyard continue` goes on",
+    "continue": "trials begin again",
+}
 
 
 def _cancel_job(record: RunRecord) -> str:
-    _mark_cancelled(record.folder)
+    record.folder.mark_cancelled(account_name(os.geteuid()))
     try:
         return _query_job(record, "cancel")
     except HostError:
@@ -76,15 +118,25 @@ def _query_job(record: RunRecord, verb: str | None = None) -> str:
         return f"cannot query its job: {error.message}"
 
 
-def _end_controller(folder: RunFolder) -> str:
-    if not is_live(folder):
-        state = RunRecord(folder).glance().state
-        hint = "" if state == "complete" else "`steelyard resume` continues it"
-        raise UsageError(f"run {folder.id} is not in progress: it is {state}", hint=hint)
+def _end_by_force(folder: RunFolder) -> str:
+    """Signal the controller, and kill it when it is still there after a while; nothing is left either way."""
     token = _read_token(folder)
-    _mark_cancelled(folder)
-    _signal_controller(token)
-    return f"run {folder.id} was asked to stop; it is shutting down cleanly"
+    folder.mark_cancelled(account_name(os.geteuid()))
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _signal_controller(token, number)
+        if _ends_within(folder, PATIENCE):
+            break
+    how = "it shut down cleanly" if number is signal.SIGTERM else "its controller was killed"
+    return f"run {folder.id}: {how}"
+
+
+def _ends_within(folder: RunFolder, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while is_live(folder):
+        if time.monotonic() > end:
+            return False
+        time.sleep(LOOK_EVERY)
+    return True
 
 
 def _read_token(folder: RunFolder) -> Token:
@@ -100,13 +152,7 @@ def _read_token(folder: RunFolder) -> Token:
     return token
 
 
-def _mark_cancelled(folder: RunFolder) -> None:
-    """Say in the run's folder that somebody wanted this end, so that nobody takes it for a failure."""
-    with suppress(OSError):  # of somebody else, or full: then it ends as it would by a signal
-        folder.cancel_file.write_text(account_name(os.geteuid()), "utf-8")
-
-
-def _signal_controller(token: Token) -> None:
+def _signal_controller(token: Token, number: signal.Signals) -> None:
     """Signal the controller, and never a process that got its pid later."""
     try:
         pidfd = os.pidfd_open(token.controller)
@@ -115,7 +161,7 @@ def _signal_controller(token: Token) -> None:
     try:
         controller = read_process(token.controller)
         if controller and controller.start == token.controller_start:
-            signal.pidfd_send_signal(pidfd, signal.SIGTERM)
+            signal.pidfd_send_signal(pidfd, number)
     except ProcessLookupError:
         return
     finally:

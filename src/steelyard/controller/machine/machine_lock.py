@@ -39,6 +39,16 @@ class MachineLock:
         self._arrivals = 0
 
     async def __aenter__(self) -> Self:
+        await self.acquire()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    async def acquire(self) -> None:
+        """Wait for the turn. Raises HostError."""
         while True:
             self._open()
             try:
@@ -49,12 +59,13 @@ class MachineLock:
                 self._close()
                 raise
             if self._has_current_files():
-                return self
+                return
             self._close()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def release(self) -> None:
+        """Let another run have the turn; no more than that where this one has given it back already."""
+        if self._turn < 0:
+            return
         if try_lock(self._present, fcntl.LOCK_EX) and try_lock(self._turn, fcntl.LOCK_EX):
             self._remove()
         self._close()
@@ -98,6 +109,7 @@ class MachineLock:
     def _close(self) -> None:
         os.close(self._turn)
         os.close(self._present)
+        self._turn = self._present = -1
 
     def _register_presence(self) -> None:
         if try_lock(self._present, fcntl.LOCK_EX):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # they load numpy, which showing most runs does not need
 Mood = Literal["good", "bad", "open", "none"]
 MOST_SENTENCES = 4
 _ENDINGS = {
+    "suspended": "The run is suspended: these are the results so far; `steelyard continue` goes on with it.",
     "running": "The run is still in progress: these are the results so far.",
     "submitted": "The run is in the queue of a batch scheduler: these are the results so far.",
     "interrupted": "The run was interrupted: these are the results up to then.",
