@@ -19,6 +19,7 @@ COMMANDS = {
     "init": "Write a commented experiment file for your command",
     "resume": "Resume an interrupted run",
     "extend": "Add levels or repetitions to a finished run",
+    "watch": "Watch a run while it goes on",
     "status": "Show the progress of a run, and the state of its job",
     "cancel": "Cancel a run, or the batch job that runs it",
     "suspend": "Let no new trial of a run begin, or suspend its batch job",

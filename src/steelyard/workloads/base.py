@@ -97,6 +97,15 @@ class Workload(ABC, Generic[OptionsT]):
         """How its metrics went over time in a measured phase, where the output tells. Pure as `parse`."""
         return ()
 
+    def feed(self, phase: str, stream: str, line: str) -> Mapping[str, float]:
+        """What a line that a measured phase prints says of its metrics now; empty where it says nothing.
+
+        `stream` is `stdout` or `stderr`. Called while the phase runs, so that people can watch it; pure. A
+        line that raises ParseFailure is left out. Where `series` says nothing, this is the trial's series, by
+        the last value of each second.
+        """
+        return {}
+
     def closed_loop_advice(self) -> str | None:
         """Where each request waits for the answer to the one before: how to have them sent when they are due.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from steelyard.controller.design_document import load_experiment
@@ -14,31 +12,13 @@ from steelyard.controller.signals import catch_signals
 from steelyard.design import Design, Results
 from steelyard.errors import HostError, Interrupted
 from steelyard.sites.kit.batch.job import Job, JobState
-from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord, parse_trial
-from steelyard.untrusted import open_regular, read_lines
+from steelyard.store.tail import Tail
 
 LOOK_EVERY = 0.5
 ASK_LEAST, ASK_MOST = 1.0, 20.0
 """How often the scheduler is asked, in seconds: the longer it stays the same, the less often."""
-
-
-class Tail:
-    """The lines that a journal has grown by since it was last looked at; a torn one waits for its end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._read = path, 0
-
-    def read_new_lines(self) -> Iterator[dict[str, Any]]:
-        """Whole lines only."""
-        with open_regular(self._path) as file:
-            file.seek(self._read)
-            for raw in read_lines(file):
-                if not (line := parse_line(raw)):
-                    return
-                self._read += len(raw)
-                yield line
 
 
 class Follower:

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +15,7 @@ from steelyard.controller.attempt import Attempt
 from steelyard.controller.context import RunContext
 from steelyard.controller.placement import Workdir
 from steelyard.controller.trial.evidence import judge, read_output
+from steelyard.controller.trial.live_samples import sample_output
 from steelyard.controller.trial.lockstep import (
     ANSWER_WITHIN,
     Instant,
@@ -176,7 +178,8 @@ class _Stage:
         results = ResultFiles(host, directory, phase.results)
         await results.record_states()
         process = await self._start(workdir, phase, folder, instant)
-        exit_, timed_out = await finish(process, limit)
+        async with self._sample_output(phase, folder):
+            exit_, timed_out = await finish(process, limit)
         if not host.shares_files:
             await host.get(raw, folder / "raw")
         await results.fetch(folder / "raw")
@@ -199,6 +202,11 @@ class _Stage:
         found[ended.name] = ended
         if ended.failure and not self._is_counted(ended.failure):
             raise ended.failure
+
+    def _sample_output(self, phase: Phase, folder: Path) -> AbstractAsyncContextManager[None]:
+        if phase.measured and self.step.use.measured:
+            return sample_output(self.step.workload, phase.name, folder)
+        return nullcontext()
 
     async def _start(self, workdir: Workdir, phase: Phase, folder: Path, instant: Instant | None) -> Process:
         streams = Streams(folder / "stdout", folder / "stderr", _write_stdin(phase.command, folder))

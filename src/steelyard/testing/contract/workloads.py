@@ -30,6 +30,8 @@ from steelyard.workloads.base import ANY_SERVICE, Workload
 MPIRUN = Tool("mpirun", apt="openmpi-bin", dnf="openmpi")
 QUICK = 2.0  # seconds; an example that takes longer has the `slow` mark
 
+MOST_LINES = 200
+
 
 class WorkloadContract(Contract):
     """What every workload must do. `slow` marks runs of examples that take long.
@@ -138,6 +140,8 @@ class WorkloadContract(Contract):
         check_reading(workload, recording.combine_readings(workload, outputs))
         outcome = json.loads(json.dumps(recording.expect(*example, outputs)))
         assert outcome == recording.read_expected(self.data(), *example)
+        for phase, output in outputs.items():
+            check_fed_lines(workload, phase, output)
 
 
 def check_reading(workload: Workload[Any], reading: Reading) -> None:
@@ -149,6 +153,16 @@ def check_reading(workload: Workload[Any], reading: Reading) -> None:
     for metric in declared:
         if metric.unit == "%":
             assert reading.values[metric.name] <= 64, "shares are ratios, not percent"
+
+
+def check_fed_lines(workload: Workload[Any], phase: str, output: Output) -> None:
+    """What people watch, line by line: figures of declared metrics; of a torn line a ParseFailure at most."""
+    declared = {metric.name for metric in workload.metrics()}
+    for stream, text in (("stdout", output.stdout), ("stderr", output.stderr)):
+        for line in text.splitlines()[:MOST_LINES]:
+            for part in (line, line[: len(line) // 2], line[::-1]):
+                with contextlib.suppress(ParseFailure):
+                    assert set(workload.feed(phase, stream, part)) <= declared
 
 
 def check_harmed_output(workload: Workload[Any], phase: str, output: Output, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -137,6 +138,13 @@ class Capacity(Workload[CapacityOptions]):
     def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """Space and rate at each look."""
         return tuple(_sample(look) for look in _parse_lines(output.stdout)[:-1])
+
+    def feed(self, phase: str, stream: str, line: str) -> Mapping[str, float]:
+        """Space and rate of a look; the last line, which sums up, is none."""
+        if stream != "stdout":
+            return {}
+        look = parse_document(line, _TOOL)
+        return _sample(look).values if "at" in dict(look.items()) else {}
 
     def directory(self) -> str:
         """The option of that name."""

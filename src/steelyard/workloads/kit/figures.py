@@ -30,7 +30,11 @@ def find_figure(source: FigureSource, output: Output) -> float:
 
     A number without a unit is in that of the metric; one with a unit (`43.99ms`) is converted.
     """
-    text = _read_source(source, output)
+    return find_figure_in(source, _read_source(source, output))
+
+
+def find_figure_in(source: FigureSource, text: str) -> float:
+    """The same in a text."""
     value = _find_by_regex(source, text) if source.regex is not None else _find_by_path(source, text)
     try:
         number = _convert_number(value, source.unit)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from steelyard.errors import ParseFailure
 from steelyard.model.command import Command, Output, Phase, Place
 from steelyard.model.keys.program import Program
 from steelyard.model.metric import Metric, Reading
 from steelyard.model.paths import ScratchOrAbsolute
 from steelyard.model.unit import base_unit
 from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
-from steelyard.workloads.kit.figures import FigureSource, find_figure, parse_path
+from steelyard.workloads.kit.figures import FigureSource, find_figure, find_figure_in, parse_path
 from steelyard.workloads.kit.service_env import add_service_variables
 
 _OWN = (
@@ -134,11 +137,24 @@ class ProgramWorkload(Workload[CommandOptions]):
         ended = output.exit
         own = {"wall": ended.wall, "user": ended.user, "system": ended.system}
         values = {**own} if ended.peak_memory is None else {**own, "peak_memory": float(ended.peak_memory)}
-        for name, entry in self.options.metrics.items():
-            source = FigureSource(name, entry.source, entry.json_path, entry.regex, entry.unit)
-            values[name] = find_figure(source, output)
+        values |= {source.name: find_figure(source, output) for source in self._sources()}
         return Reading(values, bounds=frozenset({"peak_memory"} if ended.peak_is_bound else ()))
+
+    def feed(self, phase: str, stream: str, line: str) -> Mapping[str, float]:
+        """The figures that a line holds."""
+        figures: dict[str, float] = {}
+        for source in self._sources():
+            if source.regex is not None and source.where == stream:
+                with suppress(ParseFailure):
+                    figures[source.name] = find_figure_in(source, line)
+        return figures
 
     def directory(self) -> str:
         """The option of that name."""
         return self.options.directory
+
+    def _sources(self) -> list[FigureSource]:
+        return [
+            FigureSource(name, entry.source, entry.json_path, entry.regex, entry.unit)
+            for name, entry in self.options.metrics.items()
+        ]

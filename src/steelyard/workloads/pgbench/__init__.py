@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -143,6 +144,11 @@ class Pgbench(Workload[PgbenchOptions]):
     def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """What each second brought."""
         return result.parse_series(output.stderr)
+
+    def feed(self, phase: str, stream: str, line: str) -> Mapping[str, float]:
+        """What the second brought that a line of progress ends."""
+        samples = result.parse_series(line) if stream == "stderr" else ()
+        return samples[0].values if samples else {}
 
     def closed_loop_advice(self) -> str | None:
         """Unless they are due at a rate."""

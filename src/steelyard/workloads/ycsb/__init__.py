@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from steelyard.plugin import Metric, Output, Phase, Place, Reading, SeriesSample
 from steelyard.plugin.workload import Workload, list_services
 from steelyard.workloads.ycsb.command import JAVA, YCSB, command
 from steelyard.workloads.ycsb.options import NAME, YcsbOptions
-from steelyard.workloads.ycsb.output import parse_output
+from steelyard.workloads.ycsb.output import parse_current_rate, parse_output
 from steelyard.workloads.ycsb.reading import YcsbFigures
 
 _STAGES = {"load": ("create", "load"), "run": ("run",), "both": ("create", "load", "run")}
@@ -83,6 +85,11 @@ class Ycsb(Workload[YcsbOptions]):
     def series(self, phase: str, output: Output) -> tuple[SeriesSample, ...]:
         """Throughput and latencies over time. Raises ParseFailure."""
         return self._figures().series(parse_output(output, loaded=phase == "load"))
+
+    def feed(self, phase: str, stream: str, line: str) -> Mapping[str, float]:
+        """The rate of the interval that a status line ends."""
+        rate = parse_current_rate(line)
+        return {} if rate is None else {"throughput": rate}
 
     def closed_loop_advice(self) -> str | None:
         """Unless they are due at a rate."""

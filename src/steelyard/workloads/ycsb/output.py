@@ -28,9 +28,16 @@ _SUMMARY = re.compile(r"^\[([^\]\n]+)\], ([^,\n]+), (\S+)$", re.MULTILINE)
 _STATUS = re.compile(
     r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}) (\d+) sec: (\d+) operations;", re.MULTILINE | re.ASCII
 )
+_CURRENT = re.compile(r"^\S+ \S+ \d+ sec: \d+ operations; ([\d.]+) current ops/sec;", re.ASCII)
 _VERSION = re.compile(r"^YCSB Client (\S+)$", re.MULTILINE)
 _TARGET = re.compile(r"^Command line: .* target=(\d+)", re.MULTILINE | re.ASCII)
 _REASONS = re.compile(r"^operation failed: (.{1,300})", re.MULTILINE)
+
+
+def parse_current_rate(line: str) -> float | None:
+    """The operations per second that a status line gives; None for another line."""
+    match = _CURRENT.match(line)
+    return float(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)

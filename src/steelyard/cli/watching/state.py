@@ -1,0 +1,142 @@
+"""What the journal of a run says so far, taken in line by line."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.analysis.importance import list_requested, select_leading
+from steelyard.controller.design_document import load_experiment
+from steelyard.design import Design, Results
+from steelyard.model.metric import Metric
+from steelyard.model.trial import Cell
+from steelyard.printable import make_one_line
+from steelyard.store.layout import RunFolder
+from steelyard.store.reader import RunRecord, parse_trial
+
+MOST_NOTES = 5
+WAITING = "waiting for its job"
+
+
+@dataclass(slots=True)
+class CellProgress:
+    """A cell: figures of the trials that count, how many were wanted at least, how many were left out."""
+
+    key: str
+    figures: list[float] = field(default_factory=list)
+    counted: int = 0
+    failed: int = 0
+    marked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTrial:
+    """The trial that runs now: its number, what it is, and since when (seconds since 1970)."""
+
+    number: int
+    label: str
+    since: float
+
+
+class RunState:
+    """A run's cells, its current trial and its newest notes; `state` is as `steelyard list` has it."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        record = RunRecord(folder)
+        experiment = load_experiment(record)
+        self.folder, self.title = folder, experiment.experiment
+        self._design, self._results = Design(experiment, record.seed), Results()
+        self.wanted = experiment.repeat.at_least
+        self.metric = _choose_metric(record)
+        self.cells = {cell.key: CellProgress(cell.key) for cell in record.cells}
+        self.trial: RunningTrial | None = None
+        self.notes: deque[str] = deque(maxlen=MOST_NOTES)
+        self.since, self.state = 0.0, "starting"
+
+    @property
+    def done(self) -> int:
+        """How many trials have ended."""
+        return len(self._results)
+
+    @property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return sum(result.status == "failed" for result in self._results)
+
+    def count_wanted(self) -> tuple[int, int]:
+        """How many trials the run will have, at least and at most."""
+        return self._design.count_trials(self._results)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its journal ends, and no job goes on with it."""
+        return self.state not in ("starting", "running", "suspended", WAITING)
+
+    def take_in(self, line: Mapping[str, Any]) -> None:
+        """Another line of the journal."""
+        match line["kind"]:
+            case "run-started" | "run-resumed":
+                self.since, self.state, self.trial = float(line["wall"]), "running", None
+            case "trial-started":
+                self.trial = _parse_running(line)
+            case "trial-ended":
+                self.trial = None
+                if not line.get("retried"):
+                    self._take_trial(line)
+            case "action-acknowledged":
+                self._note(line, f"{line.get('by')} asked to {line.get('action')} it")
+            case "run-suspended" | "run-continued":
+                self.state = "suspended" if line["kind"] == "run-suspended" else "running"
+                self._note(line, f"{line['kind'].removeprefix('run-')} by {line.get('by')}")
+            case "warning":
+                self._note(line, f"warning: {line.get('text')}")
+            case "event-began":
+                self._note(line, f"event: {line.get('do')} {line.get('service') or ''}".rstrip())
+            case "run-submitted":
+                self.state = WAITING
+            case "run-ended":
+                self.state, self.trial = str(line["state"]), None
+                if line.get("next") is not None:
+                    self.state = WAITING
+
+    def _take_trial(self, line: Mapping[str, Any]) -> None:
+        trial = parse_trial(line)
+        result = trial.result
+        self._results.add(result)
+        cell = self.cells.setdefault(result.trial.cell.key, CellProgress(result.trial.cell.key))
+        if result.status == "failed":
+            cell.failed += 1
+            self._note(line, f"{_label(result.trial.cell, result.trial.repetition)} failed: {trial.message}")
+        elif not result.is_poolable:
+            cell.marked += 1
+            reasons = "; ".join(mark.reason for mark in trial.marks)
+            self._note(line, f"{_label(result.trial.cell, result.trial.repetition)} is marked: {reasons}")
+        else:
+            cell.counted += 1
+            if self.metric and self.metric.name in result.metrics:
+                cell.figures.append(result.metrics[self.metric.name])
+
+    def _note(self, line: Mapping[str, Any], text: str) -> None:
+        self.notes.append(f"{_show_clock(float(line['wall']))}  {make_one_line(text)}")
+
+
+def _choose_metric(record: RunRecord) -> Metric | None:
+    """The one that sentences about the run begin with."""
+    leading = select_leading(record.metrics.values(), list_requested(record.design))
+    return leading[0] if leading else None
+
+
+def _parse_running(line: Mapping[str, Any]) -> RunningTrial:
+    cell, repetition = Cell(dict(line["parameters"])), int(line["repetition"])
+    return RunningTrial(int(line["trial"]), _label(cell, repetition), float(line["wall"]))
+
+
+def _label(cell: Cell, repetition: int) -> str:
+    return f"repetition {repetition}" if cell.key == "-" else f"{cell.key}  repetition {repetition}"
+
+
+def _show_clock(wall: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(wall))

@@ -1,0 +1,164 @@
+"""What who watches sees: the state that the journal tells, the newest samples, and a picture that fits."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from steelyard.cli.watching.picture import BARS, draw_bars, draw_line, draw_run
+from steelyard.cli.watching.samples import LiveSeries, TrialSamples
+from steelyard.cli.watching.state import MOST_NOTES, WAITING, RunState
+from steelyard.cli.watching.watcher import Watcher
+from steelyard.errors import StoreError
+from steelyard.model.metric import Metric
+
+TREE = """
+experiment: streams
+parameters: {streams: [1, 2, 4]}
+workload: {use: command, run: ["true"]}
+repeat: 6
+"""
+RATE = Metric("rate", "1/s", "higher", over_copies="sum")
+
+
+@pytest.fixture
+def record(build, plans):
+    failures = {("streams=2", 2): ("crashed", "boom\nand more")}
+    marks = {("streams=4", 3): ("disturbed", "foreign CPU load: 31 %")}
+    return build(
+        **plans.streams(parameters={"streams": [1, 2, 4]}, failures=failures, marks=marks, text=TREE)
+    )
+
+
+def watch(record, *more: dict[str, Any]) -> RunState:
+    state = RunState(record.folder)
+    for line in (*record.journal, *more):
+        state.take_in(line)
+    return state
+
+
+def draw(state: RunState, lines=(), width: int = 80, height: int = 24) -> list[str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, height=height, markup=False, emoji=False, highlight=False)
+    console.print(draw_run(state, lines, width=width, height=height))
+    return stream.getvalue().splitlines()
+
+
+def test_the_journal_tells_how_far_each_cell_is(record):
+    state = watch(record)
+    cells = {key: (cell.counted, cell.failed, cell.marked) for key, cell in state.cells.items()}
+    assert cells == {"streams=1": (6, 0, 0), "streams=2": (5, 1, 0), "streams=4": (5, 0, 1)}
+    assert (state.done, state.failed, state.state, state.is_over) == (18, 1, "complete", True)
+    assert state.metric is not None
+    assert state.metric.name == "throughput"
+    told = "\n".join(state.notes)
+    assert "streams=2  repetition 2 failed: boom\\nand more" in told
+    assert "streams=4  repetition 3 is marked: foreign CPU load: 31 %" in told
+
+
+def test_who_steers_a_run_is_named(record):
+    again = {"kind": "run-resumed", "wall": 1000.0}
+    asked = {"kind": "action-acknowledged", "wall": 1001.0, "action": "suspend", "by": "ada"}
+    suspended = {"kind": "run-suspended", "wall": 1002.0, "by": "ada"}
+    state = watch(record, again, asked, suspended)
+    assert (state.state, state.is_over) == ("suspended", False)
+    assert state.notes[-2].endswith("ada asked to suspend it")
+    assert watch(record, again, suspended, {"kind": "run-continued", "wall": 2.0}).state == "running"
+
+
+def test_a_run_that_waits_for_its_next_job_is_not_over(record):
+    state = watch(record, {"kind": "run-ended", "wall": 1.0, "state": "interrupted", "next": "17"})
+    assert (state.state, state.is_over) == (WAITING, False)
+    state.take_in({"kind": "run-submitted", "wall": 2.0})
+    assert not state.is_over
+
+
+def test_only_the_newest_notes_are_kept(record):
+    state = watch(record, *({"kind": "warning", "wall": 1.0, "text": f"w{n}"} for n in range(20)))
+    assert len(state.notes) == MOST_NOTES
+    assert state.notes[-1].endswith("w19")
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (20, 5), (200, 60)])
+def test_the_picture_fits_whatever_the_terminal(record, width, height):
+    long = "x" * 300
+    begun = {"kind": "trial-started", "wall": 1.0, "trial": 19, "repetition": 7, "parameters": {"a": long}}
+    state = watch(record, {"kind": "run-resumed", "wall": 1.0}, begun)
+    lines = [LiveSeries("rate", "1/s", [float(n) for n in range(500)])]
+    drawn = draw(state, lines, width, height)
+    assert all(len(line) <= width for line in drawn)
+    if height >= 24:
+        assert len(drawn) <= height
+
+
+def test_the_picture_says_what_counts(record):
+    text = "\n".join(draw(watch(record)))
+    assert "streams  complete" in text
+    assert "18 of 18 trials, 1 failed" in text
+    assert "██████████ 6" in text
+    assert "1 marked" in text
+    assert "throughput median [95 %]" in text
+
+
+def test_of_many_cells_those_around_the_one_that_is_measured_are_shown(build, plans):
+    levels = list(range(1, 41))
+    plan = plans.streams(
+        parameters={"streams": levels},
+        measured=lambda cell: cell.parameters["streams"] < 20,
+        figures=lambda cell, repetition, rng: {"throughput": float(repetition)},
+        text=TREE.replace("[1, 2, 4]", str(levels)),
+    )
+    drawn = "\n".join(draw(watch(build(**plan))))
+    assert "streams=20" in drawn
+    assert "streams=1 " not in drawn
+    assert "more cells" in drawn
+
+
+def test_bars_go_from_the_smallest_to_the_largest():
+    assert draw_bars([1.0, 2.0, 3.0]) == f"{BARS[0]}{BARS[4]}{BARS[-1]}"
+    assert draw_bars([5.0, 5.0]) == BARS[0] * 2
+    line = draw_line(LiveSeries("rate", "1/s", [float(n) for n in range(200)]), 40)
+    assert len(line) == 40
+    assert line.startswith("rate ")
+    assert line.endswith(" 199/s")
+
+
+def test_samples_of_all_copies_are_put_together_as_they_come(record):
+    folder = record.folder.trial(99)
+    samples = TrialSamples(record.folder, 99, {"rate": RATE})
+    for name, value in (("client-0", 10.0), ("client-1", 5.0)):
+        place = folder / name / "run"
+        place.mkdir(parents=True)
+        text = json.dumps({"at": 100.2, "length": 1.0, "values": {"rate": value, "other": 1.0}})
+        (place / "samples.ndjson").write_text(f"{text}\n")
+    assert samples.read_lines(3) == [LiveSeries("rate", "1/s", [15.0])]
+    with (folder / "client-0" / "run" / "samples.ndjson").open("a") as file:
+        file.write('{"at": 101.2, "length": 1.0, "values": {"rate": 7.0}}\n{"at": 102, "torn')
+    assert samples.read_lines(3) == [LiveSeries("rate", "1/s", [15.0, 7.0])]
+
+
+def test_where_a_workload_tells_nothing_the_cpu_is_shown(record):
+    path = record.folder.telemetry(98, "local", "ndjson")
+    path.parent.mkdir(parents=True)
+    ticks = ("cpu  100 0 100 800 0 0 0 0 0 0", "cpu  150 0 150 800 0 0 0 0 0 0")
+    path.write_text("".join(json.dumps({"raw": {"/proc/stat": f"{one}\n"}}) + "\n" for one in ticks))
+    assert TrialSamples(record.folder, 98, {"rate": RATE}).read_lines(3) == [
+        LiveSeries("CPU of local", "%", [1.0])
+    ]
+
+
+def test_a_hostile_record_is_one_clear_error(record):
+    with record.folder.journal.open("a") as file:
+        file.write('{"kind": "trial-ended", "trial": [], "wall": "never"}\n')
+    with pytest.raises(StoreError, match="is invalid"):
+        Watcher(record.folder).look()
+
+
+def test_a_finished_run_is_shown_at_once(steelyard, record):
+    said = steelyard("watch", str(record.folder.path))
+    assert said.code == 0
+    assert "throughput" in said.out
