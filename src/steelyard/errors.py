@@ -12,7 +12,8 @@
     │   ├── StoreFull                  no space is left where the records lie
     │   └── RunBusy                    the run is being driven by another process just now
     ├── HostError             exit 3   a host, its scratch or its minder failed
-    │   └── HostLost                   a host does not answer any more
+    │   ├── HostLost                   a host does not answer any more
+    │   └── ControllerUnreachable      the controller of a run does not answer
     ├── TrialFailure                   one trial failed; carries its category, never ends a run
     ├── ParseFailure                   a tool's output could not be understood (also a ValueError)
     └── Interrupted           exit 130 Ctrl-C or a signal ended the run; it can be resumed
