@@ -63,4 +63,16 @@ def test_a_fallback_counts_as_a_failure_and_a_disturbance_as_nothing():
     assert RULE.count_repetitions([fallback]) == 1
     assert RULE.count_repetitions([disturbed]) == 0
     assert RULE.is_met([disturbed] * 15, results(1), [disturbed] * 15) is None
-    assert RULE.is_met([disturbed] * 16, results(1), [disturbed] * 16) is True
+    assert RULE.is_met([disturbed] * 16, results(5), [disturbed] * 16) is True
+
+
+def test_on_a_busy_machine_the_search_goes_on_by_disturbed_trials():
+    """No figure rests on them; a search that stopped at the second level would find nothing at all."""
+    marks = (Mark("disturbed", "foreign CPU load"),)
+    low, high = (
+        [Result(Trial(Cell({}), n), "ok", 1.0, {"iops": figure}, marks) for n in range(1, 17)]
+        for figure in (100.0, 150.0)
+    )
+    assert RULE.is_met(high[:15], low, high[:15]) is None
+    assert RULE.is_met(high, low, high) is False
+    assert RULE.is_met(low, high, low) is True

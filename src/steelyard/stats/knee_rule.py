@@ -52,13 +52,21 @@ class KneeRule(NamedTuple):
 
         A level that is not reached, or does nothing at all, gains nothing, and loses to any other.
         """
-        before, after = self._values(level), self._values(other)
+        before, after = self._figures(level), self._figures(other)
         if not is_reached(after, other) or min(after) <= 0:
             return False, 0.0
         if not is_reached(before, level) or min(before) <= 0:
             return True, float("inf")
         gain = ratio(before, after).transform(lambda times: times - 1)
         return _is_above(gain, self.tolerance), gain.value
+
+    def _figures(self, results: Results) -> list[float]:
+        """Those that count; where others disturb too many trials, all of them, as the search must go on."""
+        values = self._values(results)
+        if len(values) >= self.repeat.at_least:
+            return values
+        disturbed = (result.metrics for result in results if result.is_disturbed)
+        return values + [metrics[self.metric] for metrics in disturbed if self.metric in metrics]
 
     def _values(self, results: Results) -> list[float]:
         poolable = (result.metrics for result in results if result.is_poolable)
