@@ -165,6 +165,15 @@ def test_its_figures_are_in_our_units():
     assert set(values) == {metric.name for metric in RadosBench(RadosBenchOptions(reads=())).metrics()}
 
 
+def test_a_phase_without_one_whole_second_has_the_extremes_of_all_of_it():
+    """Seen on a busy machine: the smallest is then what its search begins with."""
+    unset = {"min_bandwidth": f"{1.7976931348623157e308:f}", "max_bandwidth": "0.000000"}
+    unset |= {"min_iops": "2147483647", "max_iops": "0", "stddev_bandwidth": "0.000000"}
+    values = parse_output("write", output({**WRITE, **unset})).values
+    assert values["write_bandwidth_min"] == values["write_bandwidth_max"] == values["write_bandwidth"]
+    assert values["write_iops_min"] == values["write_iops_max"] == values["write_iops"]
+
+
 def test_each_second_is_a_sample():
     first, second = parse_series("write", output(WRITE))
     assert (first.at, second.at, second.length) == (1001.5, 1002.5, 1.0)

@@ -12,6 +12,7 @@ Better = Literal["higher", "lower", "none"]
 OverCopies = Literal["mean", "min", "max"]
 _MIB = 2**20
 _TOOL = "rados bench"
+_NONE_SEEN = {"bandwidth": 1e300, "iops": 2.0**31 - 1}
 
 
 def list_metrics(phase: str) -> tuple[Metric, ...]:
@@ -55,19 +56,21 @@ def parse_output(phase: str, output: Output) -> Reading:
     time = _number(said.child("total_time_run"))
     if not made or not size or not time:
         raise ParseFailure(f"{_TOOL}: not one operation of the phase {phase} was completed")
+    most, least = _read_extremes(said, "iops", made / time)
     values = {
         "bandwidth": _number(said.child("bandwidth")) * _MIB,
         "iops": made / time,
-        "iops_max": _number(said.child("max_iops")),
-        "iops_min": _number(said.child("min_iops")),
+        "iops_max": most,
+        "iops_min": least,
         "latency_mean": _number(said.child("average_latency")),
         "latency_max": _number(said.child("max_latency")),
         "latency_min": _number(said.child("min_latency")),
         "time": time,
     }
     if phase == "write":
-        for name in ("stddev", "max", "min"):
-            values[f"bandwidth_{name}"] = _number(said.child(f"{name}_bandwidth")) * _MIB
+        values["bandwidth_stddev"] = _number(said.child("stddev_bandwidth")) * _MIB
+        most, least = _read_extremes(said, "bandwidth", values["bandwidth"] / _MIB)
+        values["bandwidth_max"], values["bandwidth_min"] = most * _MIB, least * _MIB
         values["latency_stddev"] = _number(said.child("stddev_latency"))
         # Version 16 prints a random number for it; all operations are of one size.
         values["iops_stddev"] = values["bandwidth_stddev"] / size
@@ -95,10 +98,23 @@ def parse_series(phase: str, output: Output) -> tuple[SeriesSample, ...]:
     return tuple(samples)
 
 
+def _read_extremes(said: JsonNode, what: str, overall: float) -> tuple[float, float]:
+    """The largest and smallest of all seconds; those of the whole phase where not one second was complete.
+
+    Then the smallest is still what its search begins with: the largest number of its type.
+    """
+    if _parse_text(said.child(f"min_{what}")) >= _NONE_SEEN[what]:
+        return overall, overall
+    return _number(said.child(f"max_{what}")), _number(said.child(f"min_{what}"))
+
+
 def _number(node: JsonNode) -> float:
+    return JsonNode(_parse_text(node), node.where).number()
+
+
+def _parse_text(node: JsonNode) -> float:
     text = node.text()
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
         raise ParseFailure(f"{node.where}: {text[:60]!r} is not a number") from None
-    return JsonNode(value, node.where).number()
