@@ -34,6 +34,7 @@ NAMES = (
     "launch",
     "encryption",
     "driver",
+    "watching",
 )
 SLOW = ("growth", "recovery", "simulations")  # takes minutes: only where it is named
 

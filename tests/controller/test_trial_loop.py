@@ -61,7 +61,12 @@ class Swallower(Runner):
 
 
 class AlwaysGo:
-    """Nobody suspends the run."""
+    """Nobody suspends the run, or extends it."""
+
+    is_extended = False
+
+    def close_trials(self) -> None:
+        return
 
     async def wait_while_suspended(self) -> None:
         return

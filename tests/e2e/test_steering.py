@@ -171,6 +171,22 @@ def test_a_controller_that_answers_nobody_can_be_ended_by_force(scene: Scene) ->
     assert len(lab.results()) == 3
 
 
+def test_a_run_that_goes_on_is_extended(scene: Scene) -> None:
+    lab = scene.lab
+    refused = lab.steelyard("extend", "last", "--repeat", "3")
+    assert refused.code != 0
+    assert "3 repetitions already" in refused.said
+    asked = lab.steelyard("extend", "last", "--repeat", "5")
+    assert (asked.code, "it acknowledged" in asked.said) == (0, True), asked.said
+    scene.gate.touch()
+    assert scene.runner.ended().code == 0
+    assert len(lab.results()) == 5
+    (extended,) = [line for line in lab.journal() if line["kind"] == "run-extended"]
+    assert extended["by"]
+    assert scene.kinds().count("run-ended") == 1
+    assert "repeat: 5" in (lab.runs()[0] / "experiment.yaml").read_text()
+
+
 def test_who_watches_sees_cells_fill_and_gets_the_results(scene: Scene) -> None:
     """In a terminal of 80 columns, as over ssh."""
     lab, terminal = scene.lab, scene.open_terminal("watch", "last")

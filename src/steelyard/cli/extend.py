@@ -16,6 +16,7 @@ from steelyard.cli.options import (
     site_option,
     store_option,
 )
+from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
 
 
@@ -48,18 +49,25 @@ def command(
     steelyard extend last -p outstanding=128,256
     steelyard extend last --repeat 12
 
-    Earlier trials are kept. The new trials run later than the old ones, so be careful when comparing trials
-    made far apart in time; the journal records when each trial ran.
+    Earlier trials are kept. A run that goes on measures what is added after its current trial. The new trials
+    run later than the old ones, so be careful when comparing trials made far apart in time; the journal
+    records when each trial ran.
     """
     from steelyard.cli.finish import finish
     from steelyard.cli.progress import make_observer
     from steelyard.controller.choices import RunChoices
+    from steelyard.controller.control.steer import ask
     from steelyard.controller.run import extend
     from steelyard.spec.stores import choose_store
+    from steelyard.store.writer import is_live
 
     if not levels and repeat is None:
         raise UsageError("nothing to add", hint="for example: -p outstanding=128, or --repeat 12")
     folder = find_run(store, run)
+    if is_live(folder):
+        ask(folder, "extend", levels=parse_levels(levels), repeat=repeat)
+        echo(f"run {folder.id}: it acknowledged; what is added follows the trial that is running")
+        return 0
     extend(
         folder,
         choose_store(store),

@@ -82,6 +82,8 @@ class Bar(Lines):
     def on_start(self, folder: RunFolder, progress: State, seed: int) -> None:
         """The headline, and an empty bar."""
         self._screen.print(headline(folder, progress, seed))
+        if self._task is not None:  # of what it was before it was extended
+            self._bar.remove_task(self._task)
         self._task = self._bar.add_task("", total=progress.least, completed=progress.done, what="", left="")
         self._bar.start()
 

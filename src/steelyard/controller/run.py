@@ -11,7 +11,8 @@ from typing import Any
 from steelyard.controller.choices import JOB, RunChoices, choose_site, needs_job
 from steelyard.controller.clean import remove_run_scratch
 from steelyard.controller.context import RunContext
-from steelyard.controller.design_document import describe_design, find_folder, load_experiment
+from steelyard.controller.control.extension import extend_record, write_extension
+from steelyard.controller.design_document import describe_design, load_experiment
 from steelyard.controller.loop import complete
 from steelyard.controller.observer import Observer
 from steelyard.controller.origin import (
@@ -27,7 +28,6 @@ from steelyard.errors import UsageError
 from steelyard.hosts.sweep import sweep
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import Scalar
-from steelyard.spec.change import extend_experiment
 from steelyard.spec.sites import NamedSite
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import RunRecord
@@ -79,7 +79,8 @@ def start(
         facts |= {"file": describe_file(origin)} if origin else {}
         facts |= _plugin_facts(experiment)
         facts["folder"] = str(experiment.folder)
-        complete(Session(context).run("run-started", 1, **facts))
+        if complete(Session(context).run("run-started", 1, **facts)):
+            _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
     return folder
 
@@ -107,12 +108,8 @@ def extend(
     """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
     check_ownership(folder.path, "the run")
     with RunWriter(folder) as writer:
-        record = _load_record(folder)
-        _, text = extend_experiment(
-            record.experiment_text, str(folder.experiment), levels, repeat, find_folder(record)
-        )
-        writer.journal.write("run-extended", sync=True, before=record.experiment_text, after=text)
-        writer.write_text(folder.experiment, text.rstrip("\n"), sync=True)
+        _load_record(folder)
+        write_extension(writer, extend_record(writer, levels, repeat))
         site = _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
     return folder
@@ -144,7 +141,8 @@ def _continue_run(
     context = RunContext(
         experiment, design, results, writer, store, site, choices or RunChoices(), observer or Observer()
     )
-    complete(Session(context).run("run-resumed", record.last_number + 1, **_plugin_facts(experiment)))
+    if complete(Session(context).run("run-resumed", record.last_number + 1, **_plugin_facts(experiment))):
+        return _continue_run(writer, store, choices, observer)
     return site
 
 

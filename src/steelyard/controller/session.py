@@ -40,10 +40,10 @@ class Session:
         self._done_before = len(context.results)
         self._part = select_part(context)
 
-    async def run(self, opening: str, first_number: int, **facts: Any) -> None:
+    async def run(self, opening: str, first_number: int, **facts: Any) -> bool:
         """The session, from the first line in the journal to the last; or the job in which it takes place.
 
-        Raises Interrupted, SteelyardError.
+        Whether the run was extended meanwhile, so that it goes on. Raises Interrupted, SteelyardError.
         """
         facts |= {"version": __version__, "done": len(self.context.results)}
         with catch_signals() as stop:
@@ -51,10 +51,11 @@ class Session:
             try:
                 if needs_job(self.context.site):
                     self._note_job(await self._submit_job())
-                else:
-                    await self._measure(first_number, stop)
+                    return False
+                return await self._measure(first_number, stop)
             except asyncio.CancelledError:
                 await self._handle_interrupt(stop)
+                return False
             except Interrupted:
                 raise
             except (HostLost, MinderError) as error:
@@ -69,7 +70,7 @@ class Session:
                 self._end("failed", error.message if isinstance(error, SteelyardError) else repr(error))
                 raise
 
-    async def _measure(self, first_number: int, stop: StopSignal) -> None:
+    async def _measure(self, first_number: int, stop: StopSignal) -> bool:
         context = self.context
         steering = Steering(context, self._server, stop)
         async with acquire_resources(context, self._part, self._server, self._overhead) as resources:
@@ -81,6 +82,8 @@ class Session:
             trials = TrialLoop(context, self._part.design, runner, resources.limit, steering)
             context.observer.on_start(context.folder, trials.progress(), context.design.seed)
             ending = await self._run_trials(trials, first_number)
+            if ending == "extended":
+                return True
             if self._held:
                 ending = await self._stay(self._held, ending)
         if ending == "time-limit":
@@ -90,6 +93,7 @@ class Session:
             await self._pause("the next cells need a different number of hosts", chain=True)
         else:
             self._end("complete", ending)
+        return False
 
     async def _run_trials(self, trials: TrialLoop, first_number: int) -> str:
         """All trials; those that are still to be kept when they do not end in time are ended for that."""

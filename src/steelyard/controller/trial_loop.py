@@ -35,15 +35,20 @@ class TrialLoop:
         self._done_before = len(self._results)
 
     async def run(self, first_number: int) -> str:
-        """Execute what the design wants. How it ended: `complete`, `budget`, or `time-limit`."""
+        """Execute what the design wants. How it ended: `complete`, `budget`, `time-limit` or `extended`."""
         number = first_number
         while batch := self._design.next(self._results):
             for trial in batch:
                 _stop_if_cancelled()
                 await self._steering.wait_while_suspended()
+                if self._steering.is_extended:
+                    return "extended"
                 if self._limit.is_reached:
                     return "time-limit"
                 number = await self._run_with_retries(trial, number) + 1
+        if self._steering.is_extended:
+            return "extended"
+        self._steering.close_trials()
         return "budget" if self._design.is_out_of_budget(self._results) else "complete"
 
     def progress(self) -> Progress:

@@ -20,6 +20,7 @@ from steelyard.controller.jobs.limit import SPARE, TimeLimit
 from steelyard.design import Design, Results
 from steelyard.errors import HostError
 from steelyard.model.experiment import Experiment
+from steelyard.spec.change import dump
 from steelyard.spec.sites import resolve
 from steelyard.store.layout import Store
 from steelyard.store.writer import RunWriter
@@ -57,6 +58,8 @@ async def listening(place: Path, *, services: dict[str, Any], limit: TimeLimit) 
     tree = {"experiment": "test", "workload": {"use": "command", "run": ["true"]}, "repeat": 3}
     experiment = Experiment.model_validate(tree)
     with RunWriter(Store(place).create("test")) as writer:
+        writer.write_text(writer.folder.experiment, dump(tree))
+        writer.journal.write("run-started", seed=1)
         context = RunContext(
             experiment, Design(experiment, 1), Results(), writer, Store(place), resolve("local")
         )
@@ -149,6 +152,24 @@ def test_what_is_so_already_is_refused(tmp_path: Path) -> None:
             await scene.ask("suspend", by="bob")
         with pytest.raises(HostError, match="unknown request 'dance'; this run accepts status, cancel, "):
             await scene.ask("dance")
+
+    play(act, tmp_path)
+
+
+def test_a_run_is_extended_as_long_as_it_has_trials(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        with pytest.raises(HostError, match="3 repetitions already; choose a higher number"):
+            await scene.ask("extend", repeat=2)
+        assert not scene.steering.is_extended
+        assert scene.journal("action-acknowledged", "run-extended") == []
+        await scene.ask("extend", repeat=5, by="ada")
+        assert scene.steering.is_extended
+        (line,) = scene.journal("run-extended")
+        assert (line["by"], "repeat: 5" in line["after"]) == ("ada", True)
+        assert "repeat: 5" in scene.context.folder.experiment.read_text()
+        scene.steering.close_trials()
+        with pytest.raises(HostError, match="its last trial is over"):
+            await scene.ask("extend", repeat=6)
 
     play(act, tmp_path)
 

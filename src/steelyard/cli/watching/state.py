@@ -45,16 +45,21 @@ class RunState:
     """A run's cells, its current trial and its newest notes; `state` is as `steelyard list` has it."""
 
     def __init__(self, folder: RunFolder) -> None:
-        record = RunRecord(folder)
-        experiment = load_experiment(record)
-        self.folder, self.title = folder, experiment.experiment
-        self._design, self._results = Design(experiment, record.seed), Results()
-        self.wanted = experiment.repeat.at_least
-        self.metric = _choose_metric(record)
-        self.cells = {cell.key: CellProgress(cell.key) for cell in record.cells}
+        self.folder, self._results = folder, Results()
+        self.cells: dict[str, CellProgress] = {}
+        self._load_design()
         self.trial: RunningTrial | None = None
         self.notes: deque[str] = deque(maxlen=MOST_NOTES)
         self.since, self.state = 0.0, "starting"
+
+    def _load_design(self) -> None:
+        """What the run is to measure, which may be more than before when it goes on."""
+        record = RunRecord(self.folder)
+        experiment = load_experiment(record)
+        self.title, self.metric = experiment.experiment, _choose_metric(record)
+        self._design, self.wanted = Design(experiment, record.seed), experiment.repeat.at_least
+        for cell in record.cells:
+            self.cells.setdefault(cell.key, CellProgress(cell.key))
 
     @property
     def done(self) -> int:
@@ -80,6 +85,7 @@ class RunState:
         match line["kind"]:
             case "run-started" | "run-resumed":
                 self.since, self.state, self.trial = float(line["wall"]), "running", None
+                self._load_design()
             case "trial-started":
                 self.trial = _parse_running(line)
             case "trial-ended":
@@ -91,6 +97,8 @@ class RunState:
             case "run-suspended" | "run-continued":
                 self.state = "suspended" if line["kind"] == "run-suspended" else "running"
                 self._note(line, f"{line['kind'].removeprefix('run-')} by {line.get('by')}")
+            case "run-extended":
+                self._note(line, f"extended by {line.get('by') or 'somebody'}")
             case "warning":
                 self._note(line, f"warning: {line.get('text')}")
             case "event-began":

@@ -66,17 +66,17 @@ def steer(folder: RunFolder, verb: str, *, force: bool = False) -> str:
         raise UsageError(f"run {folder.id} is not in progress: it is {state}", hint=hint)
     if force:
         return _end_by_force(folder)
-    _ask(folder, verb)
+    ask(folder, verb)
     return f"run {folder.id}: {_ACKNOWLEDGED[verb]}"
 
 
-def _ask(folder: RunFolder, verb: str) -> Mapping[str, Any]:
+def ask(folder: RunFolder, verb: str, **more: Any) -> Mapping[str, Any]:
     """Have the controller acknowledge a request. Raises HostError where it does not within 10 s."""
     from steelyard.controller.control.socket import call, read_control_address
 
     if read_control_address(folder.control).address.startswith("127."):
         _read_token(folder)
-    facts = {"by": account_name(os.geteuid()), "asked": time.time()}
+    facts = {"by": account_name(os.geteuid()), "asked": time.time(), **more}
     try:
         return complete(call(folder.control, verb, **facts))
     except ControllerUnreachable as error:

@@ -1,8 +1,9 @@
-"""What every run can be asked: to end, to begin no new trial, and to go on.
+"""What every run can be asked: to end, to begin no new trial, to go on, and to measure more.
 
 Each request stands in the journal with who asked, and when, as `action-acknowledged`; and when it is done, as
-`run-ended`, `run-suspended` or `run-continued`. A suspended run keeps its hosts. It gives this machine's turn
-back, so that another run may measure meanwhile, unless services are up, which would disturb that run.
+`run-ended`, `run-suspended`, `run-continued` or `run-extended`. A suspended run keeps its hosts. It gives the
+machine's turn back, so that another run may measure meanwhile, unless services are up, which would disturb
+that run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Steering:
         self._suspended_by = self._continued_by = ""
         self._may_begin = asyncio.Event()
         self._may_begin.set()
+        self._has_trials, self.is_extended = True, False
         server.serve("cancel", self._cancel)
+        server.serve("extend", self._extend)
         server.serve("suspend", self._suspend)
         server.serve("continue", self._continue)
         server.report(self._report)
@@ -62,6 +65,10 @@ class Steering:
             await lock.acquire()
         by = self._continued_by
         self._context.note("run-continued", sync=True, by=by, **self._context.counts)
+
+    def close_trials(self) -> None:
+        """There is no further trial: what is added from now on would not be measured."""
+        self._has_trials = False
 
     async def _wait_for_continue(self) -> None:
         try:
@@ -95,6 +102,19 @@ class Steering:
         self._continued_by, self._suspended_by = self._acknowledge("continue", facts), ""
         self._may_begin.set()
         return {"by": self._continued_by}
+
+    async def _extend(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add levels or repetitions; they are measured once the trial that is running has ended."""
+        from steelyard.controller.control.extension import extend_record, write_extension
+
+        if not self._has_trials:
+            raise HostError("its last trial is over", hint="extend it when it has ended")
+        levels, repeat = dict(facts.get("levels") or {}), facts.get("repeat")
+        change = extend_record(self._context.writer, levels, repeat)
+        by = self._acknowledge("extend", facts)
+        write_extension(self._context.writer, change, by=by)
+        self.is_extended = True
+        return {"by": by}
 
     def _acknowledge(self, action: str, facts: Mapping[str, Any]) -> str:
         """Put on record that somebody asked for an action; who it was."""
