@@ -37,9 +37,9 @@ def parts(own: float, seconds: float = 10.0) -> dict[str, float]:
     return {"seconds": seconds, "own": own, "context": 0.01, "configure": 0.02, "watch": 0.5}
 
 
-@pytest.mark.parametrize(("own", "verdict"), [(0.05, "within"), (0.2, "not within")])
+@pytest.mark.parametrize(("own", "verdict"), [(0.4, "within"), (0.6, "not within")])
 def test_the_share_of_a_launch(own: float, verdict: str) -> None:
-    share, context, configure = launch.share([parts(0.01), parts(own), parts(own)], (0.04, 0.05))
+    share, context, configure = launch.share([parts(0.01), parts(own), parts(own)])
     assert (share.ours, share.verdict) == ((0.01, own, own), verdict)
     assert (context.ours, configure.ours) == ((0.01,) * 3, (0.02,) * 3)
     assert "500 ms of CPU" in share.note
