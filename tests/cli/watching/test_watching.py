@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -56,8 +57,8 @@ def test_the_journal_tells_how_far_each_cell_is(record):
     assert state.metric is not None
     assert state.metric.name == "throughput"
     told = "\n".join(state.notes)
-    assert "streams=2  repetition 2 failed: boom\\nand more" in told
-    assert "streams=4  repetition 3 is marked: foreign CPU load: 31 %" in told
+    assert "crashed: streams=2, repetition 2: boom\\nand more" in told
+    assert "foreign CPU load: streams=4, repetition 3" in told
 
 
 def test_who_steers_a_run_is_named(record):
@@ -101,7 +102,15 @@ def test_the_picture_says_what_counts(record):
     assert "18 of 18 trials, 1 failed" in text
     assert "██████████ 6" in text
     assert "1 marked" in text
-    assert "throughput median [95 %]" in text
+    assert "throughput [95 %]" in text
+
+
+def test_a_cell_whose_trials_are_all_marked_shows_their_median_in_brackets(build, plans):
+    marks = {("streams=1", n): ("disturbed", "foreign CPU load: 31 %") for n in range(1, 7)}
+    record = build(**plans.streams(parameters={"streams": [1, 2, 4]}, marks=marks, text=TREE))
+    drawn = draw(watch(record), width=70)
+    (row,) = (line for line in drawn if line.startswith("1 "))
+    assert re.search(r"░ 0 +\(.+/s\) +6 marked", row), row
 
 
 def test_of_many_cells_those_around_the_one_that_is_measured_are_shown(build, plans):
@@ -113,8 +122,8 @@ def test_of_many_cells_those_around_the_one_that_is_measured_are_shown(build, pl
         text=TREE.replace("[1, 2, 4]", str(levels)),
     )
     drawn = "\n".join(draw(watch(build(**plan))))
-    assert "streams=20" in drawn
-    assert "streams=1 " not in drawn
+    assert re.search(r"^20 +░", drawn, re.MULTILINE)
+    assert not re.search(r"^1 +█", drawn, re.MULTILINE)
     assert "more cells" in drawn
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from steelyard.cli.watching.samples import LiveSeries
 from steelyard.cli.watching.state import CellProgress, RunState
+from steelyard.model.trial import show_level
 from steelyard.stats.interval import median_interval
 from steelyard.stats.sample import median
 from steelyard.units import show, show_span
@@ -61,16 +62,16 @@ def draw_bars(values: Sequence[float]) -> str:
 
 
 def _draw_cells(state: RunState, rows: int) -> RenderableType:
-    table = Table(box=None, pad_edge=False, expand=False, header_style="dim")
-    table.add_column("cell", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("done", no_wrap=True)
-    name = state.metric.name if state.metric else ""
-    table.add_column(f"{name} median [95 %]", no_wrap=True, justify="right")
-    table.add_column("left out", no_wrap=True, overflow="ellipsis")
-    for cell in _choose_rows(state, rows):
-        table.add_row(
-            cell.key, _draw_progress(cell, state.wanted), _show_figure(cell, state), _left_out(cell)
-        )
+    """What a cell has comes whole; its name gets what room is left."""
+    chosen = _choose_rows(state, rows)
+    heads = ("done", f"{state.metric.name if state.metric else ''} [95 %]", "left out")
+    texts = [(_draw_progress(one, state.wanted), _show_figure(one, state), _left_out(one)) for one in chosen]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(" ".join(chosen[0].cell.parameters) if chosen else "", no_wrap=True, overflow="ellipsis")
+    for place, head in enumerate(heads):
+        table.add_column(head, no_wrap=True, min_width=max(len(row[place]) for row in (heads, *texts)))
+    for one, row in zip(chosen, texts, strict=True):
+        table.add_row(" ".join(map(show_level, one.cell.parameters.values())), *row)
     hidden = len(state.cells) - min(rows, len(state.cells))
     return Group(table, Text(f"{hidden} more cells", style="dim")) if hidden else table
 
@@ -90,8 +91,10 @@ def _draw_progress(cell: CellProgress, wanted: int) -> str:
 
 
 def _show_figure(cell: CellProgress, state: RunState) -> str:
-    if not cell.figures or state.metric is None:
+    if state.metric is None or not (cell.figures or cell.doubtful):
         return "–"
+    if not cell.figures:
+        return f"({show(median(cell.doubtful), state.metric.unit)})"
     unit, interval = state.metric.unit, median_interval(cell.figures)
     ends = f"{show(interval.low, unit)}, {show(interval.high, unit)}" if interval else "–"
     return f"{show(median(cell.figures), unit)} [{ends}]"

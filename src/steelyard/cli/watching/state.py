@@ -23,10 +23,11 @@ WAITING = "waiting for its job"
 
 @dataclass(slots=True)
 class CellProgress:
-    """A cell: figures of the trials that count, how many were wanted at least, how many were left out."""
+    """A cell: figures of the trials that count, and of those that are marked; how many were left out."""
 
-    key: str
+    cell: Cell
     figures: list[float] = field(default_factory=list)
+    doubtful: list[float] = field(default_factory=list)
     counted: int = 0
     failed: int = 0
     marked: int = 0
@@ -59,7 +60,7 @@ class RunState:
         self.title, self.metric = experiment.experiment, _choose_metric(record)
         self._design, self.wanted = Design(experiment, record.seed), experiment.repeat.at_least
         for cell in record.cells:
-            self.cells.setdefault(cell.key, CellProgress(cell.key))
+            self.cells.setdefault(cell.key, CellProgress(cell))
 
     @property
     def done(self) -> int:
@@ -114,18 +115,19 @@ class RunState:
         trial = parse_trial(line)
         result = trial.result
         self._results.add(result)
-        cell = self.cells.setdefault(result.trial.cell.key, CellProgress(result.trial.cell.key))
+        cell = self.cells.setdefault(result.trial.cell.key, CellProgress(result.trial.cell))
+        label = label_trial(result.trial.cell, result.trial.repetition)
+        figure = result.metrics.get(self.metric.name) if self.metric else None
         if result.status == "failed":
             cell.failed += 1
-            self._note(line, f"{_label(result.trial.cell, result.trial.repetition)} failed: {trial.message}")
+            self._note(line, f"{result.category}: {label}: {trial.message}")
         elif not result.is_poolable:
             cell.marked += 1
-            reasons = "; ".join(mark.reason for mark in trial.marks)
-            self._note(line, f"{_label(result.trial.cell, result.trial.repetition)} is marked: {reasons}")
+            cell.doubtful += [] if figure is None else [figure]
+            self._note(line, f"{', '.join(dict.fromkeys(mark.gist for mark in trial.marks))}: {label}")
         else:
             cell.counted += 1
-            if self.metric and self.metric.name in result.metrics:
-                cell.figures.append(result.metrics[self.metric.name])
+            cell.figures += [] if figure is None else [figure]
 
     def _note(self, line: Mapping[str, Any], text: str) -> None:
         self.notes.append(f"{_show_clock(float(line['wall']))}  {make_one_line(text)}")
@@ -139,11 +141,12 @@ def _choose_metric(record: RunRecord) -> Metric | None:
 
 def _parse_running(line: Mapping[str, Any]) -> RunningTrial:
     cell, repetition = Cell(dict(line["parameters"])), int(line["repetition"])
-    return RunningTrial(int(line["trial"]), _label(cell, repetition), float(line["wall"]))
+    return RunningTrial(int(line["trial"]), label_trial(cell, repetition), float(line["wall"]))
 
 
-def _label(cell: Cell, repetition: int) -> str:
-    return f"repetition {repetition}" if cell.key == "-" else f"{cell.key}  repetition {repetition}"
+def label_trial(cell: Cell, repetition: int) -> str:
+    """`outstanding=64, repetition 2`."""
+    return f"repetition {repetition}" if cell.key == "-" else f"{cell.key}, repetition {repetition}"
 
 
 def _show_clock(wall: float) -> str:
