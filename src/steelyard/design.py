@@ -73,6 +73,11 @@ class Results:
         self._counts[key] += 1
         self.seconds += result.seconds
 
+    @property
+    def failed(self) -> int:
+        """How many trials failed."""
+        return sum(result.status == "failed" for result in self)
+
     def has(self, trial: Trial) -> bool:
         """Whether this very trial has finished."""
         return trial.repetition in self._by_cell.get(trial.cell.key, ())

@@ -128,9 +128,9 @@ def headline(folder: RunFolder, progress: State, seed: int) -> str:
     return f"{told}\n{where}" if where else told
 
 
-def format_trial(trial: Trial) -> str:
+def format_trial(trial: Trial, between: str = "   ") -> str:
     """A trial as people call it: `outstanding=64 files=1   repetition 7`."""
-    cell = "" if trial.cell.key == "-" else f"{trial.cell.key}   "
+    cell = "" if trial.cell.key == "-" else f"{trial.cell.key}{between}"
     return f"{cell}repetition {trial.repetition}"
 
 

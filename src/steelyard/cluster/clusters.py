@@ -14,7 +14,7 @@ from steelyard.controller.loop import complete
 from steelyard.errors import HostError, SteelyardError, UsageError, suggest_name
 from steelyard.spec.yaml.source import read
 from steelyard.store.layout import RunFolder, Store
-from steelyard.store.reader import RunRecord, glance
+from steelyard.store.reader import UNDER_WAY, RunRecord, glance
 
 OUR_FAILURE = 125
 NOT_FOUND = 127
@@ -40,9 +40,9 @@ def list_clusters(store: Store) -> list[LiveCluster]:
     """All clusters of a store that are not over, oldest first."""
     clusters = []
     for folder in store.list_runs():
-        state = glance(folder).state.replace("suspended", "running")
-        if state in ("running", "submitted") and (name := cluster_name(folder)):
-            clusters.append(LiveCluster(folder, name, state))
+        state = glance(folder).state
+        if state in UNDER_WAY and (name := cluster_name(folder)):
+            clusters.append(LiveCluster(folder, name, "submitted" if state == "submitted" else "running"))
     return [one for one in clusters if one.state == "running" or not query_job(one.folder).is_over]
 
 

@@ -47,8 +47,7 @@ class RunContext:
     @property
     def counts(self) -> dict[str, int]:
         """How many trials are done, and how many of them failed, for the journal."""
-        failed = sum(result.status == "failed" for result in self.results)
-        return {"done": len(self.results), "failed": failed}
+        return {"done": len(self.results), "failed": self.results.failed}
 
     def note(self, kind: str, *, sync: bool = False, **facts: Any) -> None:
         """Write a line of the journal, and tell who watches a cluster what it means."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from steelyard import __version__
 from steelyard.controller.choices import needs_job
@@ -55,7 +55,6 @@ class Session:
                 return await self._measure(first_number, stop)
             except asyncio.CancelledError:
                 await self._handle_interrupt(stop)
-                return False
             except Interrupted:
                 raise
             except (HostLost, MinderError) as error:
@@ -112,7 +111,7 @@ class Session:
         await services.finish(ending != "time-limit" and sound)
         return ending
 
-    async def _handle_interrupt(self, stop: StopSignal) -> None:
+    async def _handle_interrupt(self, stop: StopSignal) -> NoReturn:
         task = asyncio.current_task()
         if task:
             task.uncancel()  # what follows is short, and has to be said
@@ -128,7 +127,7 @@ class Session:
         self._end("interrupted", "a signal ended it")
         raise self._make_interruption("was interrupted")
 
-    async def _pause(self, reason: str, *, chain: bool = False) -> None:
+    async def _pause(self, reason: str, *, chain: bool = False) -> NoReturn:
         """End this session, and submit the job that goes on where that is wanted. Raises Interrupted."""
         run = self.context.folder.id
         if not (chain or self.context.choices.jobs.chain):

@@ -29,7 +29,7 @@ class TrialLoop:
         self._steering = steering
         self._context, self._design, self._runner, self._limit = context, design, runner, limit
         self._results = context.results
-        self._failed = sum(result.status == "failed" for result in self._results)
+        self._failed = self._results.failed
         self._warned: set[str] = set()
         self._began = time.monotonic()
         self._done_before = len(self._results)

@@ -166,13 +166,19 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 def parse_line(raw: bytes) -> dict[str, Any] | None:
     """One line, or None when it is torn or not a journal's."""
+    line = parse_object(raw)
+    return line if line is not None and isinstance(line.get("kind"), str) else None
+
+
+def parse_object(raw: bytes) -> dict[str, Any] | None:
+    """A line that is a JSON object; None for one that is torn, or another thing."""
     if not raw.endswith(b"\n"):
         return None
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    return line if isinstance(line, dict) and isinstance(line.get("kind"), str) else None
+    return line if isinstance(line, dict) else None
 
 
 def _find_end(path: Path) -> tuple[int, int]:

@@ -32,6 +32,8 @@ from steelyard.errors import StoreError, UnknownName
 from steelyard.untrusted import read_content
 
 SCHEMA = 1
+SAMPLES = "samples.ndjson"
+"""Beside the output of a phase: how its metrics went over time."""
 DEFAULT = "steelyard-runs"
 ANOTHER_STORE = "choose another place with --store DIR or STEELYARD_STORE"
 _SECOND = len("20261120-184512")
@@ -160,6 +162,10 @@ class RunFolder:
     def phase(self, number: int, role: str, phase: str) -> Path:
         """Where a phase's output goes."""
         return self.trial(number) / role / phase
+
+    def list_samples(self, number: int) -> list[Path]:
+        """The files of a trial that say how its metrics went over time, one for each copy that tells."""
+        return sorted(self.trial(number).glob(f"*/*/{SAMPLES}"))
 
     def telemetry(self, number: int, host: str, suffix: str) -> Path:
         """Samples of a host during a trial: `ndjson` while it runs, `parquet` afterwards."""

@@ -29,6 +29,7 @@ _TAIL, _FARTHEST = 8192, 256 << 20
 _ENORMOUS = 1e15
 
 State = Literal["submitted", "running", "suspended", "complete", "interrupted", "cancelled", "failed", "died"]
+UNDER_WAY: tuple[State, ...] = ("submitted", "running", "suspended")
 _ENDED: tuple[State, ...] = ("complete", "interrupted", "cancelled", "failed")
 
 
@@ -222,7 +223,7 @@ class RunRecord:
 
     def series(self, number: int) -> Iterator[list[SeriesSample]]:
         """How the metrics of a trial went over time, for each copy that tells. Raises StoreError."""
-        for path in sorted(self.folder.trial(number).glob("*/*/samples.ndjson")):
+        for path in self.folder.list_samples(number):
             with _report_damage(path):
                 yield [_parse_sample(json.loads(line)) for line in _read_text(path).splitlines()]
 

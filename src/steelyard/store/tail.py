@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,14 +27,3 @@ class Tail:
                     return
                 self._read += len(raw)
                 yield line
-
-
-def parse_object(raw: bytes) -> Line | None:
-    """A line that is a JSON object; None for one that is torn, or another thing."""
-    if not raw.endswith(b"\n"):
-        return None
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return line if isinstance(line, dict) else None

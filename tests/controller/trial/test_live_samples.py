@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from steelyard.controller.trial import live_samples
-from steelyard.controller.trial.live_samples import FILE, MOST_AT_ONCE, sample_output
+from steelyard.controller.trial.live_samples import MOST_AT_ONCE, sample_output
 from steelyard.plugins import find
+from steelyard.store.layout import SAMPLES
 from steelyard.testing.contract import recording
 from steelyard.workloads.base import Workload
 from steelyard.workloads.command import CommandWorkload
@@ -29,7 +30,7 @@ def make(**options: Any) -> CommandWorkload:
 
 
 def samples(folder: Path) -> list[dict[str, float]]:
-    path = folder / FILE
+    path = folder / SAMPLES
     return [json.loads(line)["values"] for line in path.read_text().splitlines()] if path.exists() else []
 
 

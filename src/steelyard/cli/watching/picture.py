@@ -42,8 +42,9 @@ def describe_run(state: RunState) -> str:
     failed = f", {state.failed} failed" if state.failed else ""
     elapsed = time.time() - state.since if state.since else 0.0
     left = ""
-    if state.state == "running" and 0 < state.done < least:
-        left = f", {show_span(elapsed / state.done * (least - state.done))} left"
+    here = state.done - state.done_before
+    if state.state == "running" and here and state.done < least:
+        left = f", {show_span(elapsed / here * (least - state.done))} left"
     return f"{state.title}  {state.state} {show_span(elapsed)}  {count}{failed}{left}"
 
 

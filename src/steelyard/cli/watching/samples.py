@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from steelyard.collectors.telemetry import rates
+from steelyard.collectors.telemetry.proc import parse
 from steelyard.model.metric import Metric
+from steelyard.store.journal import parse_object
 from steelyard.store.layout import RunFolder
-from steelyard.store.tail import Tail, parse_object
+from steelyard.store.tail import Tail
 
 MOST = 120
 """Seconds that are looked back."""
@@ -28,10 +32,10 @@ class TrialSamples:
     """What the copies of a trial told so far, read on where it was left."""
 
     def __init__(self, folder: RunFolder, number: int, metrics: dict[str, Metric]) -> None:
-        self._folder, self._number, self._metrics = folder, number, metrics
+        self._folder, self.number, self._metrics = folder, number, metrics
         self._tails: dict[Path, Tail] = {}
         self._values: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        self._ticks: list[tuple[float, float]] = []
+        self._host: deque[dict[str, Any]] = deque(maxlen=MOST)
 
     def read_lines(self, most: int) -> list[LiveSeries]:
         """At most so many series, the most important metrics first."""
@@ -41,7 +45,7 @@ class TrialSamples:
         return lines or self._read_cpu()
 
     def _take_samples(self) -> None:
-        for path in sorted(self._folder.trial(self._number).glob("*/*/samples.ndjson")):
+        for path in self._folder.list_samples(self.number):
             for sample in self._read_on(path):
                 for name, value in dict(sample.get("values") or {}).items():
                     if isinstance(value, int | float) and math.isfinite(value):
@@ -55,13 +59,14 @@ class TrialSamples:
 
     def _read_cpu(self) -> list[LiveSeries]:
         """How busy the first host is, by its telemetry."""
-        folder = self._folder.telemetry(self._number, "x", "ndjson").parent
+        folder = self._folder.telemetry(self.number, "x", "ndjson").parent
         path = min(folder.glob("*.ndjson"), default=None)
         for sample in self._read_on(path) if path else ():
-            self._ticks.append(_parse_ticks(str(dict(sample.get("raw") or {}).get("/proc/stat", ""))))
-        pairs = zip(self._ticks, self._ticks[1:], strict=False)
-        shares = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairs if b[1] > a[1]]
-        return [LiveSeries(f"CPU of {path.stem}", "%", shares[-MOST:])] if path and shares else []
+            stat = str(dict(sample.get("raw") or {}).get("/proc/stat"))
+            self._host.append(parse({"/proc/stat": stat}))
+        rows = (rates(before, after, 1.0) for before, after in pairwise(self._host))
+        shares = [row["cpu_busy"] for row in rows if "cpu_busy" in row]
+        return [LiveSeries(f"CPU of {path.stem}", "%", shares)] if path and shares else []
 
     def _read_on(self, path: Path) -> Iterable[dict[str, Any]]:
         tail = self._tails.setdefault(path, Tail(path, parse_object))
@@ -69,11 +74,3 @@ class TrialSamples:
             return list(tail.read_new_lines())
         except OSError:
             return []
-
-
-def _parse_ticks(stat: str) -> tuple[float, float]:
-    """Busy ticks and all ticks of a machine, by the first line of /proc/stat; proc(5)."""
-    words = stat.partition("\n")[0].split()[1:9]
-    ticks = [float(word) for word in words if word.isdigit()]
-    idle = sum(ticks[3:5])
-    return sum(ticks) - idle, sum(ticks)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.analysis.importance import list_requested, select_leading
+from steelyard.cli.progress import format_trial
 from steelyard.controller.design_document import load_experiment
 from steelyard.design import Design, Results
 from steelyard.model.metric import Metric
-from steelyard.model.trial import Cell
+from steelyard.model.trial import Cell, Trial
 from steelyard.printable import make_one_line
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord, parse_trial
@@ -51,13 +52,13 @@ class RunState:
         self._load_design()
         self.trial: RunningTrial | None = None
         self.notes: deque[str] = deque(maxlen=MOST_NOTES)
-        self.since, self.state = 0.0, "starting"
+        self.since, self.done_before, self.state = 0.0, 0, "starting"
 
     def _load_design(self) -> None:
         """What the run is to measure, which may be more than before when it goes on."""
         record = RunRecord(self.folder)
         experiment = load_experiment(record)
-        self.title, self.metric = experiment.experiment, _choose_metric(record)
+        self.title, self.metric, self.metrics = experiment.experiment, _choose_metric(record), record.metrics
         self._design, self.wanted = Design(experiment, record.seed), experiment.repeat.at_least
         for cell in record.cells:
             self.cells.setdefault(cell.key, CellProgress(cell))
@@ -70,7 +71,7 @@ class RunState:
     @property
     def failed(self) -> int:
         """How many of them failed."""
-        return sum(result.status == "failed" for result in self._results)
+        return self._results.failed
 
     def count_wanted(self) -> tuple[int, int]:
         """How many trials the run will have, at least and at most."""
@@ -85,8 +86,7 @@ class RunState:
         """Another line of the journal."""
         match line["kind"]:
             case "run-started" | "run-resumed":
-                self.since, self.state, self.trial = float(line["wall"]), "running", None
-                self._load_design()
+                self._begin_session(line)
             case "trial-started":
                 self.trial = _parse_running(line)
             case "trial-ended":
@@ -111,12 +111,18 @@ class RunState:
                 if line.get("next") is not None:
                     self.state = WAITING
 
+    def _begin_session(self, line: Mapping[str, Any]) -> None:
+        self.since, self.done_before = float(line["wall"]), self.done
+        self.state, self.trial = "running", None
+        if line["kind"] == "run-resumed":  # it may have been extended
+            self._load_design()
+
     def _take_trial(self, line: Mapping[str, Any]) -> None:
         trial = parse_trial(line)
         result = trial.result
         self._results.add(result)
         cell = self.cells.setdefault(result.trial.cell.key, CellProgress(result.trial.cell))
-        label = label_trial(result.trial.cell, result.trial.repetition)
+        label = format_trial(result.trial, ", ")
         figure = result.metrics.get(self.metric.name) if self.metric else None
         if result.status == "failed":
             cell.failed += 1
@@ -140,13 +146,8 @@ def _choose_metric(record: RunRecord) -> Metric | None:
 
 
 def _parse_running(line: Mapping[str, Any]) -> RunningTrial:
-    cell, repetition = Cell(dict(line["parameters"])), int(line["repetition"])
-    return RunningTrial(int(line["trial"]), label_trial(cell, repetition), float(line["wall"]))
-
-
-def label_trial(cell: Cell, repetition: int) -> str:
-    """`outstanding=64, repetition 2`."""
-    return f"repetition {repetition}" if cell.key == "-" else f"{cell.key}, repetition {repetition}"
+    trial = Trial(Cell(dict(line["parameters"])), int(line["repetition"]))
+    return RunningTrial(int(line["trial"]), format_trial(trial, ", "), float(line["wall"]))
 
 
 def _show_clock(wall: float) -> str:

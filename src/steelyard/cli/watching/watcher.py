@@ -10,7 +10,7 @@ from steelyard.cli.watching.picture import draw_run
 from steelyard.cli.watching.samples import LiveSeries, TrialSamples
 from steelyard.cli.watching.state import RunState
 from steelyard.store.layout import RunFolder
-from steelyard.store.reader import RunRecord, glance
+from steelyard.store.reader import UNDER_WAY, glance
 from steelyard.store.tail import Tail
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ class Watcher:
         self.state = RunState(folder)
         self._folder, self._tail = folder, Tail(folder.journal)
         self._samples: TrialSamples | None = None
-        self._number = 0
-        self._metrics = RunRecord(folder).metrics
         self._told: list[str] = []
         self._due = 0.0
 
@@ -41,7 +39,7 @@ class Watcher:
         if not self.state.is_over and time.monotonic() >= self._due:
             self._due = time.monotonic() + LOOK_AT_LOCK_EVERY
             now = glance(self._folder).state
-            if now not in ("running", "suspended", "submitted"):
+            if now not in UNDER_WAY:
                 self.state.state = now
         return self.state.is_over
 
@@ -59,10 +57,7 @@ class Watcher:
         trial = self.state.trial
         if trial is None:
             return []
-        if self._samples is None or self._number != trial.number:
-            self._samples, self._number = (
-                TrialSamples(self._folder, trial.number, self._metrics),
-                trial.number,
-            )
+        if self._samples is None or self._samples.number != trial.number:
+            self._samples = TrialSamples(self._folder, trial.number, self.state.metrics)
         with guard_record(self._folder.id):
             return self._samples.read_lines(MOST_LINES)

@@ -105,6 +105,5 @@ class Follower:
         return HostError(f"{job.sentence}, but run {self.folder.id} is not complete", hint=hint)
 
     def _progress(self) -> Progress:
-        failed = sum(result.status == "failed" for result in self._results)
         least, most = self._design.count_trials(self._results)
-        return Progress(len(self._results), failed, least, most, None)
+        return Progress(len(self._results), self._results.failed, least, most, None)

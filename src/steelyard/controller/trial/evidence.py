@@ -7,12 +7,12 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.controller.trial.live_samples import FILE
 from steelyard.errors import ParseFailure, TrialFailure
 from steelyard.hosts.short_programs import tail
 from steelyard.model.command import Exit, Output, Phase
 from steelyard.model.metric import Mark, Reading
 from steelyard.store.journal import write_failure
+from steelyard.store.layout import SAMPLES
 from steelyard.workloads.base import Workload
 
 MOST_READ = 64 * 1024 * 1024
@@ -59,7 +59,7 @@ def read_output(workload: Workload[Any], phase: Phase, ended: Exit, folder: Path
         reason = f"{phase.name}: cannot read its output: {type(error).__name__}: {error}"
         raise TrialFailure("unreadable-output", reason) from error
     if lines:
-        _write_samples(folder / FILE, lines)
+        _write_samples(folder / SAMPLES, lines)
     if ended.leftovers:
         many = "1 process was" if ended.leftovers == 1 else f"{ended.leftovers} processes were"
         left = Mark("incomplete", f"{many} still running after {phase.name} ended")

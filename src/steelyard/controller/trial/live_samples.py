@@ -18,6 +18,7 @@ from typing import Any
 
 from steelyard.errors import ParseFailure
 from steelyard.hosts.tasks import run_tasks
+from steelyard.store.layout import SAMPLES
 from steelyard.untrusted import open_regular
 from steelyard.workloads.base import Workload
 
@@ -26,7 +27,6 @@ MOST_AT_ONCE = 64 * 1024
 MOST = 8 * 1024 * 1024
 """Bytes of samples of one phase; whoever has more says it in the end."""
 STREAMS = ("stdout", "stderr")
-FILE = "samples.ndjson"
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ class LiveSamples:
         now = time.time()
         if values:
             sample = {"at": now, "length": now - self._looked, "values": values}
-            with (self._folder / FILE).open("ab") as file:
+            with (self._folder / SAMPLES).open("ab") as file:
                 self._written += file.write(json.dumps(sample).encode() + b"\n")
         self._looked = now
 
