@@ -18,6 +18,7 @@ import pytest
 import object_store
 from loading import loaded
 from loopback import HOST, free_port, listening
+from patience import until
 from steelyard.model.command import Endpoint
 from steelyard.model.tool import Tool
 from steelyard.plugins import find
@@ -173,7 +174,9 @@ def postgresql(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:
     settings = {"listen_addresses": HOST, "port": port, "unix_socket_directories": "", "fsync": "off"}
     flags = [f"--{name}={value}" for name, value in settings.items()]
     started(scope, folder, *as_nobody, server, "-D", "db", *flags)
-    listening("tcp", port)
+    # It listens before it has read its log, and turns away who comes so early.
+    ready = "database system is ready to accept connections"
+    assert until(lambda: ready in (folder / "log").read_text()), (folder / "log").read_text()
     return {"user": "steelyard", "database": "postgres", "password": PASSWORD}
 
 

@@ -18,7 +18,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,16 +124,20 @@ def account() -> Iterator[Account]:
         _remove(name, home)
 
 
-def _as_root(*argv: str) -> None:
-    """Change the accounts of this machine; another test may be at it, and hold their lock."""
+def _as_root(*argv: str, done: Callable[[], bool] = lambda: False) -> None:
+    """Change the accounts of this machine; another test may be at it, and hold their lock, or do the same."""
     for _ in range(100):
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
+        ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if ended.returncode == 0 or done():
             return
-        if "lock" not in done.stderr:
+        if "lock" not in ended.stderr:
             break
         time.sleep(0.1)
-    pytest.skip(f"a second account cannot be made here: {done.stderr.strip()}")
+    pytest.skip(f"a second account cannot be made here: {ended.stderr.strip()}")
+
+
+def _is_there(name: str) -> bool:
+    return name in {entry.pw_name for entry in pwd.getpwall()}
 
 
 def _remove(name: str, home: Path) -> None:
@@ -144,7 +148,7 @@ def _remove(name: str, home: Path) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
-        _as_root("userdel", name)
+        _as_root("userdel", name, done=lambda: not _is_there(name))
     shutil.rmtree(home, ignore_errors=True)
 
 

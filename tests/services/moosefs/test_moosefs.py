@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
 from steelyard.services.moosefs import Moosefs
+from steelyard.services.moosefs.status import MoosefsStatus
 
 systems = loaded(Path(__file__).parents[1] / "file_systems.py")
 
@@ -28,6 +31,19 @@ def test_it_heals_without_a_server_and_takes_it_back():
         assert said.split() == [".:", "2", ".:", "0"]
 
     systems.with_file_system("moosefs", {}, test, servers=3)
+
+
+@pytest.mark.parametrize(("later", "settled"), [({"undergoal": 1}, False), ({}, True)])
+def test_health_from_before_a_server_left_is_not_taken_for_health_without_it(later, settled):
+    servers = {"10.0.0.1": 1, "10.0.0.2": 1}
+    answers = [MoosefsStatus(servers, {"stable": 3}), MoosefsStatus(servers, {"stable": 3, **later})]
+
+    async def answer() -> MoosefsStatus:
+        return answers.pop(0)
+
+    live = [SimpleNamespace(exit=None, frozen=False, label="chunkserver", address=each) for each in servers]
+    service: Any = SimpleNamespace(servers=live, _read_status=answer)
+    assert asyncio.run(Moosefs.is_settled(service)) is settled
 
 
 def test_it_grows_while_it_is_in_use():

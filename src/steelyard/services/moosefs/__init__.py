@@ -125,10 +125,16 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
         return "the master to know it" if server.label == _CHUNKSERVER else ""
 
     async def is_settled(self) -> bool:
-        """Whether the master knows those that live, and no others, and no chunk lacks a copy."""
-        status = await self._read_status()
+        """Whether the master knows those that live, and no others, and no chunk lacks a copy.
+
+        mfscli asks for the health of chunks before it asks who is there. So a server that leaves in between
+        is missed although every chunk seems to have its copies; only a second answer says what it took along.
+        """
         live = [server for server in self.servers if server.exit is None and not server.frozen]
         chunkservers = {server.address for server in live if server.label == _CHUNKSERVER}
+        if set((await self._read_status()).servers) != chunkservers:
+            return False
+        status = await self._read_status()
         return status.is_healthy and set(status.servers) == chunkservers
 
     async def read_meters(self) -> Mapping[str, float]:
