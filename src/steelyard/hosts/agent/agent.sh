@@ -342,6 +342,10 @@ read_bytes() { # FILE...
 
 # The end ----------------------------------------------------------------------------------------------------
 
+end_sleep() { # that of the watcher, until it is gone: who looks for what bears our token must find nothing
+    while sy_rest=$(bearers "$sy_watch"); [ "$sy_rest" ]; do kill -KILL $sy_rest; done
+}
+
 end_all() {
     set +f
     for sy_each in "$sy_dir"/*.run; do # so that nothing new is started
@@ -363,7 +367,7 @@ end_all() {
         # Once more after a pause: what had just been forked bore no token yet.
         while strike "$@"; sleep $sy_nap; sy_rest=$(tree "$@"); [ "$sy_rest" ]; do :; done
     fi
-    for sy_each in $(bearers "$sy_watch"); do kill -KILL "$sy_each"; done
+    end_sleep
     set +f
     for sy_each in "$sy_dir"/scratch.*; do
         if [ -e "$sy_each" ]; then unmake "$sy_each" >/dev/null; fi
@@ -421,7 +425,7 @@ reap() { # collect the subshells whose children are gone
 replace() { # PATH: the probe takes our place
     kill -KILL $sy_watcher
     # Only its sleep is there: one look for marks is enough, where `strike` reads the table of processes too.
-    while sy_rest=$(bearers "$sy_watch"); [ "$sy_rest" ]; do kill -KILL $sy_rest; done
+    end_sleep
     trap - EXIT
     rm -f "$sy_dir/seal" "$sy_dir/beats"
     if [ "$sy_locale" ]; then LC_ALL=$sy_lc_all; else unset LC_ALL; fi
