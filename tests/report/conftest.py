@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from loading import loaded
+from browser import Browser
 from steelyard.analysis.findings import Findings
 from steelyard.model.metric import Metric, latency_metrics
 from steelyard.model.trial import Cell, show_level
@@ -30,10 +30,9 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """One of its own for each file: what its pages complain of is nobody else's."""
-    chromium = loaded(Path(__file__).with_name("browser.py")).Browser
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        chromium(Path(profile)) as found,
+        Browser(Path(profile)) as found,
     ):
         yield found
 

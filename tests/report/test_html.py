@@ -17,7 +17,8 @@ from steelyard.analysis.summary import summarise_run
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
 from steelyard.report import html
-from steelyard.report.html import mark_code, to_inline_json
+from steelyard.report.html import to_inline_json
+from steelyard.report.markup import mark_code
 from steelyard.report.numbers import show_interval
 
 JSON = st.recursive(

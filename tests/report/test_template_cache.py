@@ -11,6 +11,7 @@ import jinja2
 import pytest
 
 from steelyard.report import html
+from steelyard.report.markup import mark_code
 from steelyard.report.template_cache import FILTERS, PAGES, make_environment, translate
 
 
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 def render(folder: Path) -> str:
     (folder / "page.html.j2").write_text('{{ "`a`" | ticked }} {{ text | counted("x") }} {{ text }}')
-    filters = {"counted": lambda text, what: f"1 {what} of {text}", "ticked": html.mark_code}
+    filters = {"counted": lambda text, what: f"1 {what} of {text}", "ticked": mark_code}
     return make_environment(folder, filters).get_template("page.html.j2").render(text="<b>")
 
 

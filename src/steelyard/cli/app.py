@@ -20,6 +20,7 @@ COMMANDS = {
     "resume": "Resume an interrupted run",
     "extend": "Add levels or repetitions to a finished run",
     "watch": "Watch a run while it goes on",
+    "serve": "Show runs in a browser, also while they go on",
     "status": "Show the progress of a run, and the state of its job",
     "cancel": "Cancel a run, or the batch job that runs it",
     "suspend": "Let no new trial of a run begin, or suspend its batch job",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import click
@@ -29,11 +28,12 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     """
     import asyncio
 
+    from steelyard.controller.machine.inspection import inspect_machine
     from steelyard.controller.scratch import choose_scratch
     from steelyard.spec.stores import choose_store
 
     where = PurePosixPath(choose_scratch(scratch) or choose_store(store).scratch.absolute())
-    environment = asyncio.run(_inspect_machine(where))
+    environment = asyncio.run(inspect_machine(where))
     if as_json:
         print_json(environment)
         return 0
@@ -58,15 +58,3 @@ def _describe_scratch(system: dict[str, Any]) -> str:
 
     free = f"{show(system['free'], 'B')} free"
     return f"{system['type']} on {system['device']}, {free}" if "type" in system else free
-
-
-async def _inspect_machine(where: PurePosixPath) -> dict[str, Any]:
-    from steelyard.controller.machine.environment import gather
-    from steelyard.hosts.local import LocalHost
-    from steelyard.hosts.token import Token
-    from steelyard.plugins import names
-    from steelyard.spec.bind import workload_class
-
-    needs = {tool for name in names("workloads") for tool in workload_class(name).needs}
-    async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
-        return await gather(host, sorted(needs, key=lambda tool: tool.name), where, None)

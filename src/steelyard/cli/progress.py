@@ -17,6 +17,8 @@ from steelyard.units import show_span
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+GAP = "   "
+
 
 def make_observer(*, quiet: bool) -> Observer:
     """The observer that suits where standard error goes."""
@@ -50,7 +52,7 @@ class Lines(Quiet):
         how = _format_outcome(result, message)
         more = " or more" if progress.most > progress.least else ""
         count = f"{progress.done} of {progress.least}{more}{left}"
-        echo(f"{format_trial(result.trial)}  {how}  ({count})", err=True)
+        echo(f"{result.trial.describe(GAP)}  {how}  ({count})", err=True)
 
     def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
         """Anything but a complete run is told."""
@@ -89,13 +91,13 @@ class Bar(Lines):
 
     def on_trial_start(self, trial: Trial, number: int, progress: State) -> None:
         """Which trial is running."""
-        self._move(progress, format_trial(trial))
+        self._move(progress, trial.describe(GAP))
 
     def on_trial_end(self, result: Result, message: str, progress: State) -> None:
         """The bar moves; what went wrong stays above it."""
         if not result.is_poolable:
-            self._screen.print(f"{format_trial(result.trial)}  {_format_outcome(result, message)}")
-        self._move(progress, format_trial(result.trial))
+            self._screen.print(f"{result.trial.describe(GAP)}  {_format_outcome(result, message)}")
+        self._move(progress, result.trial.describe(GAP))
 
     def on_wait(self, text: str) -> None:
         """Above the bar."""
@@ -126,12 +128,6 @@ def headline(folder: RunFolder, progress: State, seed: int) -> str:
     again = " · disturbed trials are repeated" if record.design.get("disturbed") == "replace" else ""
     told = f"run {folder.id} · {_format_amount(progress)} trials{already}{again} · seed {seed}"
     return f"{told}\n{where}" if where else told
-
-
-def format_trial(trial: Trial, between: str = "   ") -> str:
-    """A trial as people call it: `outstanding=64 files=1   repetition 7`."""
-    cell = "" if trial.cell.key == "-" else f"{trial.cell.key}{between}"
-    return f"{cell}repetition {trial.repetition}"
 
 
 def _format_amount(progress: State) -> str:

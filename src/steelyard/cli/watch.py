@@ -53,8 +53,9 @@ def _watch(folder: RunFolder) -> str:
     """Until the run is over, or its controller is; how it ended."""
     from rich.live import Live
 
+    from steelyard.cli.picture import draw_run
     from steelyard.cli.screen import Screen
-    from steelyard.cli.watching.watcher import Watcher
+    from steelyard.watching.watcher import Watcher
 
     watcher, screen = Watcher(folder), Screen()
     if not sys.stderr.isatty():
@@ -65,6 +66,8 @@ def _watch(folder: RunFolder) -> str:
         return watcher.state.state
     with Live(console=screen, auto_refresh=False, transient=True, screen=False) as live:
         while not watcher.look():
-            live.update(watcher.draw(*screen.size), refresh=True)
+            width, height = screen.size
+            picture = draw_run(watcher.state, watcher.read_samples(), width=width, height=height)
+            live.update(picture, refresh=True)
             time.sleep(REFRESH)
     return watcher.state.state

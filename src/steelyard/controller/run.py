@@ -76,6 +76,7 @@ def start(
             place,
         )
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
+        facts |= {"tags": experiment.tags} if experiment.tags else {}
         facts |= {"file": describe_file(origin)} if origin else {}
         facts |= _plugin_facts(experiment)
         facts["folder"] = str(experiment.folder)

@@ -51,6 +51,11 @@ class Trial:
         """What identifies it in a run, also after a resume."""
         return (self.cell.key, self.repetition)
 
+    def describe(self, between: str = ", ") -> str:
+        """As people call it: `outstanding=64 files=1, repetition 7`."""
+        cell = "" if self.cell.key == "-" else f"{self.cell.key}{between}"
+        return f"{cell}repetition {self.repetition}"
+
 
 @dataclass(frozen=True, slots=True)
 class Result:

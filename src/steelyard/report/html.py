@@ -16,14 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
-
 from steelyard.analysis.findings import Findings
 from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.base import Chart
-from steelyard.report.charts.theme import DARK, LIGHT, Palette, config
+from steelyard.report.charts.theme import DARK, LIGHT, config, format_variables
 from steelyard.report.files import write_text
 from steelyard.report.gallery import chart_kinds
+from steelyard.report.markup import mark_code
 from steelyard.report.page import Page, build_page
 from steelyard.report.template_cache import make_environment
 from steelyard.report.wording import format_count
@@ -67,18 +66,8 @@ def _make_templates() -> jinja2.Environment:
 
 
 def _render_template(template: str, **content: Any) -> str:
-    inks = _colour_variables(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_colour_variables(DARK)} }}\n"
-    style = inks + _text("report.css")
+    style = format_variables() + _text("report.css")
     return make_printable(_make_templates().get_template(template).render(style=style, **content))
-
-
-def mark_code(text: str) -> Markup:
-    """Text in which `backticks` mean code."""
-    parts = (
-        f"<code>{escape(part)}</code>" if odd % 2 else escape(part)
-        for odd, part in enumerate(text.split("`"))
-    )
-    return Markup("".join(parts))  # noqa: S704 - every part was escaped just before
 
 
 def to_inline_json(data: Any) -> str:
@@ -109,12 +98,6 @@ def _column(values: list[Any]) -> Any:
     if len(places) > len(values) // 2:
         return values
     return {"texts": list(places), "at": [places[value] for value in values]}
-
-
-def _colour_variables(palette: Palette) -> str:
-    """The page's colours, the same as those of its charts."""
-    names = ("paper", "ink", "soft", "line", "accent", "good", "bad", "open")
-    return ":root { " + " ".join(f"--{name}: {getattr(palette, name)};" for name in names) + " }"
 
 
 def _text(name: str) -> str:

@@ -66,6 +66,8 @@ class Glance:
     state: State
     trials: int
     failed: int
+    site: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,13 @@ def glance(folder: RunFolder) -> Glance:
         _state(folder, last),
         int(_parse_number(last.get("done"))),
         int(_parse_number(last.get("failed"))),
+        str(first.get("site") or ""),
+        _parse_tags(first.get("tags")),
     )
+
+
+def _parse_tags(tags: object) -> dict[str, str]:
+    return {str(name): str(value) for name, value in tags.items()} if isinstance(tags, dict) else {}
 
 
 def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,15 +55,20 @@ class TimeOrigin:
 
 def list_events(record: RunRecord) -> dict[int, list[LoggedEvent]]:
     """The events of each trial that had any, by its number, in the order in which they began."""
-    lines_by_event: dict[int, dict[tuple[object, object], list[dict[str, Any]]]] = {}
-    for line in record.journal:
+    return group_events(record.journal)
+
+
+def group_events(lines: Iterable[Mapping[str, Any]]) -> dict[int, list[LoggedEvent]]:
+    """The same from lines of a journal, which may be those of a trial that runs."""
+    lines_by_event: dict[int, dict[tuple[object, object], list[Mapping[str, Any]]]] = {}
+    for line in lines:
         if line["kind"] in ("event-began", "event-ended"):
             key = (line.get("entry"), line.get("began"))
             lines_by_event.setdefault(int(line["trial"]), {}).setdefault(key, []).append(line)
     return {number: _build_events(list(events.values())) for number, events in lines_by_event.items()}
 
 
-def _build_events(events: Sequence[Sequence[dict[str, Any]]]) -> list[LoggedEvent]:
+def _build_events(events: Sequence[Sequence[Mapping[str, Any]]]) -> list[LoggedEvent]:
     """From the lines of each event. What ends an outage is no happening of its own."""
     timeline: list[LoggedEvent] = []
     out: dict[tuple[str, str], int] = {}  # by what would end it, and where
@@ -84,7 +89,7 @@ def _build_events(events: Sequence[Sequence[dict[str, Any]]]) -> list[LoggedEven
     return timeline
 
 
-def _build_event(line: dict[str, Any], ended: float | None) -> LoggedEvent:
+def _build_event(line: Mapping[str, Any], ended: float | None) -> LoggedEvent:
     began, name = line.get("began"), str(line.get("event", ""))
     return LoggedEvent(
         " ".join(filter(None, (name, _describe_target(line)))),
@@ -97,18 +102,18 @@ def _build_event(line: dict[str, Any], ended: float | None) -> LoggedEvent:
     )
 
 
-def _describe_target(line: dict[str, Any]) -> str:
+def _describe_target(line: Mapping[str, Any]) -> str:
     told = _options(line)
     words = [str(told[key]) for key in ("service", "on") if key in told]
     return " ".join(words + [f"{key} {told[key]}" for key in ("node", "to") if key in told])
 
 
-def _options(line: dict[str, Any]) -> dict[str, Any]:
+def _options(line: Mapping[str, Any]) -> dict[str, Any]:
     options = line.get("options")
     return options if isinstance(options, dict) else {}
 
 
-def _timing(line: dict[str, Any]) -> str:
+def _timing(line: Mapping[str, Any]) -> str:
     asked, began = line.get("asked"), line.get("began")
     if not isinstance(began, int | float):
         return ""

@@ -52,6 +52,11 @@ DARK = Palette(
 )
 
 
+def format_variables() -> str:
+    """The inks of pages as variables of CSS, for light and for dark, the same as those of their charts."""
+    return _format_inks(LIGHT) + f"@media (prefers-color-scheme: dark) {{ {_format_inks(DARK)} }}\n"
+
+
 def config(palette: Palette) -> dict[str, Any]:
     """A Vega-Lite configuration; the styles that it names are those that `charts` uses."""
     return {
@@ -80,6 +85,11 @@ def config(palette: Palette) -> dict[str, Any]:
         "line": {"strokeWidth": 2, "strokeJoin": "round"},
         "style": _styles(palette),
     }
+
+
+def _format_inks(palette: Palette) -> str:
+    names = ("paper", "ink", "soft", "line", "accent", "good", "bad", "open")
+    return ":root { " + " ".join(f"--{name}: {getattr(palette, name)};" for name in names) + " }"
 
 
 def _axis(palette: Palette) -> dict[str, Any]:

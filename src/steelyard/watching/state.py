@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.analysis.importance import list_requested, select_leading
-from steelyard.cli.progress import format_trial
 from steelyard.controller.design_document import load_experiment
 from steelyard.design import Design, Results
 from steelyard.model.metric import Metric
@@ -51,8 +50,10 @@ class RunState:
         self.cells: dict[str, CellProgress] = {}
         self._load_design()
         self.trial: RunningTrial | None = None
+        self.event_lines: list[Mapping[str, Any]] = []
         self.notes: deque[str] = deque(maxlen=MOST_NOTES)
         self.since, self.done_before, self.state = 0.0, 0, "starting"
+        self.ended = 0.0
 
     def _load_design(self) -> None:
         """What the run is to measure, which may be more than before when it goes on."""
@@ -60,6 +61,7 @@ class RunState:
         experiment = load_experiment(record)
         self.title, self.metric, self.metrics = experiment.experiment, _choose_metric(record), record.metrics
         self._design, self.wanted = Design(experiment, record.seed), experiment.repeat.at_least
+        self.within = float(experiment.repeat.until.within) if experiment.repeat.until else None
         for cell in record.cells:
             self.cells.setdefault(cell.key, CellProgress(cell))
 
@@ -88,7 +90,7 @@ class RunState:
             case "run-started" | "run-resumed":
                 self._begin_session(line)
             case "trial-started":
-                self.trial = _parse_running(line)
+                self.trial, self.event_lines = _parse_running(line), []
             case "trial-ended":
                 self.trial = None
                 if not line.get("retried"):
@@ -102,17 +104,23 @@ class RunState:
                 self._note(line, f"extended by {line.get('by') or 'somebody'}")
             case "warning":
                 self._note(line, f"warning: {line.get('text')}")
-            case "event-began":
-                self._note(line, f"event: {line.get('do')} {line.get('service') or ''}".rstrip())
+            case "event-began" | "event-ended":
+                self._take_event(line)
             case "run-submitted":
                 self.state = WAITING
             case "run-ended":
                 self.state, self.trial = str(line["state"]), None
+                self.ended = float(line["wall"])
                 if line.get("next") is not None:
                     self.state = WAITING
 
+    def _take_event(self, line: Mapping[str, Any]) -> None:
+        self.event_lines.append(line)
+        if line["kind"] == "event-began":
+            self._note(line, f"event: {line.get('event')}")
+
     def _begin_session(self, line: Mapping[str, Any]) -> None:
-        self.since, self.done_before = float(line["wall"]), self.done
+        self.since, self.ended, self.done_before = float(line["wall"]), 0.0, self.done
         self.state, self.trial = "running", None
         if line["kind"] == "run-resumed":  # it may have been extended
             self._load_design()
@@ -122,7 +130,7 @@ class RunState:
         result = trial.result
         self._results.add(result)
         cell = self.cells.setdefault(result.trial.cell.key, CellProgress(result.trial.cell))
-        label = format_trial(result.trial, ", ")
+        label = result.trial.describe()
         figure = result.metrics.get(self.metric.name) if self.metric else None
         if result.status == "failed":
             cell.failed += 1
@@ -147,7 +155,7 @@ def _choose_metric(record: RunRecord) -> Metric | None:
 
 def _parse_running(line: Mapping[str, Any]) -> RunningTrial:
     trial = Trial(Cell(dict(line["parameters"])), int(line["repetition"]))
-    return RunningTrial(int(line["trial"]), format_trial(trial, ", "), float(line["wall"]))
+    return RunningTrial(int(line["trial"]), trial.describe(), float(line["wall"]))
 
 
 def _show_clock(wall: float) -> str:

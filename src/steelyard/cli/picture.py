@@ -9,12 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.watching.samples import LiveSeries
-from steelyard.cli.watching.state import CellProgress, RunState
-from steelyard.model.trial import show_level
-from steelyard.stats.interval import median_interval
-from steelyard.stats.sample import median
 from steelyard.units import show, show_span
+from steelyard.watching.progress import CellView, describe_cell, measure_progress
+from steelyard.watching.samples import LiveSeries
+from steelyard.watching.state import CellProgress, RunState
 
 BARS = "▁▂▃▄▅▆▇█"
 _BAR = 10
@@ -37,15 +35,9 @@ def draw_run(state: RunState, lines: Sequence[LiveSeries], *, width: int, height
 
 def describe_run(state: RunState) -> str:
     """`disk-p99  running 2:10  7 of 24 trials, 1 failed, 5:10 left`."""
-    least, most = state.count_wanted()
-    count = f"{state.done} of {least}{' or more' if most > least else ''} trials"
-    failed = f", {state.failed} failed" if state.failed else ""
-    elapsed = time.time() - state.since if state.since else 0.0
-    left = ""
-    here = state.done - state.done_before
-    if state.state == "running" and here and state.done < least:
-        left = f", {show_span(elapsed / here * (least - state.done))} left"
-    return f"{state.title}  {state.state} {show_span(elapsed)}  {count}{failed}{left}"
+    now = measure_progress(state)
+    told = ", ".join(filter(None, (now.trials, now.remainder)))
+    return f"{state.title}  {state.state} {show_span(now.elapsed)}  {told}"
 
 
 def draw_line(line: LiveSeries, width: int) -> str:
@@ -66,13 +58,14 @@ def _draw_cells(state: RunState, rows: int) -> RenderableType:
     """What a cell has comes whole; its name gets what room is left."""
     chosen = _choose_rows(state, rows)
     heads = ("done", f"{state.metric.name if state.metric else ''} [95 %]", "left out")
-    texts = [(_draw_progress(one, state.wanted), _show_figure(one, state), _left_out(one)) for one in chosen]
+    views = [describe_cell(one, state) for one in chosen]
+    texts = [(_draw_progress(view), view.figure, view.left_out) for view in views]
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(" ".join(chosen[0].cell.parameters) if chosen else "", no_wrap=True, overflow="ellipsis")
     for place, head in enumerate(heads):
         table.add_column(head, no_wrap=True, min_width=max(len(row[place]) for row in (heads, *texts)))
-    for one, row in zip(chosen, texts, strict=True):
-        table.add_row(" ".join(map(show_level, one.cell.parameters.values())), *row)
+    for view, row in zip(views, texts, strict=True):
+        table.add_row(" ".join(view.levels), *row)
     hidden = len(state.cells) - min(rows, len(state.cells))
     return Group(table, Text(f"{hidden} more cells", style="dim")) if hidden else table
 
@@ -85,22 +78,6 @@ def _choose_rows(state: RunState, rows: int) -> list[CellProgress]:
     return cells[start : start + rows]
 
 
-def _draw_progress(cell: CellProgress, wanted: int) -> str:
-    share = min(1.0, cell.counted / wanted) if wanted else 1.0
-    full = int(share * _BAR)
+def _draw_progress(cell: CellView) -> str:
+    full = int(cell.share * _BAR)
     return f"{'█' * full}{'░' * (_BAR - full)} {cell.counted}"
-
-
-def _show_figure(cell: CellProgress, state: RunState) -> str:
-    if state.metric is None or not (cell.figures or cell.doubtful):
-        return "–"
-    if not cell.figures:
-        return f"({show(median(cell.doubtful), state.metric.unit)})"
-    unit, interval = state.metric.unit, median_interval(cell.figures)
-    ends = f"{show(interval.low, unit)}, {show(interval.high, unit)}" if interval else "–"
-    return f"{show(median(cell.figures), unit)} [{ends}]"
-
-
-def _left_out(cell: CellProgress) -> str:
-    counts = (f"{cell.failed} failed" if cell.failed else "", f"{cell.marked} marked" if cell.marked else "")
-    return ", ".join(filter(None, counts))

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,20 +39,24 @@ _FLAGS = (
     "--no-first-run",
     "--hide-scrollbars",
     "--remote-debugging-pipe",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
 class Browser:
-    """One browser with one page. `errors`: what the console complained of; `requests`: what it asked for."""
+    """One browser with one page. `errors`: what the console complained of; `requests`: what it asked for.
 
-    def __init__(self, profile: Path) -> None:
+    `enter`: words before its command line, such as those that enter a namespace; by default one without any
+    network.
+    """
+
+    def __init__(self, profile: Path, enter: Sequence[str] | None = None) -> None:
         commands, self._commands = os.pipe()
         self._answers, answers = os.pipe()
         program = [sys.executable, "-c", _LAUNCH, str(commands), str(answers)]
         chromium = [shutil.which("chromium") or "chromium", *_FLAGS, f"--user-data-dir={profile}"]
         self._process = subprocess.Popen(
-            [*_without_network(), *program, *chromium],
+            [*(_without_network() if enter is None else enter), *program, *chromium],
             # Its lock would stay in /tmp when it is killed, and what it keeps of crashes in the user's home.
             env={**os.environ, "TMPDIR": str(profile), "HOME": str(profile)},
             pass_fds=(commands, answers),
@@ -91,11 +96,19 @@ class Browser:
 
     def open(self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
         """Show a file and wait until it says that it is ready."""
+        self.visit(path.as_uri(), width=width, height=height, dark=dark)
+
+    def visit(self, url: str, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
+        """The same for a URL."""
         self.errors.clear(), self.requests.clear()
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self("Emulation.setDeviceMetricsOverride", **screen)
         self.prefer(dark=dark)
-        self("Page.navigate", url=path.as_uri())
+        self("Page.navigate", url=url)
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Until the page that is shown says that it is ready."""
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def prefer(self, *, dark: bool) -> None:

@@ -21,11 +21,12 @@ MOST = 120
 
 
 class LiveSeries(NamedTuple):
-    """A series to draw: what it is, its unit, and its newest values, a second or so apart."""
+    """A series to draw: what it is, its unit, its newest values, and when each was (seconds since 1970)."""
 
     label: str
     unit: str
     values: list[float]
+    times: list[float]
 
 
 class TrialSamples:
@@ -35,14 +36,13 @@ class TrialSamples:
         self._folder, self.number, self._metrics = folder, number, metrics
         self._tails: dict[Path, Tail] = {}
         self._values: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-        self._host: deque[dict[str, Any]] = deque(maxlen=MOST)
+        self._host: deque[tuple[float, dict[str, Any]]] = deque(maxlen=MOST)
 
     def read_lines(self, most: int) -> list[LiveSeries]:
         """At most so many series, the most important metrics first."""
         self._take_samples()
         names = [name for name in self._metrics if name in self._values]
-        lines = [LiveSeries(name, self._metrics[name].unit, self._sum_up(name)) for name in names[:most]]
-        return lines or self._read_cpu()
+        return [self._sum_up(name) for name in names[:most]] or self._read_cpu()
 
     def _take_samples(self) -> None:
         for path in self._folder.list_samples(self.number):
@@ -51,11 +51,14 @@ class TrialSamples:
                     if isinstance(value, int | float) and math.isfinite(value):
                         self._values[name][int(sample["at"])].append(float(value))
 
-    def _sum_up(self, name: str) -> list[float]:
+    def _sum_up(self, name: str) -> LiveSeries:
         """All copies together, second by second."""
-        add = math.fsum if self._metrics[name].over_copies == "sum" else max
+        metric = self._metrics[name]
+        add = math.fsum if metric.over_copies == "sum" else max
         seconds = self._values[name]
-        return [add(seconds[second]) for second in sorted(seconds)[-MOST:]]
+        newest = sorted(seconds)[-MOST:]
+        values = [add(seconds[second]) for second in newest]
+        return LiveSeries(name, metric.unit, values, [float(second) for second in newest])
 
     def _read_cpu(self) -> list[LiveSeries]:
         """How busy the first host is, by its telemetry."""
@@ -63,10 +66,11 @@ class TrialSamples:
         path = min(folder.glob("*.ndjson"), default=None)
         for sample in self._read_on(path) if path else ():
             stat = str(dict(sample.get("raw") or {}).get("/proc/stat"))
-            self._host.append(parse({"/proc/stat": stat}))
-        rows = (rates(before, after, 1.0) for before, after in pairwise(self._host))
-        shares = [row["cpu_busy"] for row in rows if "cpu_busy" in row]
-        return [LiveSeries(f"CPU of {path.stem}", "%", shares)] if path and shares else []
+            self._host.append((float(sample.get("t") or 0.0), parse({"/proc/stat": stat})))
+        rows = [(at, rates(before, after, 1.0)) for (_, before), (at, after) in pairwise(self._host)]
+        known = [(at, row["cpu_busy"]) for at, row in rows if "cpu_busy" in row]
+        times, shares = [at for at, _ in known], [share for _, share in known]
+        return [LiveSeries(f"CPU of {path.stem}", "%", shares, times)] if path and shares else []
 
     def _read_on(self, path: Path) -> Iterable[dict[str, Any]]:
         tail = self._tails.setdefault(path, Tail(path, parse_object))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from steelyard.analysis.damage import guard_record
-from steelyard.cli.watching.picture import draw_run
-from steelyard.cli.watching.samples import LiveSeries, TrialSamples
-from steelyard.cli.watching.state import RunState
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import UNDER_WAY, glance
 from steelyard.store.tail import Tail
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from steelyard.watching.samples import LiveSeries, TrialSamples
+from steelyard.watching.state import RunState
 
 MOST_LINES = 3
 LOOK_AT_LOCK_EVERY = 3.0
@@ -22,7 +17,7 @@ LOOK_AT_LOCK_EVERY = 3.0
 
 
 class Watcher:
-    """What is known of a run at this moment."""
+    """What is known of a run at this moment. `sequence`: the number of the journal's last line so far."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.state = RunState(folder)
@@ -30,12 +25,14 @@ class Watcher:
         self._samples: TrialSamples | None = None
         self._told: list[str] = []
         self._due = 0.0
+        self.sequence = 0
 
     def look(self) -> bool:
         """Take in what is new; whether the run is over."""
         with guard_record(self._folder.id):
             for line in self._tail.read_new_lines():
                 self.state.take_in(line)
+                self.sequence = int(line["seq"])
         if not self.state.is_over and time.monotonic() >= self._due:
             self._due = time.monotonic() + LOOK_AT_LOCK_EVERY
             now = glance(self._folder).state
@@ -43,17 +40,14 @@ class Watcher:
                 self.state.state = now
         return self.state.is_over
 
-    def draw(self, width: int, height: int) -> RenderableType:
-        """The picture of this moment."""
-        return draw_run(self.state, self._read_samples(), width=width, height=height)
-
     def take_notes(self) -> list[str]:
         """The notes since this was asked before."""
         fresh = [note for note in self.state.notes if note not in self._told]
         self._told = list(self.state.notes)
         return fresh
 
-    def _read_samples(self) -> list[LiveSeries]:
+    def read_samples(self) -> list[LiveSeries]:
+        """The newest samples of the trial that runs; none between two trials."""
         trial = self.state.trial
         if trial is None:
             return []

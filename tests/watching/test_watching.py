@@ -1,21 +1,17 @@
-"""What who watches sees: the state that the journal tells, the newest samples, and a picture that fits."""
+"""What who watches sees: the state that the journal tells, and the newest samples."""
 
 from __future__ import annotations
 
-import io
 import json
-import re
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from steelyard.cli.watching.picture import BARS, draw_bars, draw_line, draw_run
-from steelyard.cli.watching.samples import LiveSeries, TrialSamples
-from steelyard.cli.watching.state import MOST_NOTES, WAITING, RunState
-from steelyard.cli.watching.watcher import Watcher
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
+from steelyard.watching.samples import LiveSeries, TrialSamples
+from steelyard.watching.state import MOST_NOTES, WAITING, RunState
+from steelyard.watching.watcher import Watcher
 
 TREE = """
 experiment: streams
@@ -40,13 +36,6 @@ def watch(record, *more: dict[str, Any]) -> RunState:
     for line in (*record.journal, *more):
         state.take_in(line)
     return state
-
-
-def draw(state: RunState, lines=(), width: int = 80, height: int = 24) -> list[str]:
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, height=height, markup=False, emoji=False, highlight=False)
-    console.print(draw_run(state, lines, width=width, height=height))
-    return stream.getvalue().splitlines()
 
 
 def test_the_journal_tells_how_far_each_cell_is(record):
@@ -84,58 +73,6 @@ def test_only_the_newest_notes_are_kept(record):
     assert state.notes[-1].endswith("w19")
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (20, 5), (200, 60)])
-def test_the_picture_fits_whatever_the_terminal(record, width, height):
-    long = "x" * 300
-    begun = {"kind": "trial-started", "wall": 1.0, "trial": 19, "repetition": 7, "parameters": {"a": long}}
-    state = watch(record, {"kind": "run-resumed", "wall": 1.0}, begun)
-    lines = [LiveSeries("rate", "1/s", [float(n) for n in range(500)])]
-    drawn = draw(state, lines, width, height)
-    assert all(len(line) <= width for line in drawn)
-    if height >= 24:
-        assert len(drawn) <= height
-
-
-def test_the_picture_says_what_counts(record):
-    text = "\n".join(draw(watch(record)))
-    assert "streams  complete" in text
-    assert "18 of 18 trials, 1 failed" in text
-    assert "██████████ 6" in text
-    assert "1 marked" in text
-    assert "throughput [95 %]" in text
-
-
-def test_a_cell_whose_trials_are_all_marked_shows_their_median_in_brackets(build, plans):
-    marks = {("streams=1", n): ("disturbed", "foreign CPU load: 31 %") for n in range(1, 7)}
-    record = build(**plans.streams(parameters={"streams": [1, 2, 4]}, marks=marks, text=TREE))
-    drawn = draw(watch(record), width=70)
-    (row,) = (line for line in drawn if line.startswith("1 "))
-    assert re.search(r"░ 0 +\(.+/s\) +6 marked", row), row
-
-
-def test_of_many_cells_those_around_the_one_that_is_measured_are_shown(build, plans):
-    levels = list(range(1, 41))
-    plan = plans.streams(
-        parameters={"streams": levels},
-        measured=lambda cell: cell.parameters["streams"] < 20,
-        figures=lambda cell, repetition, rng: {"throughput": float(repetition)},
-        text=TREE.replace("[1, 2, 4]", str(levels)),
-    )
-    drawn = "\n".join(draw(watch(build(**plan))))
-    assert re.search(r"^20 +░", drawn, re.MULTILINE)
-    assert not re.search(r"^1 +█", drawn, re.MULTILINE)
-    assert "more cells" in drawn
-
-
-def test_bars_go_from_the_smallest_to_the_largest():
-    assert draw_bars([1.0, 2.0, 3.0]) == f"{BARS[0]}{BARS[4]}{BARS[-1]}"
-    assert draw_bars([5.0, 5.0]) == BARS[0] * 2
-    line = draw_line(LiveSeries("rate", "1/s", [float(n) for n in range(200)]), 40)
-    assert len(line) == 40
-    assert line.startswith("rate ")
-    assert line.endswith(" 199/s")
-
-
 def test_samples_of_all_copies_are_put_together_as_they_come(record):
     folder = record.folder.trial(99)
     samples = TrialSamples(record.folder, 99, {"rate": RATE})
@@ -144,19 +81,23 @@ def test_samples_of_all_copies_are_put_together_as_they_come(record):
         place.mkdir(parents=True)
         text = json.dumps({"at": 100.2, "length": 1.0, "values": {"rate": value, "other": 1.0}})
         (place / "samples.ndjson").write_text(f"{text}\n")
-    assert samples.read_lines(3) == [LiveSeries("rate", "1/s", [15.0])]
+    assert samples.read_lines(3) == [LiveSeries("rate", "1/s", [15.0], [100.0])]
     with (folder / "client-0" / "run" / "samples.ndjson").open("a") as file:
         file.write('{"at": 101.2, "length": 1.0, "values": {"rate": 7.0}}\n{"at": 102, "torn')
-    assert samples.read_lines(3) == [LiveSeries("rate", "1/s", [15.0, 7.0])]
+    assert samples.read_lines(3) == [LiveSeries("rate", "1/s", [15.0, 7.0], [100.0, 101.0])]
 
 
 def test_where_a_workload_tells_nothing_the_cpu_is_shown(record):
     path = record.folder.telemetry(98, "local", "ndjson")
     path.parent.mkdir(parents=True)
     ticks = ("cpu  100 0 100 800 0 0 0 0 0 0", "cpu  150 0 150 800 0 0 0 0 0 0")
-    path.write_text("".join(json.dumps({"raw": {"/proc/stat": f"{one}\n"}}) + "\n" for one in ticks))
+    path.write_text(
+        "".join(
+            json.dumps({"t": at, "raw": {"/proc/stat": f"{one}\n"}}) + "\n" for at, one in enumerate(ticks, 1)
+        )
+    )
     assert TrialSamples(record.folder, 98, {"rate": RATE}).read_lines(3) == [
-        LiveSeries("CPU of local", "%", [1.0])
+        LiveSeries("CPU of local", "%", [1.0], [2.0])
     ]
 
 
@@ -165,9 +106,3 @@ def test_a_hostile_record_is_one_clear_error(record):
         file.write('{"kind": "trial-ended", "trial": [], "wall": "never"}\n')
     with pytest.raises(StoreError, match="is invalid"):
         Watcher(record.folder).look()
-
-
-def test_a_finished_run_is_shown_at_once(steelyard, record):
-    said = steelyard("watch", str(record.folder.path))
-    assert said.code == 0
-    assert "throughput" in said.out

@@ -1,0 +1,20 @@
+"""This machine's fitness for benchmarking, without a run: what `steelyard doctor` and the pages show."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.controller.machine.environment import gather
+from steelyard.hosts.local import LocalHost
+from steelyard.hosts.token import Token
+from steelyard.plugins import names
+from steelyard.spec.bind import workload_class
+
+
+async def inspect_machine(scratch: PurePosixPath) -> dict[str, Any]:
+    """The environment of this machine, with advice; nothing is changed. Raises HostError."""
+    needs = {tool for name in names("workloads") for tool in workload_class(name).needs}
+    async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
+        return await gather(host, sorted(needs, key=lambda tool: tool.name), scratch, None)

@@ -1,0 +1,31 @@
+"""What all pages know of the server that they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.requests import Request
+
+from steelyard.store.layout import RunFolder, Store
+from steelyard.web.live.hub import Hub
+from steelyard.web.runs_index import RunsIndex
+
+
+@dataclass(frozen=True)
+class WebContext:
+    """A store, what is known of its runs, and the channels of those that are looked at."""
+
+    store: Store
+    index: RunsIndex
+    hub: Hub
+
+
+def get_context(request: Request) -> WebContext:
+    """That of the server which got a request."""
+    return cast(WebContext, request.app.state.context)
+
+
+def find_run(request: Request) -> RunFolder:
+    """The run that the URL names. Raises UnknownName."""
+    return get_context(request).store.find(request.path_params["run"])

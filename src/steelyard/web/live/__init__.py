@@ -1,0 +1,1 @@
+"""What changes while somebody looks: read once, drawn once, and sent to all who look."""

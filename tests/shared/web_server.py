@@ -1,0 +1,95 @@
+"""`steelyard serve` for real, in a network of its own where that may be made, and a browser in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from browser import Browser
+from patience import PATIENCE
+
+_APART = 'ip link set lo up; exec "$@"'
+
+
+class WebServer:
+    """A server that runs. `link` lets a browser in, `base` is the same without the token."""
+
+    def __init__(self, store: Path, home: Path, *options: str) -> None:
+        self.may_be_apart = os.geteuid() == 0 and shutil.which("unshare") is not None
+        apart = ["unshare", "--net", "sh", "-c", _APART, "sh"] if self.may_be_apart else []
+        words = [sys.executable, "-m", "steelyard", "serve", "--listen", "127.0.0.1:0", "--store", str(store)]
+        self.home = home
+        self.process = subprocess.Popen(
+            [*apart, *words, *options],
+            env={**os.environ, "XDG_STATE_HOME": str(home / "state"), "XDG_CACHE_HOME": str(home / "cache")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.link = self._read_line()
+        parts = urlsplit(self.link)
+        self.base, self.port = f"{parts.scheme}://{parts.netloc}/", parts.port
+        self.token = parse_qs(parts.query)["token"][0]
+
+    @property
+    def enter(self) -> list[str]:
+        """Words that put a program beside the server."""
+        return ["nsenter", "--net", "--target", str(self.process.pid)] if self.may_be_apart else []
+
+    def ask(self, path: str, *options: str, token: str | None = None) -> str:
+        """What curl gets, with the token that may act, or another one; the status code on the last line."""
+        shown = f"Authorization: Bearer {self.token if token is None else token}"
+        words = ["curl", "-s", "-w", "\n%{http_code}", "-H", shown, *options]
+        url = f"{self.base}{path.lstrip('/')}"
+        return subprocess.run(
+            [*self.enter, *words, url], capture_output=True, text=True, check=True, timeout=PATIENCE
+        ).stdout
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it; its exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def _read_line(self) -> str:
+        assert self.process.stdout
+        deadline = time.monotonic() + PATIENCE
+        ready, _, _ = select.select([self.process.stdout], [], [], deadline - time.monotonic())
+        line = self.process.stdout.readline().strip() if ready else ""
+        assert line.startswith("http"), line + (self.process.stdout.read() if ready else "it says nothing")
+        return line
+
+
+@contextlib.contextmanager
+def serving(store: Path, home: Path, *options: str) -> Iterator[WebServer]:
+    """A server for as long as the block lasts."""
+    server = WebServer(store, home, *options)
+    try:
+        yield server
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        if server.process.stdout:
+            server.process.stdout.close()
+
+
+@contextlib.contextmanager
+def browsing(server: WebServer) -> Iterator[Browser]:
+    """A browser beside a server. Paths of its sockets must be short."""
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as profile,
+        Browser(Path(profile), server.enter or None) as browser,
+    ):
+        yield browser
