@@ -35,6 +35,7 @@ NAMES = (
     "encryption",
     "driver",
     "watching",
+    "serve",
 )
 SLOW = ("growth", "recovery", "simulations")  # takes minutes: only where it is named
 

@@ -48,7 +48,8 @@ def many_runs(store: Store, runs: int) -> None:
             _trial(writer, number, number, {}, {SCALARS[0]: 1.0 + number / 100})
         writer.journal.write("run-ended", state="complete", reason="complete", done=6, failed=0)
     for number in range(runs):
-        name = f"20200101-{number // 60:02d}{number % 60:02d}00-{TITLE}-{number:04x}"
+        day, minute = divmod(number, 24 * 60)
+        name = f"202001{day + 1:02d}-{minute // 60:02d}{minute % 60:02d}00-{TITLE}-{number:04x}"
         shutil.copytree(first.path, first.path.with_name(name))
     shutil.rmtree(first.path)
 

@@ -13,6 +13,7 @@ import pytest
 
 from patience import until
 from steelyard.store.layout import Store
+from steelyard.store.reader import RunRecord
 from web_server import browsing, serving
 
 FILE = """
@@ -105,3 +106,27 @@ def test_a_killed_browser_harms_neither(run, tmp_path):
             browser.visit(f"{server.base}runs/{folder.id}")
         assert server.ask(f"runs/{folder.id}").endswith("200")
     assert process.poll() is None
+
+
+def test_a_run_is_suspended_and_continued_from_a_phone(run, tmp_path):
+    _, folder = run
+    with serving(tmp_path / "store", tmp_path, apart=False) as server, browsing(server) as browser:
+        browser.visit(server.link, width=390, height=844)
+        browser.visit(f"{server.base}runs/{folder.id}", width=390, height=844)
+        browser.wait("document.querySelector('#actions form[action$=suspend] button')")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.evaluate("document.querySelector('#actions form[action$=suspend] button').click()")
+        browser.wait("document.querySelector('#notes')?.textContent.includes('asked to suspend it')")
+        kinds = [line["kind"] for line in RunRecord(folder).journal]
+        assert "action-acknowledged" in kinds
+        browser.wait("document.querySelector('#actions details form[action$=cancel]')")
+        assert not browser.errors
+
+
+def test_who_may_only_read_sees_no_actions(run, tmp_path):
+    _, folder = run
+    with serving(tmp_path / "store", tmp_path, "--read-only") as server, browsing(server) as browser:
+        browser.visit(server.link)
+        browser.visit(f"{server.base}runs/{folder.id}")
+        browser.wait("document.querySelector('#actions')")
+        assert browser.evaluate("getComputedStyle(document.querySelector('#actions')).display") == "none"

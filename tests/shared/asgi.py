@@ -22,12 +22,12 @@ class Client:
     def __init__(self, app: Any, headers: Mapping[str, str] | None = None) -> None:
         self._app, self._headers = app, {"host": "127.0.0.1:8484", **(headers or {})}
 
-    def ask(self, url: str, *, method: str = "GET", **headers: str) -> Answer:
+    def ask(self, url: str, *, method: str = "GET", body: str = "", **headers: str) -> Answer:
         """Send a request, with dashes for underscores in names of headers."""
         sent = self._headers | {name.replace("_", "-"): value for name, value in headers.items()}
-        return asyncio.run(self._ask(method, url, sent))
+        return asyncio.run(self._ask(method, url, sent, body.encode()))
 
-    async def _ask(self, method: str, url: str, headers: Mapping[str, str]) -> Answer:
+    async def _ask(self, method: str, url: str, headers: Mapping[str, str], content: bytes) -> Answer:
         path, _, query = url.partition("?")
         scope = {
             "type": "http",
@@ -47,7 +47,7 @@ class Client:
             if gone.is_set():
                 await asyncio.Event().wait()
             gone.set()
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": content, "more_body": False}
 
         async def send(message: Mapping[str, Any]) -> None:
             sent.append(message)

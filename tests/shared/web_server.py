@@ -22,15 +22,18 @@ _APART = 'ip link set lo up; exec "$@"'
 
 
 class WebServer:
-    """A server that runs. `link` lets a browser in, `base` is the same without the token."""
+    """A server that runs. `link` lets a browser in, `base` is the same without the token.
 
-    def __init__(self, store: Path, home: Path, *options: str) -> None:
-        self.may_be_apart = os.geteuid() == 0 and shutil.which("unshare") is not None
-        apart = ["unshare", "--net", "sh", "-c", _APART, "sh"] if self.may_be_apart else []
+    `apart`: in a network of its own, where it reaches nothing, not even the runs that it would steer.
+    """
+
+    def __init__(self, store: Path, home: Path, *options: str, apart: bool = True) -> None:
+        self.is_apart = apart and os.geteuid() == 0 and shutil.which("unshare") is not None
+        alone = ["unshare", "--net", "sh", "-c", _APART, "sh"] if self.is_apart else []
         words = [sys.executable, "-m", "steelyard", "serve", "--listen", "127.0.0.1:0", "--store", str(store)]
         self.home = home
         self.process = subprocess.Popen(
-            [*apart, *words, *options],
+            [*alone, *words, *options],
             env={**os.environ, "XDG_STATE_HOME": str(home / "state"), "XDG_CACHE_HOME": str(home / "cache")},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -45,7 +48,7 @@ class WebServer:
     @property
     def enter(self) -> list[str]:
         """Words that put a program beside the server."""
-        return ["nsenter", "--net", "--target", str(self.process.pid)] if self.may_be_apart else []
+        return ["nsenter", "--net", "--target", str(self.process.pid)] if self.is_apart else []
 
     def ask(self, path: str, *options: str, token: str | None = None) -> str:
         """What curl gets, with the token that may act, or another one; the status code on the last line."""
@@ -66,15 +69,15 @@ class WebServer:
         assert self.process.stdout
         deadline = time.monotonic() + PATIENCE
         ready, _, _ = select.select([self.process.stdout], [], [], deadline - time.monotonic())
-        line = self.process.stdout.readline().strip() if ready else ""
+        line = self.process.stdout.readline().partition(" ")[0].strip() if ready else ""
         assert line.startswith("http"), line + (self.process.stdout.read() if ready else "it says nothing")
         return line
 
 
 @contextlib.contextmanager
-def serving(store: Path, home: Path, *options: str) -> Iterator[WebServer]:
+def serving(store: Path, home: Path, *options: str, apart: bool = True) -> Iterator[WebServer]:
     """A server for as long as the block lasts."""
-    server = WebServer(store, home, *options)
+    server = WebServer(store, home, *options, apart=apart)
     try:
         yield server
     finally:
@@ -90,6 +93,6 @@ def browsing(server: WebServer) -> Iterator[Browser]:
     """A browser beside a server. Paths of its sockets must be short."""
     with (
         tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as profile,
-        Browser(Path(profile), server.enter or None) as browser,
+        Browser(Path(profile), server.enter) as browser,
     ):
         yield browser

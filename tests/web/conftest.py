@@ -28,6 +28,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def tokens() -> Tokens:
+    """Those of the server."""
+    return TOKENS
+
+
+@pytest.fixture
 def client_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunRecord], Client]:
     """A client of a server of the store that a record lies in; nothing else measures meanwhile."""
     for module in ("quiet", "pages.machines", "live.run_channel"):

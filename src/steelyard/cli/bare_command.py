@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from typing import Any
 
 from steelyard.errors import UsageError
+from steelyard.spec.levels import parse_level
 
 _CHOICE = re.compile(r"\{([^{}]*,[^{}]*)\}|\{(-?\d+)\.\.(-?\d+)\}")
 
@@ -56,15 +56,3 @@ def _parse_levels(choice: re.Match[str]) -> list[Any]:
     if doubled:
         raise UsageError(f"{choice[0]}: '{doubled[0]}' is listed twice")
     return [parse_level(level) for level in levels]
-
-
-def parse_level(level: str) -> int | float | str:
-    """A number where the program would see the very same text, so that `0.10` stays as it was typed."""
-    for kind in (int, float):
-        try:
-            number = kind(level)
-        except ValueError:
-            continue
-        if str(number) == level and math.isfinite(number):
-            return number
-    return level

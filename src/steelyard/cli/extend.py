@@ -10,7 +10,6 @@ from steelyard.cli.options import (
     find_run,
     json_option,
     level_option,
-    parse_levels,
     quiet_option,
     run_argument,
     site_option,
@@ -18,6 +17,7 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
+from steelyard.spec.levels import parse_levels
 
 
 @click.command()

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from steelyard.cli.terminal import echo
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import SteelyardError
 from steelyard.printable import make_one_line
 from steelyard.spec.stores import choose_store
 from steelyard.store.layout import RunFolder
@@ -207,20 +207,6 @@ def level_option(text: str) -> Callable[[Function], Function]:
     return click.option(
         "-p", "--level", "levels", multiple=True, metavar="NAME=A,B", help=f"{text}; may be repeated"
     )
-
-
-def parse_levels(texts: Iterable[str]) -> dict[str, list[int | float | str]]:
-    """`outstanding=128,256`, again and again, as levels by name. Raises UsageError."""
-    return dict(map(_parse_level_option, texts))
-
-
-def _parse_level_option(text: str) -> tuple[str, list[int | float | str]]:
-    from steelyard.cli.bare_command import parse_level
-
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise UsageError(f"'{text}' is not NAME=LEVEL,LEVEL", hint="for example: -p outstanding=128,256")
-    return name, [parse_level(value) for value in values.split(",")]
 
 
 def disturbed_option(function: Function) -> Function:

@@ -16,13 +16,13 @@ import click
 from steelyard.cli.options import (
     json_option,
     level_option,
-    parse_levels,
     print_json,
     site_option,
     store_option,
 )
 from steelyard.cli.terminal import echo
 from steelyard.model.trial import show_level
+from steelyard.spec.levels import parse_levels
 from steelyard.units import show, show_span
 
 if TYPE_CHECKING:

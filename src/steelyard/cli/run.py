@@ -12,13 +12,13 @@ from steelyard.cli.options import (
     job_options,
     json_option,
     level_option,
-    parse_levels,
     quiet_option,
     site_option,
     store_option,
 )
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
+from steelyard.spec.levels import parse_levels
 
 PASS_OR_FAIL = click.Choice(["pass", "fail"])
 

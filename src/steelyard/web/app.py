@@ -16,16 +16,17 @@ from steelyard.store.layout import Store
 from steelyard.web.access.gate import Access, AccessGate
 from steelyard.web.context import WebContext
 from steelyard.web.live.hub import Hub
-from steelyard.web.pages import catalog, compare, machines, run, runs, trials
+from steelyard.web.pages import actions, catalog, compare, machines, run, runs, trials
 from steelyard.web.render import get_assets, respond_error
 from steelyard.web.runs_index import RunsIndex
+from steelyard.web.starting.starter import RunStarter
 
 _PAGES = ("/", "/compare", "/machines", "/catalog")
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def make_app(store: Store, access: Access) -> ASGIApp:
-    """The application (ASGI) for a store."""
+def make_app(store: Store, access: Access, starter: RunStarter | None = None) -> ASGIApp:
+    """The application (ASGI) for a store; without a `starter`, nothing can be started."""
     index = RunsIndex(store)
     hub = Hub(index)
 
@@ -42,7 +43,7 @@ def make_app(store: Store, access: Access) -> ASGIApp:
         exception_handlers={SteelyardError: _show_error, 404: _show_missing},
         lifespan=live,
     )
-    app.state.context = WebContext(store, index, hub)
+    app.state.context = WebContext(store, index, hub, starter)
     return AccessGate(app, access)
 
 
@@ -60,6 +61,8 @@ def list_routes() -> list[Route]:
         Route("/runs/{run}/trials", trials.show_trials),
         Route("/runs/{run}/trials/{number:int}", trials.show_trial),
         Route("/runs/{run}/trials/{number:int}/files/{name:path}", trials.send_file),
+        Route("/runs/{run}/actions/{verb}", actions.act, methods=["POST"]),
+        Route("/starts/{key}", actions.show_command),
         Route("/compare", compare.show_comparison),
         Route("/machines", machines.show_machine),
         Route("/catalog", catalog.show_catalog),

@@ -7,9 +7,11 @@ from typing import cast
 
 from starlette.requests import Request
 
+from steelyard.errors import UsageError
 from steelyard.store.layout import RunFolder, Store
 from steelyard.web.live.hub import Hub
 from steelyard.web.runs_index import RunsIndex
+from steelyard.web.starting.starter import RunStarter
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,13 @@ class WebContext:
     store: Store
     index: RunsIndex
     hub: Hub
+    starter: RunStarter | None = None
+
+    def get_starter(self) -> RunStarter:
+        """What starts runs. Raises UsageError where nothing may be started."""
+        if self.starter is None:
+            raise UsageError("this server starts nothing")
+        return self.starter
 
 
 def get_context(request: Request) -> WebContext:

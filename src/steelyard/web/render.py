@@ -112,8 +112,11 @@ def respond(
     return HTMLResponse(make_printable(html), status)
 
 
-def respond_error(request: Request, error: SteelyardError) -> Response:
-    """What failed, and what to do next, with the status that says whose fault it is."""
+def respond_error(request: Request, error: SteelyardError, *, force: str = "") -> Response:
+    """What failed, and what to do next, with the status that says whose fault it is.
+
+    `force` is a run that may be ended by force.
+    """
     if isinstance(error, UnknownName):
         status = 404
     elif isinstance(error, StoreError):
@@ -121,7 +124,7 @@ def respond_error(request: Request, error: SteelyardError) -> Response:
     else:
         status = 400 if isinstance(error, UsageError) else 409
     facts = {"error": error.message, "hint": error.hint or ""}
-    return respond(request, "error.html.j2", facts, status=status)
+    return respond(request, "error.html.j2", facts, status=status, force=force)
 
 
 def wants_json(request: Request) -> bool:

@@ -18,6 +18,7 @@ from steelyard.web.access.gate import LOOPBACK_NAMES, Access
 from steelyard.web.access.tokens import Tokens
 from steelyard.web.app import make_app
 from steelyard.web.listening import PORT, Listening, is_loopback, listen_at, listen_at_file, parse_address
+from steelyard.web.starting.starter import RunStarter
 
 NICE = 10
 """Who watches must not disturb what is measured on the same machine."""
@@ -47,12 +48,12 @@ def serve(store: Store, options: ServeOptions, tokens: Tokens, announce: Callabl
         secure=options.certificate is not None or options.behind_proxy,
         read_only=options.read_only,
     )
-    with _listen(options) as place, suppress(KeyboardInterrupt):
+    with _listen(options) as place, RunStarter(store) as starter, suppress(KeyboardInterrupt):
         os.nice(NICE)
         # uvicorn ends in good order and raises the signal once more, which would end us before we are done.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         announce(place)
-        uvicorn.Server(_configure(make_app(store, access), options)).run(sockets=[place.socket])
+        uvicorn.Server(_configure(make_app(store, access, starter), options)).run(sockets=[place.socket])
 
 
 def _listen(options: ServeOptions) -> AbstractContextManager[Listening]:

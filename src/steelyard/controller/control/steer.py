@@ -51,11 +51,11 @@ def _describe_suspension(record: RunRecord) -> str:
     return f"{line.get('by')} suspended it {ago} ago, and this machine's turn was {turn}"
 
 
-def steer(folder: RunFolder, verb: str, *, force: bool = False) -> str:
+def steer(folder: RunFolder, verb: str, *, force: bool = False, by: str = "") -> str:
     """`cancel`, `suspend` or `continue` a run; what came of it. Raises UsageError, HostError.
 
     A run in a batch job is steered through its scheduler, any other through its controller. `force` ends a
-    controller on this machine that acknowledges nothing.
+    controller on this machine that acknowledges nothing. `by`: who asks; by default, our account.
     """
     record = RunRecord(folder)
     if any(line["kind"] == "run-submitted" for line in record.journal):
@@ -66,17 +66,17 @@ def steer(folder: RunFolder, verb: str, *, force: bool = False) -> str:
         raise UsageError(f"run {folder.id} is not in progress: it is {state}", hint=hint)
     if force:
         return _end_by_force(folder)
-    ask(folder, verb)
+    ask(folder, verb, by=by)
     return f"run {folder.id}: {_ACKNOWLEDGED[verb]}"
 
 
-def ask(folder: RunFolder, verb: str, **more: Any) -> Mapping[str, Any]:
+def ask(folder: RunFolder, verb: str, *, by: str = "", **more: Any) -> Mapping[str, Any]:
     """Have the controller acknowledge a request. Raises HostError where it does not within 10 s."""
     from steelyard.controller.control.socket import call, read_control_address
 
     if read_control_address(folder.control).address.startswith("127."):
         _read_token(folder)
-    facts = {"by": account_name(os.geteuid()), "asked": time.time(), **more}
+    facts = {"by": by or account_name(os.geteuid()), "asked": time.time(), **more}
     try:
         return complete(call(folder.control, verb, **facts))
     except ControllerUnreachable as error:

@@ -76,6 +76,7 @@ class RunChannel(LiveChannel):
         lasting |= {f"cell-{place}": self._draw_row(view, place) for place, view in enumerate(now.cells)}
         lasting["notes"] = draw_part(_TEMPLATE, "notes", now)
         fleeting = {"state": draw_part(_TEMPLATE, "state", now), "trial": draw_part(_TEMPLATE, "trial", now)}
+        fleeting["actions"] = draw_part(_TEMPLATE, "actions", now)
         fleeting["series"] = draw_part(_TEMPLATE, "series", self._plot())
         fleeting["output"] = draw_part(_TEMPLATE, "output", self._read_output())
         return View(self._watcher.sequence, lasting, fleeting, over)

@@ -1,0 +1,285 @@
+"""What pages cost: their bytes and time in stores of 1,000 and 10,000 runs, how soon a line of a journal is
+painted, and what a hundred viewers of one run cost the server.
+
+Every floor comes from the same server: a page of as many bytes from memory, an event that nothing was read
+for. Viewers are connections of our own; what is painted is painted by Chromium.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench import records
+from bench.process import NotMeasured, in_turns, run
+from bench.row import Row, percentile
+from bench.served import EVERY, TOKEN
+from bench.setting import Setting
+from steelyard.store.layout import Store
+
+FEW, MANY, VIEWERS = 1_000, 10_000, 100
+MOST_BYTES, MOST_MEMORY, MOST_CPU = 30 * 1024, 60e6, 0.05
+PAINTED_WITHIN = 0.1  # seconds beyond a bare event
+LINES, PER_SECOND = 60, 10
+LIBRARIES = "import starlette.applications, uvicorn, jinja2"
+EXPERIMENT = """
+experiment: watched
+workload: {use: command, run: [sleep, "600"]}
+repeat: 6
+"""
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Server(NamedTuple):
+    """A server of a store, by its process and port."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    def ask(self, path: str) -> bytes:
+        """A page."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        if answer.status != http.client.OK:
+            raise NotMeasured(f"{path}: {answer.status}")
+        return body
+
+    @property
+    def memory(self) -> float:
+        """Resident bytes now."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return 1024 * float(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def rows(setting: Setting) -> Iterator[Row]:
+    """Pages, then the first byte, then a run that is watched."""
+    few, many = setting.folder("few"), setting.folder("ten-thousand")
+    records.many_runs(Store(few), FEW)
+    records.many_runs(Store(many), MANY)
+    yield from _pages(setting, few, many)
+    yield from _watched(setting)
+
+
+def _pages(setting: Setting, few: Path, many: Path) -> Iterator[Row]:
+    with _serving(setting, few) as small, _serving(setting, many) as large:
+        size = len(small.ask("/"))
+        yield Row("serve", f"page of {FEW:,} runs", "B", (float(size),), limit=MOST_BYTES)
+        pages = {"bare": lambda: _time(small, f"/bare?bytes={size}"), "few": lambda: _time(small, "/")}
+        pages["many"] = lambda: _time(large, "/")
+        in_turns(3, pages)
+        found = in_turns(10 * setting.turns, pages)
+        bare = "a bare page of its bytes"
+        yield Row("serve", f"page of {FEW:,} runs", "s", found["few"], bare, found["bare"], most=5.0)
+        fewer = f"{FEW:,} runs"
+        yield Row("serve", f"page of {MANY:,} runs", "s", found["many"], fewer, found["few"], most=2.0)
+        yield Row("serve", f"memory of the server of {MANY:,} runs", "B", (large.memory,), limit=MOST_MEMORY)
+    sides = {"first": lambda: _first_byte(setting, few), "libraries": lambda: _load_libraries(setting)}
+    in_turns(1, sides)
+    found = in_turns(setting.turns, sides)
+    yield Row("serve", "first byte", "s", found["first"], LIBRARIES, found["libraries"], most=3.0)
+
+
+def _watched(setting: Setting) -> Iterator[Row]:
+    store = setting.fresh("watched-store")
+    with _running(setting, store) as journal, _serving(setting, store) as server:
+        events = f"/runs/{journal.parent.name}/events?after=0"
+        one = tuple(percentile(_follow(server, journal, events, 1)[0], 99) for _ in range(3))
+        delays, shares = zip(*(_follow(server, journal, events, VIEWERS) for _ in range(3)), strict=True)
+        crowd = tuple(percentile(figures, 99) for figures in delays)
+        yield Row("serve", f"line to {VIEWERS} viewers, p99", "s", crowd, "one viewer", one, most=5.0)
+        what = f"CPU of the server, {VIEWERS} viewers, {PER_SECOND} lines/s"
+        yield Row("serve", what, "%", shares, limit=MOST_CPU)
+        if shutil.which("chromium") is None:
+            raise NotMeasured("chromium is not installed")
+        with _browsing() as browser:
+            browser.visit(f"http://127.0.0.1:{server.port}/?token={TOKEN}")
+            bare = _paint_bare(browser, server)
+            browser.visit(f"http://127.0.0.1:{server.port}/runs/{journal.parent.name}")
+            painted = _paint_lines(browser, journal)
+        allowed = percentile(bare, 95) + PAINTED_WITHIN
+        what, floor = "line to painted frame, p95", f"a bare event and {1000 * PAINTED_WITHIN:g} ms"
+        yield Row("serve", what, "s", (percentile(painted, 95),), floor, (allowed,), most=1.0)
+
+
+def _time(server: Server, path: str) -> float:
+    began = time.perf_counter()
+    server.ask(path)
+    return time.perf_counter() - began
+
+
+def _first_byte(setting: Setting, store: Path) -> float:
+    """From the start of the server to the first byte of its first page."""
+    began = time.perf_counter()
+    with _serving(setting, store) as server:
+        server.ask("/")
+        return time.perf_counter() - began
+
+
+def _load_libraries(setting: Setting) -> float:
+    return run((sys.executable, "-c", LIBRARIES), cwd=setting.place, env=setting.environment).seconds
+
+
+@contextmanager
+def _serving(setting: Setting, store: Path) -> Iterator[Server]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.served", str(store)],
+        env={**setting.environment, "XDG_CACHE_HOME": str(setting.folder("cache"))},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = process.stdout.readline().strip() if process.stdout else ""
+        if not port.isdecimal():
+            raise NotMeasured("the server did not start")
+        yield Server(process, int(port))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def _running(setting: Setting, store: Path) -> Iterator[Path]:
+    """A run in its first trial; where its journal is."""
+    file = setting.fresh("watched") / "watched.yaml"
+    file.write_text(EXPERIMENT)
+    words = (sys.executable, "-m", "steelyard", "run", "-q", "--store", str(store), str(file))
+    silent = subprocess.DEVNULL
+    process = subprocess.Popen(words, env=setting.environment, stdin=silent, stdout=silent, stderr=silent)
+    try:
+        for _ in range(200):
+            for path in store.glob("runs/*/journal.ndjson"):
+                if "trial-started" in path.read_text():
+                    yield path
+                    return
+            time.sleep(0.1)
+        raise NotMeasured("the run to be watched did not begin")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _write_lines(journal: Path, count: int) -> Iterator[None]:
+    """Append a warning that holds the moment at which it is written, again and again."""
+    last = int(json.loads(journal.read_text().splitlines()[-1])["seq"])
+    for number in range(last + 1, last + 1 + count):
+        now = time.time()
+        line = {"seq": number, "wall": now, "kind": "warning", "text": f"stamp {now:.6f}."}
+        with journal.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        yield
+
+
+def _follow(server: Server, journal: Path, path: str, viewers: int) -> tuple[list[float], float]:
+    """How late each viewer got each line, in seconds; and the share of a core that the server took."""
+
+    async def view(delays: list[float], ready: asyncio.Event) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1 << 20)
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+        )
+        try:
+            while line := await reader.readline():
+                now = time.time()
+                if not line.startswith(b"data:"):
+                    continue
+                if ready.is_set():
+                    newest = (
+                        line.rpartition(b"stamp ")[0] and line.partition(b"stamp ")[2].partition(b".<")[0]
+                    )
+                    delays += [now - float(newest)] if newest else []
+                ready.set()
+        finally:
+            writer.close()
+
+    async def measure() -> tuple[list[float], float]:
+        delays: list[float] = []
+        readies = [asyncio.Event() for _ in range(viewers)]
+        tasks = [asyncio.create_task(view(delays, ready)) for ready in readies]
+        await asyncio.gather(*(ready.wait() for ready in readies))
+        await asyncio.sleep(1)
+        before, began = server.cpu, time.perf_counter()
+        for _ in _write_lines(journal, LINES):
+            await asyncio.sleep(1 / PER_SECOND)
+        share = (server.cpu - before) / (time.perf_counter() - began)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return delays, share
+
+    delays, share = asyncio.run(measure())
+    if len(delays) < viewers * LINES / 2:
+        raise NotMeasured(f"{len(delays)} of {viewers * LINES} lines came")
+    return delays, share
+
+
+@contextmanager
+def _browsing() -> Iterator[Any]:
+    """The browser of the tests."""
+    shared = str(Path(__file__).parents[1] / "tests" / "shared")
+    sys.path.insert(0, shared)
+    try:
+        browser = import_module("browser").Browser
+    finally:
+        sys.path.remove(shared)
+    profile = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    try:
+        with browser(profile, []) as shown:
+            yield shown
+    finally:
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+_COLLECT = "new Promise((done) => setTimeout(() => done(window.late), %d))"
+
+
+def _paint_bare(browser: Any, server: Server) -> list[float]:
+    """How late a frame is painted after an event from memory, in seconds."""
+    url = f"http://127.0.0.1:{server.port}/bare/events"
+    browser.evaluate(
+        "(() => { window.late = []; const place = document.querySelector('h1');"
+        f" const source = new EventSource({json.dumps(url)}); source.onmessage = (event) =>"
+        " { place.textContent = event.data; requestAnimationFrame(() =>"
+        " window.late.push(Date.now() / 1000 - event.data)); }; })()"
+    )
+    figures: list[float] = browser.evaluate(_COLLECT % int(1000 * EVERY * LINES))
+    return figures
+
+
+def _paint_lines(browser: Any, journal: Path) -> list[float]:
+    """How late a frame is painted after a line was written, in seconds."""
+    browser.wait("document.querySelector('#trial a')")
+    browser.evaluate(
+        "(() => { window.late = []; const seen = new Set(); new MutationObserver(() => {"
+        " const stamp = /stamp ([0-9.]+)\\./.exec(document.querySelector('#notes').textContent)?.[1];"
+        " if (stamp && !seen.has(stamp)) { seen.add(stamp); requestAnimationFrame(() =>"
+        " window.late.push(Date.now() / 1000 - stamp)); } })"
+        ".observe(document.body, {childList: true, subtree: true}); })()"
+    )
+    for _ in _write_lines(journal, LINES):
+        time.sleep(1 / PER_SECOND)
+    figures: list[float] = browser.evaluate(_COLLECT % 1000)
+    if len(figures) < LINES / 2:
+        raise NotMeasured(f"{len(figures)} of {LINES} lines were painted")
+    return figures

@@ -1,0 +1,1 @@
+"""Starts runs that live on without the server."""
