@@ -121,7 +121,8 @@ def test_every_command_ends_as_the_page_says(page, type_line):
         done = type_line(typed.line.partition("; echo")[0], files)
         said = f"$ {typed.line}\n{done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr, said
-        # A busy machine leaves requirements undecided, or has no trial that counts, and says so.
+        # A fast machine meets what the page's does not; a busy one leaves requirements undecided, or has no
+        # trial that counts, and says so.
         measures = typed.line.startswith(("steelyard run", "steelyard extend"))
-        assert done.returncode in ({typed.code, 1, 3} if measures else {typed.code}), said
+        assert done.returncode in ({typed.code, 0, 1, 3} if measures else {typed.code}), said
         assert typed.headings <= set(done.stdout.split()), said

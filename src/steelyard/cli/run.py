@@ -115,7 +115,7 @@ def _load_experiment(
     file: str | None, words: tuple[str, ...], changes: dict[str, Any], levels: tuple[str, ...]
 ) -> tuple[Any, str, Path | None]:
     """The experiment, the text to keep of it, and the file that it comes from."""
-    from steelyard.cli.bare_command import build_experiment
+    from steelyard.spec.bare_command import build_experiment
     from steelyard.spec.change import load_changed, load_tree
 
     if file is None and not words:

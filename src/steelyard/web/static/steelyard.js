@@ -61,11 +61,49 @@ function close() {
   source = null;
 }
 
+// A draft is checked as one types: its problems, its plan and its form are parts like any other.
+function follow(form) {
+  const text = form.elements.text, gutter = form.querySelector(".gutter");
+  let timer = 0, asked = 0;
+  const number = () => {
+    const bad = new Set([...form.querySelectorAll("[data-line]")].map((each) => Number(each.dataset.line)));
+    gutter.replaceChildren(...text.value.split("\n").map((_, at) => {
+      const line = document.createElement("div");
+      line.textContent = at + 1;
+      if (bad.has(at + 1)) line.className = "bad";
+      return line;
+    }));
+    gutter.scrollTop = text.scrollTop;
+  };
+  const check = async () => {
+    const mine = ++asked, fields = new URLSearchParams(new FormData(form));
+    fields.set("do", "check");
+    const answer = await fetch("new?as=parts", {method: "POST", body: fields});
+    if (mine !== asked || !answer.ok) return;
+    const inForm = document.activeElement?.closest("#fields");
+    for (const [id, html] of Object.entries(await answer.json())) if (!(id === "fields" && inForm)) replace(id, html);
+    number();
+  };
+  text.addEventListener("input", () => { number(); clearTimeout(timer); timer = setTimeout(check, 400); });
+  text.addEventListener("scroll", () => { gutter.scrollTop = text.scrollTop; });
+  form.addEventListener("click", (event) => {
+    const to = event.target.closest("[data-line]");
+    if (!to) return;
+    event.preventDefault();
+    const before = text.value.split("\n").slice(0, to.dataset.line - 1).join("\n");
+    const at = before.length + (before ? 1 : 0) + Math.max(0, to.dataset.column - 1);
+    text.focus();
+    text.setSelectionRange(at, at);
+  });
+  number();
+}
+
 // A browser opens six connections to a server at most: the seventh page that listens would stall all others.
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
 addEventListener("pagehide", close);
 addEventListener("pageshow", () => document.hidden || open());
 setInterval(tick, 1000);
 tick();
+if (document.getElementById("draft")) follow(document.getElementById("draft"));
 if (!document.hidden) open();
 document.documentElement.dataset.ready = "yes";
