@@ -89,8 +89,9 @@ $(UV):
 	@test -e .venv/.dev || $(UV) pip install --quiet --python .venv --no-deps --build-constraints requirements-dev.lock --editable .
 	@touch $@
 
-.venv/.dev: requirements-dev.lock pyproject.toml $(BUILT_FROM) | .venv/bin/python
+.venv/.dev: requirements-dev.lock tests/axe.txt pyproject.toml $(BUILT_FROM) | .venv/bin/python
 	$(UV) pip sync --quiet --python .venv requirements-dev.lock
+	$(UV) pip install --quiet --python .venv --no-deps --require-hashes -r tests/axe.txt
 	$(UV) pip install --quiet --python .venv --no-deps --build-constraints requirements-dev.lock --editable .
 	@touch $@
 
