@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -25,12 +24,16 @@ class WebServer:
     """A server that runs. `link` lets a browser in, `base` is the same without the token.
 
     `apart`: in a network of its own, where it reaches nothing, not even the runs that it would steer.
+    `listen`: on a port; else where the options say.
     """
 
-    def __init__(self, store: Path, home: Path, *options: str, apart: bool = True) -> None:
+    def __init__(
+        self, store: Path, home: Path, *options: str, apart: bool = True, listen: bool = True
+    ) -> None:
         self.is_apart = apart and os.geteuid() == 0 and shutil.which("unshare") is not None
         alone = ["unshare", "--net", "sh", "-c", _APART, "sh"] if self.is_apart else []
-        words = [sys.executable, "-m", "steelyard", "serve", "--listen", "127.0.0.1:0", "--store", str(store)]
+        words = [sys.executable, "-m", "steelyard", "serve", "--store", str(store)]
+        words += ["--listen", "127.0.0.1:0"] if listen else []
         self.home = home
         self.process = subprocess.Popen(
             [*alone, *words, *options],
@@ -40,7 +43,7 @@ class WebServer:
             text=True,
             start_new_session=True,
         )
-        self.link = self._read_line()
+        self.link = self._read_link()
         parts = urlsplit(self.link)
         self.base, self.port = f"{parts.scheme}://{parts.netloc}/", parts.port
         self.token = parse_qs(parts.query)["token"][0]
@@ -65,19 +68,26 @@ class WebServer:
             self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
-    def _read_line(self) -> str:
+    def _read_link(self) -> str:
+        """The first of those that it prints."""
         assert self.process.stdout
-        deadline = time.monotonic() + PATIENCE
-        ready, _, _ = select.select([self.process.stdout], [], [], deadline - time.monotonic())
-        line = self.process.stdout.readline().partition(" ")[0].strip() if ready else ""
-        assert line.startswith("http"), line + (self.process.stdout.read() if ready else "it says nothing")
-        return line
+        guard = threading.Timer(PATIENCE, self.process.kill)
+        guard.start()
+        said = []
+        try:
+            for line in self.process.stdout:
+                if line.startswith("http"):
+                    return line.partition(" ")[0].strip()
+                said.append(line)
+        finally:
+            guard.cancel()
+        raise AssertionError(f"it prints no link: {said}")
 
 
 @contextlib.contextmanager
-def serving(store: Path, home: Path, *options: str, apart: bool = True) -> Iterator[WebServer]:
+def serving(store: Path, home: Path, *options: str, **more: bool) -> Iterator[WebServer]:
     """A server for as long as the block lasts."""
-    server = WebServer(store, home, *options, apart=apart)
+    server = WebServer(store, home, *options, **more)
     try:
         yield server
     finally:
