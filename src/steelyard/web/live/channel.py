@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from steelyard.errors import SteelyardError
+
+BEAT_EVERY = 15.0
+"""Seconds after which viewers hear that we are still there; proxies end what is silent."""
 
 
 @dataclass
@@ -45,7 +49,12 @@ class Update:
 
     @cached_property
     def event(self) -> bytes:
-        """As a server-sent event (HTML Living Standard, section 9.2), encoded once for all."""
+        """As a server-sent event (HTML Living Standard, section 9.2), encoded once for all.
+
+        Where nothing has changed, a line without meaning says that we are still there.
+        """
+        if not self.parts and not self.over:
+            return b": here\n\n"
         data = json.dumps(self.parts, separators=(",", ":"))
         return f"id: {self.number}\nevent: {'over' if self.over else 'parts'}\ndata: {data}\n\n".encode()
 
@@ -67,7 +76,8 @@ class LiveChannel(ABC):
         self._looks = 0  # that brought something
         self._updates: dict[int, Update] = {}  # by the look that a viewer has seen
         self._viewers = 0
-        self._moved, self._looking = asyncio.Condition(), asyncio.Lock()
+        self._news, self._looking = asyncio.Event(), asyncio.Lock()
+        self._told = time.monotonic()
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -91,22 +101,25 @@ class LiveChannel(ABC):
         """Everything as it is now, for a page that begins."""
         async with self._looking:
             view = await self.look()
-            await self._take(view)
+            self._take(view)
         return view
 
-    async def follow(self, after: int) -> AsyncIterator[Update]:
+    async def follow(self, after: int) -> AsyncGenerator[Update, None]:
         """What has changed since a number, again and again, until it is over."""
         self._viewers += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         try:
-            update, seen = await self._wait_for_first(after)
+            while not self._looks:
+                await self._news.wait()
+            update, seen = self._collect(after), self._looks
             while True:
-                if update.parts or update.over:
-                    yield update
+                yield update
                 if update.over:
                     return
-                update, seen = await self._wait_for_next(seen)
+                while self._looks == seen:
+                    await self._news.wait()
+                update, seen = self._collect_since(seen), self._looks
         finally:
             self._viewers -= 1
             if not self._viewers and self._task:
@@ -119,24 +132,21 @@ class LiveChannel(ABC):
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    async def _wait_for_first(self, after: int) -> tuple[Update, int]:
-        async with self._moved:
-            await self._moved.wait_for(lambda: self._looks > 0)
-            lacking = (
-                (name, part.html)
-                for name, part in self._parts.items()
-                if part.number is None or part.number > after
-            )
-            return Update(dict(lacking), self._number, self._over), self._looks
+    def _collect(self, after: int) -> Update:
+        """What somebody lacks who has seen a number."""
+        lacking = (
+            (name, part.html)
+            for name, part in self._parts.items()
+            if part.number is None or part.number > after
+        )
+        return Update(dict(lacking), self._number, self._over)
 
-    async def _wait_for_next(self, seen: int) -> tuple[Update, int]:
-        """Most viewers have seen the same, so they get the same."""
-        async with self._moved:
-            await self._moved.wait_for(lambda: self._looks > seen)
-            if seen not in self._updates:
-                changed = {name: part.html for name, part in self._parts.items() if part.look > seen}
-                self._updates[seen] = Update(changed, self._number, self._over)
-            return self._updates[seen], self._looks
+    def _collect_since(self, seen: int) -> Update:
+        """What somebody lacks who has seen a look; most have seen the same, so they get the same."""
+        if seen not in self._updates:
+            changed = {name: part.html for name, part in self._parts.items() if part.look > seen}
+            self._updates[seen] = Update(changed, self._number, self._over)
+        return self._updates[seen]
 
     async def _run(self) -> None:
         async with AsyncExitStack() as stack:
@@ -145,23 +155,30 @@ class LiveChannel(ABC):
                 try:
                     await self.read()
                 except SteelyardError:
-                    await self._take(View(self._number, {}, over=True))  # the page, asked anew, says why
+                    self._take(View(self._number, {}, over=True))  # the page, asked anew, says why
+                if time.monotonic() - self._told > BEAT_EVERY:
+                    self._tell()
                 if not self._over:
                     await self.wait()
 
-    async def _take(self, view: View) -> None:
+    def _take(self, view: View) -> None:
         """Keep what has changed, and wake who follows if anything has."""
         changed = [name for name, html in view.parts.items() if self._html_of(name) != html]
         if not changed and not view.over and self._looks:
             return
-        async with self._moved:
-            self._looks += 1
-            self._updates.clear()
-            self._number, self._over = max(self._number, view.number), view.over
-            for name in changed:
-                number = self._number if name in view.lasting else None
-                self._parts[name] = _ShownPart(view.parts[name], number, self._looks)
-            self._moved.notify_all()
+        self._number, self._over = max(self._number, view.number), view.over
+        for name in changed:
+            number = self._number if name in view.lasting else None
+            self._parts[name] = _ShownPart(view.parts[name], number, self._looks + 1)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Wake all who follow. An event is cheaper than a condition, whose lock they would take in turn."""
+        self._looks += 1
+        self._told = time.monotonic()
+        self._updates.clear()
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
     def _html_of(self, name: str) -> str | None:
         part = self._parts.get(name)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from steelyard.web.live.channel import LiveChannel
 
-BEAT_EVERY = 15.0
-"""Seconds after which a line without meaning says that we are still there; proxies end what is silent."""
 _HEADERS = {"X-Accel-Buffering": "no"}  # nginx would keep the events until it has a page of them
 
 
@@ -25,19 +22,6 @@ def stream(request: Request, channel: LiveChannel) -> StreamingResponse:
 
 async def _format_events(channel: LiveChannel, after: int) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
-    async with aclosing(channel.follow(after)) as updates:  # type: ignore[type-var]
-        following = asyncio.ensure_future(anext(updates))
-        try:
-            while True:
-                done, _ = await asyncio.wait([following], timeout=BEAT_EVERY)
-                if not done:
-                    yield b": here\n\n"
-                    continue
-                yield following.result().event
-                following = asyncio.ensure_future(anext(updates))
-        except StopAsyncIteration:
-            return
-        finally:
-            following.cancel()
-            with suppress(asyncio.CancelledError, StopAsyncIteration):
-                await following
+    async with aclosing(channel.follow(after)) as updates:
+        async for update in updates:
+            yield update.event
