@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,11 +116,14 @@ needs_cassandra = pytest.mark.skipif(
 @needs_cassandra
 def test_a_ring_is_kept_and_recovered_into_another_number_of_nodes(bench: Any) -> None:
     common = ("--site", "slurm", *clusters.SMALL, "-t", "0:20", "--snapshot")
-    app = f"{clusters.CELLS} load 500"
+    flag = bench.place / "go"
+    wait = f"{clusters.CELLS} load 500; until [ -e {flag} ]; do sleep 0.1; done"
+    app = f"sh -c {shlex.quote(wait)}"
     running = bench.starts("run", *common, "-nC", "2", "-nA", "2", "-d", "--finish", "--appl", app)
     found = bench.comes_to("running the application")
     assert [node["state"] for node in found["nodes"]["ring"]] == ["up", "up"]
     assert all(node["load"] and node["tokens"] for node in found["nodes"]["ring"])
+    flag.touch()
     said, complaints = running.communicate()
     assert running.returncode == 0, (complaints, bench.log())
     assert said == "500\n"

@@ -117,6 +117,18 @@ def test_a_log_that_is_missing_is_noticed(missing):
         workload(PLAIN).parse("run", dataclasses.replace(output, raw=raw))
 
 
+def test_a_hole_that_two_threads_of_ycsb_left_hides_nothing(tmp_path):
+    output = recorded(PLAIN)
+    head, begin, rest = (
+        output.raw["READ.hdr"].read_text().partition('"Interval_Max","Interval_Compressed_Histogram"\n')
+    )
+    assert begin
+    (tmp_path / "READ.hdr").write_text(f"{head}{begin}{chr(0) * 300}{rest}")
+    raw = {**output.raw, "READ.hdr": tmp_path / "READ.hdr"}
+    reading = workload(PLAIN).parse("run", dataclasses.replace(output, raw=raw))
+    assert reading == workload(PLAIN).parse("run", output)
+
+
 def test_a_log_without_one_of_its_intervals_is_noticed(tmp_path):
     output = recorded(PLAIN)
     lines = output.raw["READ.hdr"].read_text().splitlines(keepends=True)
