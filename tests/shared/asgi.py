@@ -56,4 +56,4 @@ class Client:
         start = sent[0]
         found = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
         body = b"".join(message.get("body", b"") for message in sent[1:])
-        return Answer(start["status"], found, body.decode())
+        return Answer(start["status"], found, body.decode(errors="replace"))

@@ -16,7 +16,7 @@ from steelyard.store.layout import Store
 from steelyard.web.access.gate import Access, AccessGate
 from steelyard.web.context import WebContext
 from steelyard.web.live.hub import Hub
-from steelyard.web.pages import actions, catalog, compare, machines, new, run, runs, trials
+from steelyard.web.pages import actions, catalog, compare, machines, new, run, runs, telemetry, trials
 from steelyard.web.render import get_assets, respond_error
 from steelyard.web.runs_index import RunsIndex
 from steelyard.web.starting.starter import RunStarter
@@ -60,6 +60,7 @@ def list_routes() -> list[Route]:
         Route("/runs/{run}/journal", run.show_journal),
         Route("/runs/{run}/trials", trials.show_trials),
         Route("/runs/{run}/trials/{number:int}", trials.show_trial),
+        Route("/runs/{run}/trials/{number:int}/telemetry", telemetry.show_telemetry),
         Route("/runs/{run}/trials/{number:int}/files/{name:path}", trials.send_file),
         Route("/runs/{run}/actions/{verb}", actions.act, methods=["POST"]),
         Route("/starts/{key}", actions.show_command),

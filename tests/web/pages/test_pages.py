@@ -46,7 +46,7 @@ def client(client_of, record):
 
 
 def urls(run: str) -> list[str]:
-    run_pages = ["", "/trials", "/trials/1", "/file", "/environment", "/journal"]
+    run_pages = ["", "/trials", "/trials/1", "/trials/1/telemetry", "/file", "/environment", "/journal"]
     return [
         "/",
         *(f"/runs/{run}{page}" for page in run_pages),
@@ -197,3 +197,23 @@ def test_the_machine_is_looked_at_for_real(tmp_path, monkeypatch):
     monkeypatch.undo()
     notes = machines.inspect(tmp_path)
     assert all({"severity", "what", "why", "what_to_do"} <= note.keys() for note in notes)
+
+
+def test_a_trial_over_time_shows_the_workload_and_its_hosts(client_of, build, plans):
+    rows = [{"t": 100.0 + n, "m": float(n), "cpu_user": 0.5, "memory_used": 2.0**30} for n in range(30)]
+    plan = plans.streams(parameters={"streams": [1]}, telemetry=lambda number: rows if number == 1 else [])
+    record = build(**plan)
+    samples = record.folder.phase(1, "client-0", "run") / "samples.ndjson"
+    samples.parent.mkdir(parents=True, exist_ok=True)
+    lines = ({"at": 100.0 + n, "length": 1.0, "values": {"throughput": 5.0 + n}} for n in range(30))
+    samples.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    client = client_of(record)
+    text = client.ask(f"/runs/{record.id}/trials/1/telemetry").text
+    assert "throughput, copy 1" in text
+    assert "CPU, programs" in text
+    assert text.count("<polyline") == 3
+    series = json.loads(client.ask(f"/runs/{record.id}/trials/1/telemetry?as=json").text)["series"]
+    assert len(series[0]["values"]) == 30
+    (host,) = record.telemetry(1)
+    table = client.ask(f"/runs/{record.id}/trials/1/files/telemetry/{host}.parquet")
+    assert table.headers["content-type"] == "application/octet-stream"

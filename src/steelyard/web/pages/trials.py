@@ -23,6 +23,7 @@ from steelyard.web.render import respond
 
 MOST = 100
 _PIECE = 1 << 16
+_TABLE = ".parquet"
 _UNITS = {"code": "1", "signal": "1", "wall": "s", "user": "s", "system": "s", "peak_memory": "B"}
 
 
@@ -81,8 +82,9 @@ async def send_file(request: Request) -> Response:
     except OSError as error:
         raise UnknownName("file", name, [], hint=str(error.strerror)) from error
     saved = make_one_line(name.rpartition("/")[2]).encode("ascii", "replace").decode().replace('"', "'")
+    table = saved.endswith(_TABLE)
     headers = {
-        "Content-Disposition": f'attachment; filename="{saved}.txt"',
+        "Content-Disposition": f'attachment; filename="{saved}{"" if table else ".txt"}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
     size = os.fstat(file.fileno()).st_size
@@ -94,7 +96,8 @@ async def send_file(request: Request) -> Response:
                 left -= len(piece)
                 yield piece
 
-    return StreamingResponse(read(), media_type="text/plain; charset=utf-8", headers=headers)
+    kind = "application/octet-stream" if table else "text/plain; charset=utf-8"
+    return StreamingResponse(read(), media_type=kind, headers=headers)
 
 
 def _describe_trial(trial: TrialRecord, metric: Any) -> dict[str, Any]:
