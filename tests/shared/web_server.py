@@ -43,7 +43,11 @@ class WebServer:
             text=True,
             start_new_session=True,
         )
-        self.link = self._read_link()
+        try:
+            self.link = self._read_link()
+        except BaseException:  # as by a test's time limit: nobody else would end it
+            self.close()
+            raise
         parts = urlsplit(self.link)
         self.base, self.port = f"{parts.scheme}://{parts.netloc}/", parts.port
         self.token = parse_qs(parts.query)["token"][0]
@@ -68,6 +72,14 @@ class WebServer:
             self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
+    def close(self) -> None:
+        """End it and all that is in its session, whatever it is at."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+
     def _read_link(self) -> str:
         """The first of those that it prints."""
         assert self.process.stdout
@@ -91,11 +103,7 @@ def serving(store: Path, home: Path, *options: str, **more: bool) -> Iterator[We
     try:
         yield server
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(server.process.pid, signal.SIGKILL)
-        server.process.wait()
-        if server.process.stdout:
-            server.process.stdout.close()
+        server.close()
 
 
 @contextlib.contextmanager
