@@ -129,6 +129,18 @@ def test_nobody_looks_when_nobody_follows():
     run(test)
 
 
+def test_who_comes_as_the_last_one_leaves_is_told_as_well():
+    async def test(channel: Told) -> None:
+        async with aclosing(channel.follow(0)) as updates:
+            await anext(updates)
+        async with aclosing(channel.follow(0)) as updates:
+            await anext(updates)
+            await channel.show(View(2, {"a": "a2"}))
+            assert (await anext(updates)).parts == {"a": "a2"}
+
+    run(test)
+
+
 def test_a_record_that_is_gone_ends_the_page():
     async def test(channel: Told) -> None:
         updates = channel.follow(0)

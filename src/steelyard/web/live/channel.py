@@ -16,9 +16,10 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard.errors import SteelyardError
+from steelyard.web.render import draw_part
 
 BEAT_EVERY = 15.0
 """Seconds after which viewers hear that we are still there; proxies end what is silent."""
@@ -75,6 +76,7 @@ class LiveChannel(ABC):
         self._number, self._over = 0, False
         self._looks = 0  # that brought something
         self._updates: dict[int, Update] = {}  # by the look that a viewer has seen
+        self._drawn: dict[str, tuple[tuple[Any, ...], str]] = {}
         self._viewers = 0
         self._news, self._looking = asyncio.Event(), asyncio.Lock()
         self._told = time.monotonic()
@@ -107,7 +109,7 @@ class LiveChannel(ABC):
     async def follow(self, after: int) -> AsyncGenerator[Update, None]:
         """What has changed since a number, again and again, until it is over."""
         self._viewers += 1
-        if self._task is None or self._task.done():
+        if self._task is None or self._task.done() or self._task.cancelling():  # the last viewer just left
             self._task = asyncio.create_task(self._run())
         try:
             while not self._looks:
@@ -131,6 +133,13 @@ class LiveChannel(ABC):
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+
+    def draw(self, name: str, macro: str, *facts: Any) -> str:
+        """A part by a macro of `parts.html.j2`, drawn anew only where its facts are others than before."""
+        known = self._drawn.get(name)
+        if known is None or known[0] != facts:
+            known = self._drawn[name] = (facts, draw_part("parts.html.j2", macro, *facts))
+        return known[1]
 
     def _collect(self, after: int) -> Update:
         """What somebody lacks who has seen a number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +18,11 @@ from steelyard.watching.watcher import Watcher
 from steelyard.web.live.changes import Changes, wait_for_change
 from steelyard.web.live.channel import LiveChannel, View
 from steelyard.web.live.plot import Plot, plot_series
-from steelyard.web.render import draw_part
 
 TICK = 0.5
 """Seconds between two looks where nothing says that there is something new, as on a shared file system."""
 MOST_CELLS = 200
 _OUTPUT_BYTES, _OUTPUT_LINES = 4096, 12
-_TEMPLATE = "parts.html.j2"
 
 
 class RunNow(NamedTuple):
@@ -52,7 +51,7 @@ class RunChannel(LiveChannel):
         self._folder, self._changes = folder, changes
         self._watcher: Watcher | None = None
         self._event = asyncio.Event()
-        self._rows: dict[CellView, str] = {}
+        self._alone = threading.Lock()  # who gives up waiting for a look leaves its thread at work
         self.now: RunNow | None = None
 
     async def enter(self, stack: AsyncExitStack) -> None:
@@ -61,31 +60,33 @@ class RunChannel(LiveChannel):
 
     async def look(self) -> View:
         """In a thread: a long journal is read for the first time."""
-        return await asyncio.to_thread(self._look)
+        return await asyncio.to_thread(self._look_alone)
 
     async def wait(self) -> None:
         """Until the journal grows, or for a moment."""
         await wait_for_change(self._event, TICK)
+
+    def _look_alone(self) -> View:
+        with self._alone:
+            return self._look()
 
     def _look(self) -> View:
         if self._watcher is None:
             self._watcher = Watcher(self._folder)
         over = self._watcher.look()
         self.now = now = describe_run(self._watcher, self._folder.id)
-        lasting = {"cells-head": draw_part(_TEMPLATE, "cells_head", now)}
-        lasting |= {f"cell-{place}": self._draw_row(view, place) for place, view in enumerate(now.cells)}
-        lasting["notes"] = draw_part(_TEMPLATE, "notes", now)
-        fleeting = {"state": draw_part(_TEMPLATE, "state", now), "trial": draw_part(_TEMPLATE, "trial", now)}
-        fleeting["actions"] = draw_part(_TEMPLATE, "actions", now)
-        fleeting["series"] = draw_part(_TEMPLATE, "series", self._plot())
-        fleeting["output"] = draw_part(_TEMPLATE, "output", self._read_output())
+        lasting = {"cells-head": self.draw("cells-head", "cells_head", now.parameters, now.metric)}
+        for place, view in enumerate(now.cells):
+            lasting[f"cell-{place}"] = self.draw(f"cell-{place}", "cell", view, place)
+        lasting["notes"] = self.draw("notes", "notes", now.notes)
+        fleeting = {
+            "state": self.draw("state", "state", now.state, now.progress, now.since, now.ended, now.why),
+            "trial": self.draw("trial", "trial", now.run, now.trial),
+            "actions": self.draw("actions", "actions", now.run, now.state, now.parameters),
+            "series": self.draw("series", "series", self._plot()),
+            "output": self.draw("output", "output", self._read_output()),
+        }
         return View(self._watcher.sequence, lasting, fleeting, over)
-
-    def _draw_row(self, view: CellView, place: int) -> str:
-        """Most rows are as they were."""
-        if view not in self._rows:
-            self._rows[view] = draw_part(_TEMPLATE, "cell", view, place)
-        return self._rows[view]
 
     def _plot(self) -> list[Plot]:
         watcher = self._watcher

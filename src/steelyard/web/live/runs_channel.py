@@ -6,13 +6,10 @@ import asyncio
 import time
 from contextlib import AsyncExitStack
 
-from steelyard.store.reader import Glance
 from steelyard.web.live.channel import LiveChannel, View
-from steelyard.web.render import draw_part
 from steelyard.web.runs_index import RunsIndex, RunsPage, RunsQuery
 
 LOOK_EVERY = 1.0
-_TEMPLATE = "parts.html.j2"
 
 
 class RunsChannel(LiveChannel):
@@ -21,7 +18,6 @@ class RunsChannel(LiveChannel):
     def __init__(self, index: RunsIndex, query: RunsQuery) -> None:
         super().__init__()
         self._index, self._query = index, query
-        self._rows: dict[str, tuple[Glance, str]] = {}
         self._order: tuple[tuple[str, ...], str] = ((), "")
         self.page = RunsPage([], 0, more=False)
 
@@ -34,18 +30,12 @@ class RunsChannel(LiveChannel):
         self.page = (
             await asyncio.to_thread(select, self._query) if self._query.is_filter else select(self._query)
         )
-        rows = {f"run-{run.run}": self._draw_row(run) for run in self.page.runs}
+        rows = {name: self.draw(name, "run_row", run) for run in self.page.runs if (name := f"run-{run.run}")}
         return View(int(time.time() * 1000), {"runs": self._draw_body(rows), **rows})
 
     async def wait(self) -> None:
         """A moment."""
         await asyncio.sleep(LOOK_EVERY)
-
-    def _draw_row(self, run: Glance) -> str:
-        known = self._rows.get(run.run)
-        if known is None or known[0] != run:
-            known = self._rows[run.run] = (run, draw_part(_TEMPLATE, "run_row", run))
-        return known[1]
 
     def _draw_body(self, rows: dict[str, str]) -> str:
         """All rows, anew only where other runs are shown than before: else each changes by itself."""

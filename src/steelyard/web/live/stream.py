@@ -8,6 +8,7 @@ from contextlib import aclosing
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
+from steelyard.web.context import parse_number
 from steelyard.web.live.channel import LiveChannel
 
 _HEADERS = {"X-Accel-Buffering": "no"}  # nginx would keep the events until it has a page of them
@@ -16,8 +17,9 @@ _HEADERS = {"X-Accel-Buffering": "no"}  # nginx would keep the events until it h
 def stream(request: Request, channel: LiveChannel) -> StreamingResponse:
     """From the event that the browser saw last, else from the number that its page was made with."""
     seen = request.headers.get("last-event-id") or request.query_params.get("after", "")
-    events = _format_events(channel, int(seen) if seen.isdecimal() and len(seen) < 20 else 0)
-    return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
+    return StreamingResponse(
+        _format_events(channel, parse_number(seen) or 0), media_type="text/event-stream", headers=_HEADERS
+    )
 
 
 async def _format_events(channel: LiveChannel, after: int) -> AsyncIterator[bytes]:
