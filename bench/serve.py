@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from bench.process import NotMeasured, in_turns, run
 from bench.row import Row, percentile
 from bench.served import EVERY, TOKEN
 from bench.setting import Setting
+from bench.watching import find_journal
 from steelyard.store.layout import Store
 
 FEW, MANY, VIEWERS = 1_000, 10_000, 100
@@ -168,13 +170,7 @@ def _running(setting: Setting, store: Path) -> Iterator[Path]:
     silent = subprocess.DEVNULL
     process = subprocess.Popen(words, env=setting.environment, stdin=silent, stdout=silent, stderr=silent)
     try:
-        for _ in range(200):
-            for path in store.glob("runs/*/journal.ndjson"):
-                if "trial-started" in path.read_text():
-                    yield path
-                    return
-            time.sleep(0.1)
-        raise NotMeasured("the run to be watched did not begin")
+        yield find_journal(store, "trial-started")
     finally:
         process.terminate()
         process.wait()
@@ -205,10 +201,8 @@ def _follow(server: Server, journal: Path, path: str, viewers: int) -> tuple[lis
                 if not line.startswith(b"data:"):
                     continue
                 if ready.is_set():
-                    newest = (
-                        line.rpartition(b"stamp ")[0] and line.partition(b"stamp ")[2].partition(b".<")[0]
-                    )
-                    delays += [now - float(newest)] if newest else []
+                    stamp = line.partition(b"stamp ")[2].partition(b".<")[0]
+                    delays += [now - float(stamp)] if stamp else []
                 ready.set()
         finally:
             writer.close()
@@ -243,12 +237,11 @@ def _browsing() -> Iterator[Any]:
         browser = import_module("browser").Browser
     finally:
         sys.path.remove(shared)
-    profile = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
-    try:
-        with browser(profile, []) as shown:
-            yield shown
-    finally:
-        shutil.rmtree(profile, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as profile,
+        browser(Path(profile), []) as shown,
+    ):
+        yield shown
 
 
 _COLLECT = "new Promise((done) => setTimeout(() => done(window.late), %d))"

@@ -61,7 +61,7 @@ def _measure(setting: Setting, viewers: int) -> list[dict[str, Any]]:
     argv = (*words, "run", "-q", "--undecided", "pass", str(folder / "watched.yaml"))
     run = subprocess.Popen(argv, cwd=folder, env=env, stdin=silent, stdout=silent, stderr=silent)
     try:
-        journal = _find_journal(folder)
+        journal = find_journal(folder / "store", "trial-ended")
         with _watching((*words, "watch", "last"), folder, env, viewers):
             time.sleep(SETTLED)
             began = time.time()
@@ -76,10 +76,11 @@ def _measure(setting: Setting, viewers: int) -> list[dict[str, Any]]:
     return counted
 
 
-def _find_journal(folder: Path) -> Path:
+def find_journal(store: Path, kind: str) -> Path:
+    """That of a store's run, once it has a line of a kind. Raises NotMeasured."""
     for _ in range(200):
-        for path in folder.glob("store/runs/*/journal.ndjson"):
-            if "trial-ended" in path.read_text():
+        for path in store.glob("runs/*/journal.ndjson"):
+            if kind in path.read_text():
                 return path
         time.sleep(0.1)
     raise NotMeasured("the run to be watched did not begin")

@@ -223,6 +223,22 @@ def streams(**changes: Any) -> dict[str, Any]:
     }
 
 
+STREAMS = """
+experiment: streams
+parameters: {streams: [1, 2, 4]}
+workload: {use: command, run: ["true"]}
+repeat: 6
+"""
+
+
+def watched(**changes: Any) -> dict[str, Any]:
+    """A plan that can be watched, as its file can be read: one trial failed, and one is marked."""
+    failures = {("streams=2", 2): ("crashed", "boom\nand more")}
+    marks = {("streams=4", 3): ("disturbed", "foreign CPU load: 31 %")}
+    told = {"failures": failures, "marks": marks, "text": STREAMS}
+    return streams(**{"parameters": {"streams": [1, 2, 4]}, **told, **changes})
+
+
 def growing(**changes: Any) -> dict[str, Any]:
     """A plan: uploads from 1, 2 and 4 machines whose total grows with the machines to the power of 0.9."""
 

@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
 
 import pytest
 from rich.console import Console
 
+from run_states import watch
 from steelyard.cli.picture import BARS, draw_bars, draw_line, draw_run
 from steelyard.watching.samples import LiveSeries
 from steelyard.watching.state import RunState
 
-TREE = """
-experiment: streams
-parameters: {streams: [1, 2, 4]}
-workload: {use: command, run: ["true"]}
-repeat: 6
-"""
-
 
 @pytest.fixture
 def record(build, plans):
-    failures = {("streams=2", 2): ("crashed", "boom\nand more")}
-    marks = {("streams=4", 3): ("disturbed", "foreign CPU load: 31 %")}
-    return build(
-        **plans.streams(parameters={"streams": [1, 2, 4]}, failures=failures, marks=marks, text=TREE)
-    )
-
-
-def watch(record, *more: dict[str, Any]) -> RunState:
-    state = RunState(record.folder)
-    for line in (*record.journal, *more):
-        state.take_in(line)
-    return state
+    return build(**plans.watched())
 
 
 def draw(state: RunState, lines=(), width: int = 80, height: int = 24) -> list[str]:
@@ -67,7 +49,7 @@ def test_the_picture_says_what_counts(record):
 
 def test_a_cell_whose_trials_are_all_marked_shows_their_median_in_brackets(build, plans):
     marks = {("streams=1", n): ("disturbed", "foreign CPU load: 31 %") for n in range(1, 7)}
-    record = build(**plans.streams(parameters={"streams": [1, 2, 4]}, marks=marks, text=TREE))
+    record = build(**plans.watched(failures={}, marks=marks))
     drawn = draw(watch(record), width=70)
     (row,) = (line for line in drawn if line.startswith("1 "))
     assert re.search(r"░ 0 +\(.+/s\) +6 marked", row), row
@@ -79,7 +61,7 @@ def test_of_many_cells_those_around_the_one_that_is_measured_are_shown(build, pl
         parameters={"streams": levels},
         measured=lambda cell: cell.parameters["streams"] < 20,
         figures=lambda cell, repetition, rng: {"throughput": float(repetition)},
-        text=TREE.replace("[1, 2, 4]", str(levels)),
+        text=plans.STREAMS.replace("[1, 2, 4]", str(levels)),
     )
     drawn = "\n".join(draw(watch(build(**plan))))
     assert re.search(r"^20 +░", drawn, re.MULTILINE)

@@ -11,12 +11,6 @@ import pytest
 
 from web_server import browsing, serving
 
-TREE = """
-experiment: streams
-parameters: {streams: [1, 2, 4]}
-workload: {use: command, run: ["true"]}
-repeat: 6
-"""
 _FIND = (
     "axe.run().then((found) => JSON.stringify(found.violations"
     ".filter((one) => ['serious', 'critical'].includes(one.impact))"
@@ -37,9 +31,7 @@ def axe() -> str:
 @pytest.fixture
 def pages(build, plans):
     """A store with two runs, and the pages of it."""
-    failures = {("streams=2", 2): ("crashed", "boom")}
-    marks = {("streams=4", 3): ("disturbed", "foreign CPU load: 31 %")}
-    plan = plans.streams(parameters={"streams": [1, 2, 4]}, failures=failures, marks=marks, text=TREE)
+    plan = plans.watched()
     first, second = build(**plan), build(**plan)
     run = f"runs/{second.id}"
     parts = ("", "/trials", "/trials/1", "/file", "/environment", "/journal")

@@ -108,7 +108,7 @@ def test_a_killed_browser_harms_neither(run, tmp_path):
     assert process.poll() is None
 
 
-def test_a_run_is_suspended_and_continued_from_a_phone(run, tmp_path):
+def test_a_run_is_asked_to_suspend_from_a_phone(run, tmp_path):
     _, folder = run
     with serving(tmp_path / "store", tmp_path, apart=False) as server, browsing(server) as browser:
         browser.visit(server.link, width=390, height=844)

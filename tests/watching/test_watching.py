@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
+from run_states import watch
 from steelyard.errors import StoreError
 from steelyard.model.metric import Metric
 from steelyard.watching.samples import LiveSeries, TrialSamples
-from steelyard.watching.state import MOST_NOTES, WAITING, RunState
+from steelyard.watching.state import MOST_NOTES, WAITING
 from steelyard.watching.watcher import Watcher
 
-TREE = """
-experiment: streams
-parameters: {streams: [1, 2, 4]}
-workload: {use: command, run: ["true"]}
-repeat: 6
-"""
 RATE = Metric("rate", "1/s", "higher", over_copies="sum")
 
 
 @pytest.fixture
 def record(build, plans):
-    failures = {("streams=2", 2): ("crashed", "boom\nand more")}
-    marks = {("streams=4", 3): ("disturbed", "foreign CPU load: 31 %")}
-    return build(
-        **plans.streams(parameters={"streams": [1, 2, 4]}, failures=failures, marks=marks, text=TREE)
-    )
-
-
-def watch(record, *more: dict[str, Any]) -> RunState:
-    state = RunState(record.folder)
-    for line in (*record.journal, *more):
-        state.take_in(line)
-    return state
+    return build(**plans.watched())
 
 
 def test_the_journal_tells_how_far_each_cell_is(record):

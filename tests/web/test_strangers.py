@@ -19,16 +19,8 @@ CURL = ("curl", "-s", "-o", "/dev/stdout", "-w", "\n%{http_code}")
 
 @pytest.fixture
 def store(build, plans):
-    record = build(**plans.streams(parameters={"streams": [1, 2, 4]}, text=TREE))
+    record = build(**plans.watched())
     return record.folder.path.parents[1]
-
-
-TREE = """
-experiment: streams
-parameters: {streams: [1, 2, 4]}
-workload: {use: command, run: ["true"]}
-repeat: 6
-"""
 
 
 def test_another_account_reaches_the_port_and_gets_nothing(mallory: Account, store, tmp_path):

@@ -54,6 +54,11 @@ def select_leading(metrics: Iterable[Metric], first: Collection[str] = ()) -> li
     return chosen[: max(FEWEST_LEADING, sum(metric.name in first for metric in chosen))]
 
 
+def choose_headline(metrics: Iterable[Metric], design: Mapping[str, Any]) -> Metric | None:
+    """The one that a sentence about a run begins with; None where it has none."""
+    return next(iter(select_leading(metrics, list_requested(design))), None)
+
+
 def select_metrics(metrics: Iterable[Metric], patterns: Iterable[str]) -> list[Metric]:
     """The metrics of these names, which may be patterns such as `latency_*`. Raises UnknownName."""
     known = {metric.name: metric for metric in metrics}

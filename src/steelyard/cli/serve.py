@@ -90,7 +90,9 @@ def command(
 
 def _announce(place: Listening, tokens: Tokens, path: str, *, scheme: str, read_only: bool) -> None:
     """The links, as the browser needs them."""
-    port = place.port or 8484
+    from steelyard.web.listening import PORT
+
+    port = place.port or PORT
     if place.path:
         account = f"{getpass.getuser()}@{platform.node()}"
         echo(f"on your own machine: ssh -N -L {port}:{place.path} {account}")

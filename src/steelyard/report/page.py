@@ -58,7 +58,7 @@ def build_page(findings: Findings) -> Page:
     record, shown = findings.record, findings.shown
     with guard_record(record.id):
         derived = sections(findings.derived)
-        within = _describe_comparison(findings)
+        within = describe_within(findings)
         measured = record.journal[0].get("version", "unknown") if record.journal else "unknown"
         return Page(
             title=shown.title,
@@ -79,7 +79,8 @@ def build_page(findings: Findings) -> Page:
         )
 
 
-def _describe_comparison(findings: Findings) -> ComparisonSection | None:
+def describe_within(findings: Findings) -> ComparisonSection | None:
+    """The experiment's own comparison; None where it has none."""
     if not findings.comparison:
         return None
     from steelyard.report.sections.comparison import describe_comparison

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.analysis.importance import list_requested, select_leading
+from steelyard.analysis.importance import choose_headline
 from steelyard.controller.design_document import load_experiment
 from steelyard.design import Design, Results
-from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell, Trial
 from steelyard.printable import make_one_line
 from steelyard.store.layout import RunFolder
@@ -59,7 +58,8 @@ class RunState:
         """What the run is to measure, which may be more than before when it goes on."""
         record = RunRecord(self.folder)
         experiment = load_experiment(record)
-        self.title, self.metric, self.metrics = experiment.experiment, _choose_metric(record), record.metrics
+        self.title, self.metrics = experiment.experiment, record.metrics
+        self.metric = choose_headline(record.metrics.values(), record.design)
         self._design, self.wanted = Design(experiment, record.seed), experiment.repeat.at_least
         self.within = float(experiment.repeat.until.within) if experiment.repeat.until else None
         for cell in record.cells:
@@ -145,12 +145,6 @@ class RunState:
 
     def _note(self, line: Mapping[str, Any], text: str) -> None:
         self.notes.append(f"{_show_clock(float(line['wall']))}  {make_one_line(text)}")
-
-
-def _choose_metric(record: RunRecord) -> Metric | None:
-    """The one that sentences about the run begin with."""
-    leading = select_leading(record.metrics.values(), list_requested(record.design))
-    return leading[0] if leading else None
 
 
 def _parse_running(line: Mapping[str, Any]) -> RunningTrial:

@@ -22,6 +22,7 @@ from steelyard.web.runs_index import RunsIndex
 from steelyard.web.starting.starter import RunStarter
 
 _PAGES = ("/", "/new", "/compare", "/machines", "/catalog")
+_MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -70,22 +71,15 @@ def list_routes() -> list[Route]:
         Route("/machines", machines.show_machine),
         Route("/catalog", catalog.show_catalog),
         Route("/catalog/{name}", catalog.show_entry),
-        Route("/static/steelyard.css", _send_style),
-        Route("/static/steelyard.js", _send_script),
-        Route("/static/icon.svg", _send_icon),
+        Route("/static/{name}", _send_asset),
     ]
 
 
-async def _send_style(_: Request) -> Response:
-    return Response(get_assets().style, media_type="text/css", headers=_FOR_EVER)
-
-
-async def _send_script(_: Request) -> Response:
-    return Response(get_assets().script, media_type="text/javascript", headers=_FOR_EVER)
-
-
-async def _send_icon(_: Request) -> Response:
-    return Response(get_assets().icon, media_type="image/svg+xml", headers=_FOR_EVER)
+async def _send_asset(request: Request) -> Response:
+    name, assets = request.path_params["name"], get_assets()
+    if name not in assets:
+        raise UnknownName("file", name, assets)
+    return Response(assets[name], media_type=_MEDIA[name.rpartition(".")[2]], headers=_FOR_EVER)
 
 
 async def _show_error(request: Request, error: Exception) -> Response:

@@ -13,6 +13,8 @@ from steelyard.web.live.hub import Hub
 from steelyard.web.runs_index import RunsIndex
 from steelyard.web.starting.starter import RunStarter
 
+_LONGEST_NUMBER = 20  # digits
+
 
 @dataclass(frozen=True)
 class WebContext:
@@ -33,6 +35,11 @@ class WebContext:
 def get_context(request: Request) -> WebContext:
     """That of the server which got a request."""
     return cast(WebContext, request.app.state.context)
+
+
+def parse_number(text: str) -> int | None:
+    """A number as a URL or a header has it; None where it is none."""
+    return int(text) if text.isdecimal() and len(text) < _LONGEST_NUMBER else None
 
 
 def find_run(request: Request) -> RunFolder:

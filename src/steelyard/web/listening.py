@@ -9,13 +9,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.errors import HostError, UsageError
+from steelyard.web.places import is_private
 
 PORT = 8484
 TRIES = 20
@@ -80,8 +80,7 @@ def listen_at_file(path: Path) -> Iterator[Listening]:
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.parent.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        if not is_private(path.parent):
             hint = f"`chmod 700 {path.parent}`, or name another place with --socket"
             raise HostError(f"{path.parent} is open to other accounts, so no socket is made there", hint=hint)
         _remove_dead(path)

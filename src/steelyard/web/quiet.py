@@ -6,22 +6,11 @@ the machine are not, so they wait until the turn is free, unless the user says t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import TypeVar
-
 from starlette.requests import Request
 
 from steelyard.controller.machine.lock_files import find_measuring_run
-
-Value = TypeVar("Value")
 
 
 def find_reason_to_wait(request: Request) -> str:
     """Whose turn it is now, as a clause; empty where it is nobody's, or `?now=1` says not to wait."""
     return "" if request.query_params.get("now") == "1" else find_measuring_run() or ""
-
-
-async def work_out(work: Callable[[], Value]) -> Value:
-    """In a thread, so that other pages go on."""
-    return await asyncio.to_thread(work)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -22,10 +21,15 @@ from steelyard.errors import SteelyardError, StoreError, UnknownName, UsageError
 from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.theme import format_variables
 from steelyard.report.markup import mark_code
+from steelyard.report.template_cache import make_environment
 from steelyard.report.wording import format_count
 from steelyard.units import show, show_span
 
+if TYPE_CHECKING:
+    import jinja2
+
 _HERE = Path(__file__).parent
+STYLE = "steelyard.css"
 SIGNS = {
     "running": "▶",
     "starting": "▶",
@@ -40,59 +44,27 @@ SIGNS = {
 """A sign for each state, beside its word and its colour."""
 
 
-class Assets:
-    """What all pages share, under names that change with its content: a browser fetches it once."""
-
-    @cached_property
-    def style(self) -> str:
-        """The colours of our reports, and the looks of pages."""
-        return format_variables() + _read_static("steelyard.css")
-
-    @cached_property
-    def script(self) -> str:
-        """The module that keeps a page alive."""
-        return _read_static("steelyard.js")
-
-    @cached_property
-    def icon(self) -> str:
-        """A steelyard, in the tab of a browser."""
-        return _read_static("icon.svg")
-
-    @cached_property
-    def version(self) -> str:
-        """Of both."""
-        return hashlib.sha256(f"{self.style}\0{self.script}".encode()).hexdigest()[:16]
-
-
-def _read_static(name: str) -> str:
-    return (_HERE / "static" / name).read_text("utf-8")
+@cache
+def get_assets() -> Mapping[str, str]:
+    """What all pages share, by the names of files: colours of our reports and looks, script, icon."""
+    texts = {path.name: path.read_text("utf-8") for path in sorted((_HERE / "static").iterdir())}
+    return texts | {STYLE: format_variables() + texts[STYLE]}
 
 
 @cache
 def get_templates() -> jinja2.Environment:
-    """One for all pages of a process."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    """One for all pages of a process. Links to assets hold a digest of them: a browser fetches each once."""
+    filters: dict[str, Callable[..., Any]] = {
         "counted": format_count,
         "ticked": mark_code,
         "span": show_span,
         "quantity": show,
         "query": lambda fields: urlencode({name: value for name, value in fields.items() if value}),
     }
-    environment.globals |= {"signs": SIGNS, "assets": Assets()}
+    environment = make_environment(_HERE / "templates", filters)
+    digest = hashlib.sha256("\0".join(get_assets().values()).encode()).hexdigest()[:16]
+    environment.globals |= {"signs": SIGNS, "version": digest}
     return environment
-
-
-def get_assets() -> Assets:
-    """Those that pages name."""
-    assets: Assets = get_templates().globals["assets"]  # type: ignore[assignment]
-    return assets
 
 
 def draw_part(template: str, macro: str, *facts: Any) -> str:

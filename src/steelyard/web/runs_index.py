@@ -7,7 +7,6 @@ because reading 10,000 journals takes ten seconds; it may be deleted at any time
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import time
@@ -20,6 +19,7 @@ from steelyard.files import write_whole
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import UNDER_WAY, Glance, glance
 from steelyard.untrusted import read_content
+from steelyard.web.places import cache_folder, name_file
 
 LOOK_AT_LOCK_EVERY = 1.0
 """Seconds between two looks at whether a run lives: each takes its lock for an instant."""
@@ -135,9 +135,7 @@ class RunsIndex:
 
     @property
     def _cache(self) -> Path:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        name = hashlib.sha256(os.fsencode(self.store.root.absolute())).hexdigest()[:16]
-        return home / "steelyard" / "web" / f"{name}.json"
+        return cache_folder() / name_file(self.store.root)
 
     def _list_folders(self) -> list[RunFolder]:
         """All of the store, oldest first, listed again when its directory has changed."""

@@ -18,6 +18,7 @@ from steelyard.web.access.gate import LOOPBACK_NAMES, Access
 from steelyard.web.access.tokens import Tokens
 from steelyard.web.app import make_app
 from steelyard.web.listening import PORT, Listening, is_loopback, listen_at, listen_at_file, parse_address
+from steelyard.web.places import state_folder
 from steelyard.web.starting.starter import RunStarter
 
 NICE = 10
@@ -74,9 +75,8 @@ def _listen(options: ServeOptions) -> AbstractContextManager[Listening]:
 def default_socket() -> Path:
     """In the directory of the session where there is one, else in one of ours."""
     session = Path(f"/run/user/{os.geteuid()}")
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    folder = session if session.is_dir() and os.access(session, os.W_OK) else home / "steelyard"
-    return folder / ("steelyard-web" if folder == session else "web") / "web.sock"
+    ours = session.is_dir() and os.access(session, os.W_OK)
+    return (session / "steelyard-web" if ours else state_folder()) / "web.sock"
 
 
 def _configure(app: object, options: ServeOptions) -> uvicorn.Config:

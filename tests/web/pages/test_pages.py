@@ -12,22 +12,12 @@ import pytest
 
 from steelyard.web.pages import machines
 
-TREE = """
-experiment: streams
-parameters: {streams: [1, 2, 4]}
-workload: {use: command, run: ["true"]}
-repeat: 6
-"""
 HOSTILE = "</script><img src=x onerror=window.pwned=1>\"'&\x1b[31m\x00\u202e"
 
 
 @pytest.fixture
 def record(build, plans):
-    failures = {("streams=2", 2): ("crashed", "boom")}
-    marks = {("streams=4", 3): ("disturbed", "foreign CPU load: 31 %")}
-    return build(
-        **plans.streams(parameters={"streams": [1, 2, 4]}, failures=failures, marks=marks, text=TREE)
-    )
+    return build(**plans.watched())
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 from steelyard.errors import UsageError
 from steelyard.files import write_whole
 from steelyard.untrusted import open_regular
+from steelyard.web.places import is_private, name_file, state_folder
 
 Right = Literal["act", "read"]
 BYTES = 32
@@ -49,10 +50,14 @@ class Tokens(NamedTuple):
 
 def load_tokens(store: Path, *, renew: bool = False) -> Tokens:
     """Those of the servers of a store, which are made where there are none. Raises UsageError."""
-    path = _find_place(store)
+    path = state_folder() / name_file(store)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_private(path.parent)
+        if not is_private(path.parent):
+            hint = f"`chmod 700 {path.parent}` closes it; or set XDG_STATE_HOME to a directory you own"
+            raise UsageError(
+                f"{path.parent} is open to other accounts, so no tokens are kept there", hint=hint
+            )
         known = None if renew else _read(path)
         tokens = known or Tokens(secrets.token_urlsafe(BYTES), secrets.token_urlsafe(BYTES))
         if known is None:
@@ -71,12 +76,6 @@ def _match(shown: str, by_right: Mapping[Right, str]) -> Right | None:
     return matches[0] if matches else None
 
 
-def _find_place(store: Path) -> Path:
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    name = hashlib.sha256(os.fsencode(store.absolute())).hexdigest()[:16]
-    return home / "steelyard" / "web" / f"{name}.json"
-
-
 def _read(path: Path) -> Tokens | None:
     """None where there are none, or none that only we can have read and written."""
     try:
@@ -89,11 +88,3 @@ def _read(path: Path) -> Tokens | None:
     except (FileNotFoundError, ValueError, LookupError, TypeError):
         return None
     return tokens if min(map(len, tokens)) >= BYTES else None
-
-
-def _check_private(folder: Path) -> None:
-    """Raises UsageError where another account could plant tokens of its own."""
-    status = folder.lstat()
-    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        hint = f"`chmod 700 {folder}` closes it; or set XDG_STATE_HOME to a directory you own"
-        raise UsageError(f"{folder} is open to other accounts, so no tokens are kept there", hint=hint)

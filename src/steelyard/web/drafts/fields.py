@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from ruamel.yaml import YAML
@@ -44,11 +45,15 @@ def list_fields(text: str) -> list[FormField]:
         return []
     if not isinstance(tree, Mapping):
         return []
-    schema = Experiment.model_json_schema()
-    keys = {key: schema["properties"][key] for key in KEYS if key != "repeat"}
-    repeat = {"repeat": {"type": "integer", "default": 6, "description": "Repetitions of each cell"}}
-    known = {key: (keys | repeat)[key] for key in KEYS}
-    return [*_describe_fields("", known, tree), *_list_options(tree)]
+    return [*_describe_fields("", _list_keys(), tree), *_list_options(tree)]
+
+
+@cache
+def _list_keys() -> Mapping[str, Schema]:
+    """The plain keys of an experiment; a draft is looked at after every pause in typing."""
+    properties = Experiment.model_json_schema()["properties"]
+    repeat = {"type": "integer", "default": 6, "description": "Repetitions of each cell"}
+    return {key: repeat if key == "repeat" else properties[key] for key in KEYS}
 
 
 def apply_fields(text: str, fields: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from starlette.requests import Request
@@ -14,7 +15,6 @@ from steelyard.store.layout import RunFolder, account_name
 from steelyard.store.writer import is_live
 from steelyard.web.context import find_run, get_context
 from steelyard.web.forms import read_form
-from steelyard.web.quiet import work_out
 from steelyard.web.render import respond, respond_error
 
 STEERED = ("cancel", "suspend", "continue")
@@ -33,7 +33,7 @@ async def act(request: Request) -> Response:
         if verb == "extend":
             return await _extend(request, folder, fields)
         wanted, force = ("cancel", True) if verb == "force" else (verb, False)
-        await work_out(lambda: steer(folder, wanted, force=force, by=_name_user()))
+        await asyncio.to_thread(lambda: steer(folder, wanted, force=force, by=_name_user()))
     except HostError as error:
         return respond_error(request, error, force=folder.id if verb == "cancel" else "")
     return RedirectResponse(f"../../{folder.id}", 303)
@@ -56,7 +56,7 @@ async def _extend(request: Request, folder: RunFolder, fields: dict[str, str]) -
         raise UsageError(f"'{repeat}' is no number of repetitions")
     if is_live(folder):
         added = {"levels": parse_levels(levels), "repeat": int(repeat) if repeat else None}
-        await work_out(lambda: ask(folder, "extend", by=_name_user(), **added))
+        await asyncio.to_thread(lambda: ask(folder, "extend", by=_name_user(), **added))
         return RedirectResponse(f"../../{folder.id}", 303)
     words = [word for level in levels for word in ("-p", level)] + (["--repeat", repeat] if repeat else [])
     return _show_command(request, _start(request, "extend", folder.id, *words))

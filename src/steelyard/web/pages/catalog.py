@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from steelyard.web.quiet import work_out
 from steelyard.web.render import respond
 
 
@@ -17,7 +17,7 @@ async def show_catalog(request: Request) -> Response:
     from steelyard.spec.catalog import describe_entries
 
     kinds: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in await work_out(describe_entries):
+    for entry in await asyncio.to_thread(describe_entries):
         line = {"name": entry["name"], "about": entry["about"].partition("\n")[0], "covers": entry["covers"]}
         kinds.setdefault(f"{entry['kind']}s".capitalize(), []).append(line)
     return respond(request, "catalog.html.j2", {"kinds": kinds})
@@ -31,5 +31,5 @@ async def show_entry(request: Request) -> Response:
     return respond(
         request,
         "entry.html.j2",
-        {"name": name, "entries": await work_out(lambda: describe_entries(name))},
+        {"name": name, "entries": await asyncio.to_thread(lambda: describe_entries(name))},
     )

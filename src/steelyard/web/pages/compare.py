@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +14,7 @@ from steelyard.errors import SteelyardError, UsageError
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 from steelyard.web.context import WebContext, get_context
-from steelyard.web.quiet import find_reason_to_wait, work_out
+from steelyard.web.quiet import find_reason_to_wait
 from steelyard.web.render import respond
 from steelyard.web.runs_index import RunsQuery
 
@@ -29,7 +30,7 @@ async def show_comparison(request: Request) -> Response:
     folders = [context.store.find(name) for name in names]
     metric = request.query_params.get("metric", "").strip()
     waits = find_reason_to_wait(request) if len(folders) > 1 else ""
-    comparisons = [] if waits else await work_out(lambda: _compare_all(folders, metric))
+    comparisons = [] if waits else await asyncio.to_thread(lambda: _compare_all(folders, metric))
     chosen = [folder.id for folder in folders]
     facts = {"chosen": chosen, "metric": metric, "waits": waits, "comparisons": comparisons}
     again = urlencode([*(("run", name) for name in chosen), ("metric", metric)])

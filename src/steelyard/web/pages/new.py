@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from steelyard.web.drafts.fields import PREFIX, FormField, apply_fields, list_fi
 from steelyard.web.drafts.origins import read_origin
 from steelyard.web.drafts.saved import SavedDrafts
 from steelyard.web.forms import read_form
-from steelyard.web.quiet import find_reason_to_wait, work_out
+from steelyard.web.quiet import find_reason_to_wait
 from steelyard.web.render import draw_part, respond
 
 DOINGS = ("check", "form", "save", "start")
@@ -25,7 +26,7 @@ _SITE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9._-]+)?)?")
 
 
 class Draft(NamedTuple):
-    """A text with what there is to say of it; `name`: what it is saved as, `waits`: why no plan is made."""
+    """A text with what there is to say of it; `name`: what it is saved as, `waits`: whose turn it is."""
 
     text: str
     site: str
@@ -38,7 +39,7 @@ class Draft(NamedTuple):
 async def show_new(request: Request) -> Response:
     """The page with a text to begin with."""
     context, origin = get_context(request), request.query_params.get("from", "")
-    text = await work_out(lambda: read_origin(origin, context.store))
+    text = await asyncio.to_thread(lambda: read_origin(origin, context.store))
     name = origin.removeprefix("draft:") if origin.startswith("draft:") else ""
     return await _show(request, await _describe(request, text, "", name))
 
@@ -73,15 +74,15 @@ def _start(request: Request, saved: SavedDrafts, draft: Draft) -> Response:
 
 
 async def _describe(request: Request, text: str, site: str, name: str) -> Draft:
-    """A text is always checked; what it would run is worked out when that disturbs nobody."""
+    """A text, with what is wrong with it or what it would run, and its form."""
     context = get_context(request)
     if not _SITE.fullmatch(site):
         raise UsageError(
             f"'{site}' is not the name of a site", hint="for example local:2, slurm, or none at all"
         )
     waits = find_reason_to_wait(request)
-    checked = await work_out(lambda: _check(context, text, site))
-    return Draft(text, site, name, checked, await work_out(lambda: list_fields(text)), waits)
+    checked = await asyncio.to_thread(lambda: _check(context, text, site))
+    return Draft(text, site, name, checked, await asyncio.to_thread(lambda: list_fields(text)), waits)
 
 
 def _check(context: WebContext, text: str, site: str) -> CheckedDraft:

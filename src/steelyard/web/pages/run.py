@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -14,13 +15,10 @@ from steelyard.analysis.damage import guard_record
 from steelyard.errors import UsageError
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
-from steelyard.web.context import find_run, get_context
+from steelyard.web.context import find_run, get_context, parse_number
 from steelyard.web.live.stream import stream
-from steelyard.web.quiet import find_reason_to_wait, work_out
+from steelyard.web.quiet import find_reason_to_wait
 from steelyard.web.render import respond
-
-if TYPE_CHECKING:
-    from steelyard.report.sections.outcome import RunOutcome
 
 MOST_LINES = 200
 _HEAD = ("seq", "wall", "mono", "kind")
@@ -32,12 +30,11 @@ _SANDBOX = "sandbox allow-scripts allow-popups; frame-ancestors 'none'"
 async def show_run(request: Request) -> Response:
     """The page."""
     folder = find_run(request)
-    RunRecord(folder)
     channel = get_context(request).hub.follow_run(folder)
     view = await channel.read()
     now = channel.now
     waits = find_reason_to_wait(request) if view.over else ""
-    judged = await work_out(lambda: _judge(folder)) if view.over and not waits else {}
+    judged = await asyncio.to_thread(lambda: _judge(folder)) if view.over and not waits else {}
     facts = {**(now._asdict() if now else {}), **judged}
     around = {"answer": None, "answer_waits": waits, "requirements": [], "asked": _list_asked(folder)}
     return respond(
@@ -56,7 +53,7 @@ async def show_report(request: Request) -> Response:
     if waits := find_reason_to_wait(request):
         hint = f"it would disturb that run; wait for its end, or open runs/{folder.id}/report?now=1"
         raise UsageError(f"{waits}, so no report is written now", hint=hint)
-    html = await work_out(lambda: _render_report(folder))
+    html = await asyncio.to_thread(lambda: _render_report(folder))
     return HTMLResponse(html, headers={"Content-Security-Policy": _SANDBOX})
 
 
@@ -81,8 +78,7 @@ async def show_environment(request: Request) -> Response:
 async def show_journal(request: Request) -> Response:
     """The newest lines of the journal, or those before a number."""
     folder = find_run(request)
-    before = request.query_params.get("before", "")
-    limit = int(before) if before.isdecimal() and len(before) < 20 else None
+    limit = parse_number(request.query_params.get("before", ""))
     with guard_record(folder.id):
         lines = list(islice(_read_lines(folder, limit), MOST_LINES))
     older = lines[-1]["seq"] if len(lines) == MOST_LINES and lines[-1]["seq"] > 1 else 0
@@ -103,24 +99,16 @@ def _judge(folder: RunFolder) -> dict[str, Any]:
     """What came of a run that is over: the answer, and the requirements with their verdicts."""
     from steelyard.analysis.findings import Findings
     from steelyard.report.derived_lines import sections
+    from steelyard.report.page import describe_within
     from steelyard.report.sections.needs import needs
+    from steelyard.report.sections.outcome import outcome
 
     findings = Findings(RunRecord(folder))
     with guard_record(folder.id):
-        answer = _answer(findings, sections(findings.derived))
+        answer = outcome(findings, sections(findings.derived), describe_within(findings))
         judged = needs(findings.requirements)
     short = [{"text": one.text, "verdict": str(one.verdict), "short": one.short} for one in judged]
     return {"answer": answer, "requirements": short}
-
-
-def _answer(findings: Any, derived: Any) -> RunOutcome:
-    from steelyard.report.sections.outcome import outcome
-
-    if not findings.comparison:
-        return outcome(findings, derived)
-    from steelyard.report.sections.comparison import describe_comparison
-
-    return outcome(findings, derived, describe_comparison(findings.comparison))
 
 
 def _render_report(folder: RunFolder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, get_args
 
 from starlette.requests import Request
@@ -21,7 +22,7 @@ async def show_runs(request: Request) -> Response:
     view = await channel.read()
     page = channel.page
     older = query._replace(before=page.runs[-1].run)._asdict() if page.runs else {}
-    facts = {"runs": [describe_run(run) for run in page.runs], "total": page.total, "more": page.more}
+    facts = {"runs": list(map(dataclasses.asdict, page.runs)), "total": page.total, "more": page.more}
     rows = "".join(html for name, html in view.parts.items() if name != "runs")
     around: dict[str, Any] = {
         "query": query,
@@ -36,8 +37,3 @@ async def stream_runs(request: Request) -> Response:
     """What changes on it."""
     query = RunsQuery.parse(request.query_params)
     return stream(request, get_context(request).hub.follow_runs(query))
-
-
-def describe_run(run: object) -> dict[str, object]:
-    """A run at a glance, for programs."""
-    return {name: getattr(run, name) for name in run.__dataclass_fields__}  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from steelyard.store.reader import RunRecord
 from steelyard.watching.samples import LiveSeries
 from steelyard.web.context import find_run
 from steelyard.web.live.plot import Plot, plot_series
-from steelyard.web.quiet import find_reason_to_wait, work_out
+from steelyard.web.quiet import find_reason_to_wait
 from steelyard.web.render import draw_part, respond
 
 
@@ -25,8 +26,8 @@ async def show_telemetry(request: Request) -> Response:
         numbers = [str(trial.number) for trial in record.trials]
         raise UnknownName("finished trial", str(number), numbers)
     waits = find_reason_to_wait(request)
-    series = [] if waits else await work_out(lambda: list(_list_series(record, number)))
-    plots = await work_out(lambda: _plot(record, number, series))
+    series = [] if waits else await asyncio.to_thread(lambda: list(_list_series(record, number)))
+    plots = await asyncio.to_thread(lambda: _plot(record, number, series)) if series else []
     facts = {"run": record.id, "heading": f"Trial {number} over time", "number": number, "waits": waits}
     drawn = draw_part("parts.html.j2", "series", plots)
     return respond(request, "telemetry.html.j2", {**facts, "series": series}, drawn=drawn, count=len(plots))

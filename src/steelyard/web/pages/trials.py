@@ -12,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.analysis.damage import guard_record
-from steelyard.analysis.importance import list_requested, select_leading
+from steelyard.analysis.importance import choose_headline
 from steelyard.errors import UnknownName
 from steelyard.printable import make_one_line
 from steelyard.store.reader import RunRecord, TrialRecord
 from steelyard.units import show
 from steelyard.untrusted import open_regular
-from steelyard.web.context import find_run
+from steelyard.web.context import find_run, parse_number
 from steelyard.web.render import respond
 
 MOST = 100
@@ -30,11 +30,9 @@ _UNITS = {"code": "1", "signal": "1", "wall": "s", "user": "s", "system": "s", "
 async def show_trials(request: Request) -> Response:
     """The newest trials, or those before a number."""
     record = RunRecord(find_run(request))
-    before = request.query_params.get("before", "")
-    limit = int(before) if before.isdecimal() and len(before) < 20 else None
+    limit = parse_number(request.query_params.get("before", ""))
     with guard_record(record.id):
-        leading = select_leading(record.metrics.values(), list_requested(record.design))
-        metric = leading[0] if leading else None
+        metric = choose_headline(record.metrics.values(), record.design)
         newest = [trial for trial in reversed(record.trials) if limit is None or trial.number < limit]
         shown = [_describe_trial(trial, metric) for trial in newest[:MOST]]
     older = shown[-1]["number"] if len(newest) > MOST else 0

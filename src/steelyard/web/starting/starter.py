@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import subprocess
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from steelyard.errors import HostError, UnknownName
+from steelyard.files import write_whole
 from steelyard.store.layout import Store
 from steelyard.untrusted import open_regular
 
@@ -22,7 +22,6 @@ _PROGRAM = Path(__file__).with_name("detach.py")
 _KEY = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 _RUN = re.compile(r"^run (\d{8}-\d{6}-\S+?-[0-9a-f]{4})\b", re.MULTILINE)
 _MOST = 64 * 1024
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class StartedCommand(NamedTuple):
@@ -62,7 +61,7 @@ class RunStarter:
         argv = [sys.executable, "-m", "steelyard", *words, "--store", str(self._store.root.absolute())]
         try:
             self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._logs / key, _NEW, 0o600))
+            write_whole(self._logs / key, b"", mode=0o600)
             self._send(argv, folder or Path.cwd(), self._logs / key)
         except OSError as error:
             raise HostError(f"cannot start `steelyard {words[0]}`: {error.strerror or error}") from error
