@@ -25,9 +25,23 @@ from bench.coverage import (
     share,
     stopped,
 )
+from bench.histories import BEFORE, RUNS, SOON, alarm_share, found_share
 from bench.row import Row
 from bench.setting import Setting
-from bench.worlds import BIMODAL, WORLDS, World, bimodal, lognormal, normal
+from bench.worlds import (
+    BIMODAL,
+    EXPONENTIAL,
+    LOGNORMAL,
+    NORMAL,
+    WORLDS,
+    World,
+    autocorrelated,
+    bimodal,
+    drifting,
+    lognormal,
+    normal,
+    spiked,
+)
 from steelyard.analysis.claims import FILE, SimulationClaim
 from steelyard.stats.outliers import Policy
 
@@ -53,6 +67,8 @@ LIMITS = {
     "alarms.comparison": 0.08,
     "alarms.pairs": 0.08,
     "alarms.drift": 0.06,
+    "alarms.history": 0.02,
+    "found.history": 0.05,
 }
 """The most that may miss, beside what chance does; an alarm among equals is a miss."""
 
@@ -150,6 +166,22 @@ def _drift(scale: float, seed: int) -> Iterator[SimulationClaim]:
             yield _claim("alarms.drift", world, f"5 steady cells, n={n}", rate, runs, seed)
 
 
+def _history(scale: float, seed: int) -> Iterator[SimulationClaim]:
+    """Histories in which nothing changes, and such that shift; those that drift or remember are only told."""
+    seed, histories = seed + 14, int(1000 * scale)
+    steady = (NORMAL, LOGNORMAL, EXPONENTIAL, spiked(15))
+    for name, worlds in (("history", steady), ("dependent", (autocorrelated(0.5), drifting(6)))):
+        for world in worlds:
+            rate = alarm_share(world, histories, seed)
+            condition = f"{RUNS} runs, a look after each"
+            yield _claim(f"alarms.{name}", world, condition, rate, histories, seed)
+    for shift in (1.0, 1.5, 2.0, 3.0):
+        rate = found_share(NORMAL, 3 * shift, histories, seed)
+        condition = f"shift of {shift:g} sd after {BEFORE} runs, within {SOON}"
+        name = "found.history" if shift >= 2 else "found.small"
+        yield _claim(name, NORMAL, condition, rate, histories, seed)
+
+
 SIMULATIONS: dict[str, Simulation] = {
     "median": _median,
     "sequential": _sequential,
@@ -159,4 +191,5 @@ SIMULATIONS: dict[str, Simulation] = {
     "alarms": _alarms,
     "pairs": _pairs,
     "drift": _drift,
+    "history": _history,
 }

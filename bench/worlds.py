@@ -80,6 +80,23 @@ def autocorrelated(phi: float) -> World:
     return World(f"lag-1 {phi}", draw, 100, 100)
 
 
+def spiked(height: float) -> World:
+    """Normal with sd 3, and one value that lies `height` above, anywhere."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Drawn:
+        values = rng.normal(100, 3, shape)
+        values[np.arange(shape[0]), rng.integers(shape[1], size=shape[0])] += height
+        return values
+
+    return World(f"spike of {height:g}, sd 3", draw, 100)
+
+
+def drifting(rise: float) -> World:
+    """Normal with sd 3, and rising by so much from the first value to the last."""
+    name = f"drift by {rise:g}, sd 3"
+    return World(name, lambda rng, shape: rng.normal(100, 3, shape) + np.linspace(0, rise, shape[1]), 100)
+
+
 NORMAL, LOGNORMAL, BIMODAL = normal(3), lognormal(0.5), bimodal(0.7, 15, 2)
 EXPONENTIAL = World("exponential", lambda rng, shape: 95 + 5 * rng.exponential(1 / math.log(2), shape), 100)
 ROUNDED = World("rounded", lambda rng, shape: np.round(rng.normal(100, 3, shape)), 100)

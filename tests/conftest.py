@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from accounts import Account, account
+from histories import make_history
 from loading import loaded
 from patience import until
 from standins import lay
@@ -132,3 +134,9 @@ def plans() -> ModuleType:
 def build(plans: ModuleType, tmp_path: Path) -> Callable[..., RunRecord]:
     """`build(parameters=…, require=…)` makes a run folder; `plans.Plan` says what it can be told."""
     return functools.partial(plans.build, tmp_path)
+
+
+@pytest.fixture
+def make_runs(plans: ModuleType, tmp_path: Path) -> Callable[..., Any]:
+    """`make_runs(40, shift_at=30)`: so many runs of one experiment; see `shared/histories.py`."""
+    return functools.partial(make_history, plans, tmp_path)

@@ -60,6 +60,7 @@ class Plan:
     seed: int = 4711
     in_blocks: bool = True
     design: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def cells(self) -> list[Cell]:
@@ -77,7 +78,13 @@ def build(root: Path, plan: Plan | None = None, **changes: Any) -> RunRecord:
         writer.write_document(folder.design, _design(plan))
         writer.write_document(folder.environment, plan.environment)
         writer.journal.write(
-            "run-started", run=folder.id, experiment=plan.title, seed=plan.seed, version="0", done=0
+            "run-started",
+            run=folder.id,
+            experiment=plan.title,
+            seed=plan.seed,
+            version="0",
+            done=0,
+            tags=dict(plan.tags),
         )
         for text in plan.warnings:
             writer.journal.write("warning", text=text)
@@ -97,7 +104,7 @@ def _design(plan: Plan) -> dict[str, Any]:
         "repeat": repeat,
         "outliers": plan.outliers,
         "covers": ["SKA1"],
-        "tags": {},
+        "tags": dict(plan.tags),
         "metrics": [_plain(metric) for metric in plan.metrics],
         "require": [
             {**dict(zip(("where", "against"), conditions, strict=False)), **_plain(Requirement.parse(that))}

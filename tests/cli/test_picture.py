@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from run_states import watch
-from steelyard.cli.picture import BARS, draw_bars, draw_line, draw_run
+from steelyard.cli.picture import draw_line, draw_run
 from steelyard.watching.samples import LiveSeries
 from steelyard.watching.state import RunState
 
@@ -69,9 +69,7 @@ def test_of_many_cells_those_around_the_one_that_is_measured_are_shown(build, pl
     assert "more cells" in drawn
 
 
-def test_bars_go_from_the_smallest_to_the_largest():
-    assert draw_bars([1.0, 2.0, 3.0]) == f"{BARS[0]}{BARS[4]}{BARS[-1]}"
-    assert draw_bars([5.0, 5.0]) == BARS[0] * 2
+def test_a_line_takes_as_much_room_as_there_is():
     line = draw_line(LiveSeries("rate", "1/s", [float(n) for n in range(200)], []), 40)
     assert len(line) == 40
     assert line.startswith("rate ")

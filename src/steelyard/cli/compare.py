@@ -43,6 +43,17 @@ class _CompareOptions(NamedTuple):
 @click.command()
 @run_argument("before")
 @run_argument("after", required=False)
+@click.option(
+    "--against",
+    metavar="segment|tag:NAME[=VALUE]|RUN",
+    help="Compare RUN with earlier runs of its experiment: see `steelyard history`",
+)
+@click.option(
+    "--confirm/--no-confirm",
+    default=True,
+    help="With --against and --fail-on: measure both builds again before failing, if the file's `compare` "
+    "names them",
+)
 @click.option("--by", metavar="PARAMETER", help="Compare the levels of a parameter within one run")
 @click.option("--baseline", metavar="LEVEL", help="With --by: the level to compare with [default: the first]")
 @metric_option("Compare only this metric; repeatable; a pattern such as 'latency_*' is allowed")
@@ -74,6 +85,8 @@ class _CompareOptions(NamedTuple):
 def command(
     before: str,
     after: str | None,
+    against: str | None,
+    confirm: bool,
     by: str | None,
     baseline: str | None,
     metrics: tuple[str, ...],
@@ -96,6 +109,7 @@ def command(
     steelyard compare base-1,base-2,base-3 new-1,new-2,new-3
     steelyard compare baseline-run last --fail-on worse --metric write_bandwidth --disturbed exclude
     steelyard compare last --by build --fail-on worse --margin 5% --as junit -o ab.xml
+    steelyard compare last --against segment --fail-on worse
     steelyard compare last --with published:fermilab-2015/table-1
 
     Each cell gets a ratio with its interval, and a verdict from a test corrected for the number of
@@ -109,6 +123,11 @@ def command(
     cannot show whether the next run would give the same answer: measure both programs in one run, as levels
     of a parameter, or run each several times.
 
+    --against takes the baseline from the history of RUN's experiment: `segment` is all earlier runs on the
+    same machine with the same tools since the last change, `tag:release` those that have this tag. Before
+    such a gate fails, it measures again: an experiment whose file has `compare:` is run once more, both
+    builds in turn, and if they do not differ then, the gate passes.
+
     With --fail-on, a cell passes if it was compared and is not worse. It fails if a trial of AFTER failed,
     if a run lacks it or did not measure it, or if it has too few trials for an answer, unless --allow
     accepts that. With --margin, the whole interval of a cell's change must also lie within the margin.
@@ -120,7 +139,14 @@ def command(
     --as writes a file (HTML, Markdown, JUnit or JSON), by default into the run's folder, and prints its path.
     """
     if other is not None:
-        what = {"--by": by, "--baseline": baseline, "--metric": metrics, "--across": across, "--as": form}
+        what = {
+            "--against": against,
+            "--by": by,
+            "--baseline": baseline,
+            "--metric": metrics,
+            "--across": across,
+            "--as": form,
+        }
         gate = {"--fail-on": fail_on, "--allow": allow, "--margin": margin, "--disturbed": disturbed}
         _check_single_run(after, {**what, **gate})
         return _compare_published(store, before, other, as_json=as_json)
@@ -131,12 +157,19 @@ def command(
         raise UsageError("-o needs a format; add --as html, markdown, junit or json")
     asked = Gate(allow, None if margin is None else _parse_share(margin)) if fail_on else None
     choices = _CompareOptions(metrics, across, by, baseline, disturbed, asked)
-    comparison = (
-        _compare_levels(store, before, choices)
-        if after is None
-        else _compare_sides(store, (before, after), choices)
-    )
-    return _print_comparison(*comparison, form, output, as_json=as_json)
+    if against is not None:
+        from steelyard.cli.against import confirm_alarm, find_baseline
+
+        sides = find_baseline(store, before, after, against)
+        gated, records = _compare_sides(store, sides, choices)
+    elif after is None:
+        gated, records = _compare_levels(store, before, choices)
+    else:
+        gated, records = _compare_sides(store, (before, after), choices)
+    code = _print_comparison(gated, records, form, output, as_json=as_json)
+    if code == 1 and against is not None:
+        return confirm_alarm(store, records[-1], measure=confirm)
+    return code
 
 
 def _parse_share(margin: str) -> float:

@@ -22,20 +22,24 @@ from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 
 if TYPE_CHECKING:
+    from steelyard.cli.notifying import Notifier
     from steelyard.report.sections.section import Section
 
 MOST_CELLS = 60
 
 
-def finish(folder: RunFolder, *, as_json: bool, undecided: str) -> int:
-    """Print the results of a run and write its report; the exit code."""
+def finish(folder: RunFolder, *, as_json: bool, undecided: str, notifier: Notifier | None = None) -> int:
+    """Print the results of a run, write its report, and have it told; the exit code."""
     findings = Findings(RunRecord(folder))
     print_results(findings, as_json=as_json)
     _write_io_properties(findings, quiet=as_json)
     report = _write_report(findings)
     if report and not as_json:
         echo(report)
-    return _choose_exit_code(findings, undecided)
+    code = _choose_exit_code(findings, undecided)
+    if notifier:
+        notifier.tell_outcome(findings, code)
+    return code
 
 
 def _choose_exit_code(findings: Findings, undecided: str) -> int:

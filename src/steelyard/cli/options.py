@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from steelyard.cli.terminal import echo
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UsageError
 from steelyard.printable import make_one_line
 from steelyard.spec.stores import choose_store
 from steelyard.store.layout import RunFolder
@@ -66,6 +66,24 @@ class RunName(KnownName):
         with suppress(SteelyardError):  # there is nobody to tell it to
             ids = [run.id for run in reversed(choose_store(ctx.params.get("store")).list_runs())]
         return ("last", *ids)
+
+
+class ExperimentName(KnownName):
+    """An experiment that has runs, or its file. Completes the former from the store."""
+
+    name = "experiment"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so; without any, files."""
+        return super().shell_complete(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
+
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """As ids of runs hold them."""
+        from steelyard.analysis.history.load import list_experiments
+
+        return list_experiments(choose_store(ctx.params.get("store")))
 
 
 class MetricName(KnownName):
@@ -207,6 +225,33 @@ def level_option(text: str) -> Callable[[Function], Function]:
     return click.option(
         "-p", "--level", "levels", multiple=True, metavar="NAME=A,B", help=f"{text}; may be repeated"
     )
+
+
+def notify_option(function: Function) -> Function:
+    """`--notify TARGET`, again and again; see `notices.targets`."""
+    text = (
+        "Tell a URL, ntfy:URL or command how the run ends and what its rules find; may be repeated"
+        "  [default: $STEELYARD_NOTIFY]"
+    )
+    return click.option("--notify", "notify", multiple=True, metavar="TARGET", help=text)(function)
+
+
+def tag_option(function: Function) -> Function:
+    """`--tag NAME=VALUE`, again and again; see `parse_tags`."""
+    text = "Give the run a tag, such as commit=3f2a91c; may be repeated"
+    return click.option("--tag", "tags", multiple=True, metavar="NAME=VALUE", help=text)(function)
+
+
+def parse_tags(texts: Iterable[str]) -> dict[str, str]:
+    """Tags by their names. Raises UsageError for what is none."""
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [
+        name + sign + value for name, sign, value in pairs if not (name.strip() and sign and value.strip())
+    ]:
+        raise UsageError(
+            f"--tag {wrong[0]}: it has no name and value", hint="for example --tag commit=3f2a91c"
+        )
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def disturbed_option(function: Function) -> Function:

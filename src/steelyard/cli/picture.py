@@ -9,12 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.report.bars import draw_sparkline
 from steelyard.units import show, show_span
 from steelyard.watching.progress import CellView, describe_cell, measure_progress
 from steelyard.watching.samples import LiveSeries
 from steelyard.watching.state import CellProgress, RunState
 
-BARS = "▁▂▃▄▅▆▇█"
 _BAR = 10
 _FEWEST_ROWS = 3
 _FRAME = 8  # lines of the picture beside the cells
@@ -44,14 +44,7 @@ def draw_line(line: LiveSeries, width: int) -> str:
     """`throughput ▁▂▄█▆ 12.3 k/s`: the newest values as bars between the smallest and the largest."""
     newest = show(line.values[-1], line.unit)
     room = max(1, width - len(line.label) - len(newest) - 2)
-    return f"{line.label} {draw_bars(line.values[-room:])} {newest}"
-
-
-def draw_bars(values: Sequence[float]) -> str:
-    """A bar for each value; all alike where the values are."""
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
-    return "".join(BARS[min(len(BARS) - 1, int((value - low) / span * len(BARS)))] for value in values)
+    return f"{line.label} {draw_sparkline(line.values[-room:])} {newest}"
 
 
 def _draw_cells(state: RunState, rows: int) -> RenderableType:

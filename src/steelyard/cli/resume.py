@@ -11,6 +11,7 @@ from steelyard.cli.options import (
     find_run,
     job_options,
     json_option,
+    notify_option,
     quiet_option,
     run_argument,
     site_option,
@@ -22,6 +23,7 @@ from steelyard.cli.options import (
 @run_argument()
 @site_option("Where to run; by default, where the run started")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
+@notify_option
 @job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option("--undecided", type=click.Choice(["pass", "fail"]), default="fail", help="As for `run`")
@@ -34,6 +36,7 @@ def command(
     run: str,
     site: str | None,
     scratch: str | None,
+    notify: tuple[str, ...],
     detach: bool,
     chain: bool,
     split: bool,
@@ -50,18 +53,24 @@ def command(
 
     Finished trials are kept; an interrupted one is repeated. The order stays that of the first session.
     """
+    from steelyard.cli.notifying import make_notifier
     from steelyard.cli.progress import make_observer
     from steelyard.controller.choices import JobChoices, RunChoices
+    from steelyard.controller.design_document import load_experiment
     from steelyard.controller.run import resume
     from steelyard.spec.stores import choose_store
+    from steelyard.store.reader import RunRecord
 
     folder = find_run(store, run)
     jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
     choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
-    resume(folder, choose_store(store), choices=choices, observer=make_observer(quiet=quiet or as_json))
+    notifier = make_notifier(notify, rules=load_experiment(RunRecord(folder)).alert, detach=detach)
+    observer = notifier.observe(make_observer(quiet=quiet or as_json))
+    with notifier.watch():
+        resume(folder, choose_store(store), choices=choices, observer=observer)
     if detach:
         return 0
     # Loaded only now: what prints results is not to hold up the trials, least of all in a job that costs.
     from steelyard.cli.finish import finish
 
-    return finish(folder, as_json=as_json, undecided=undecided)
+    return finish(folder, as_json=as_json, undecided=undecided, notifier=notifier)

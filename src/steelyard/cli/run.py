@@ -12,9 +12,12 @@ from steelyard.cli.options import (
     job_options,
     json_option,
     level_option,
+    notify_option,
+    parse_tags,
     quiet_option,
     site_option,
     store_option,
+    tag_option,
 )
 from steelyard.cli.terminal import echo
 from steelyard.errors import UsageError
@@ -30,6 +33,8 @@ PASS_OR_FAIL = click.Choice(["pass", "fail"])
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Repetitions of each cell, for this run")
 @level_option("Levels of a parameter, for this run")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the order, for this run")
+@tag_option
+@notify_option
 @job_options
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
 @click.option(
@@ -56,6 +61,8 @@ def command(
     repeat: int | None,
     levels: tuple[str, ...],
     seed: int | None,
+    tags: tuple[str, ...],
+    notify: tuple[str, ...],
     detach: bool,
     chain: bool,
     split: bool,
@@ -73,7 +80,9 @@ def command(
     steelyard run examples/lockstep.yaml --site local:4
     steelyard run ska1.yaml --scratch /mnt/nvme --repeat 10
     steelyard run examples/ab.yaml -p build=old,copy
+    steelyard run nightly.yaml --tag commit=3f2a91c
     steelyard run ska1.yaml --site slurm:4 --chain -- --constraint=ib
+    steelyard run long.yaml --notify ntfy:https://ntfy.example.org/my-runs
     steelyard run -- sleep '{0.1,0.2}'
     steelyard run -- ./solver --threads '{1..4}' --mesh '{small,large}'
 
@@ -82,6 +91,7 @@ def command(
     arguments after `--` go to the batch scheduler's submit command.
     """
     from steelyard.cli.finish import finish
+    from steelyard.cli.notifying import make_notifier
     from steelyard.cli.progress import make_observer
     from steelyard.controller.choices import JobChoices, RunChoices
     from steelyard.controller.run import start
@@ -91,24 +101,19 @@ def command(
     if words and not any("{" in word for word in words) and len(words) > 1:
         echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
     options, words = (words, ()) if file else ((), words)
-    experiment, text, origin = _load_experiment(
-        file, words, {"repeat": repeat, "seed": seed, "disturbed": disturbed}, levels
-    )
+    changes = {"repeat": repeat, "seed": seed, "disturbed": disturbed, "tags": parse_tags(tags) or None}
+    experiment, text, origin = _load_experiment(file, words, changes, levels)
+    notifier = make_notifier(notify, rules=experiment.alert, detach=detach)
     where = choose_store(store)
     jobs = JobChoices(detach, chain, split, options)
     choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
-    folder = start(
-        experiment,
-        text,
-        where,
-        choices=choices,
-        observer=make_observer(quiet=quiet or as_json),
-        origin=origin,
-    )
+    observer = notifier.observe(make_observer(quiet=quiet or as_json))
+    with notifier.watch():
+        folder = start(experiment, text, where, choices=choices, observer=observer, origin=origin)
     if detach:
         echo(folder.id)
         return 0
-    return finish(folder, as_json=as_json, undecided=undecided)
+    return finish(folder, as_json=as_json, undecided=undecided, notifier=notifier)
 
 
 def _load_experiment(

@@ -90,7 +90,7 @@ def resume(
     folder: RunFolder, store: Store, *, choices: RunChoices | None = None, observer: Observer | None = None
 ) -> RunFolder:
     """Go on with a run where its journal ends. Raises as `start`, and RunBusy when it is still going on."""
-    check_ownership(folder.path, "the run")
+    check_continuable(folder)
     with RunWriter(folder, _PATIENCE_OF_A_JOB if os.environ.get(JOB) == "1" else PATIENCE) as writer:
         site = _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
@@ -107,13 +107,23 @@ def extend(
     observer: Observer | None = None,
 ) -> RunFolder:
     """Add levels or repetitions to a run and measure what is new. Raises as `resume`."""
-    check_ownership(folder.path, "the run")
+    check_continuable(folder)
     with RunWriter(folder) as writer:
         _load_record(folder)
         write_extension(writer, extend_record(writer, levels, repeat))
         site = _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)
     return folder
+
+
+def check_continuable(folder: RunFolder) -> None:
+    """Make sure that a run is ours, since its commands are about to be run. Raises UsageError."""
+    check_ownership(folder.path, "the run")
+    if source := folder.imported_from():
+        hint = f"`steelyard run {folder.experiment}` makes a run of your own; read the file first"
+        raise UsageError(
+            f"run {folder.id} was imported from {source}, and its commands are not run", hint=hint
+        )
 
 
 def _load_record(folder: RunFolder) -> RunRecord:

@@ -20,6 +20,7 @@ from pydantic import (
     field_validator,
 )
 
+from steelyard.model.keys.alert import Alert
 from steelyard.model.keys.collect import CollectorUse, widen_collector
 from steelyard.model.keys.compare import Compare, widen_compare
 from steelyard.model.keys.computed import ComputedMetric
@@ -96,6 +97,9 @@ class Experiment(Part):
         (),
         description="Events during a phase: grow, kill, cut …, triggered by time, by a condition, or "
         "by a generator function",
+    )
+    alert: Annotated[tuple[Alert, ...], BeforeValidator(_to_list)] = Field(
+        (), description="Conditions to be told of while a trial runs"
     )
     start: Start = Field(default_factory=Start)
     prices: Prices | None = None

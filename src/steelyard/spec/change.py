@@ -40,14 +40,15 @@ def apply_changes(
     levels: Mapping[str, Sequence[Scalar]] | None = None,
     folder: Path | None = None,
 ) -> tuple[Experiment, str]:
-    """A sound file's experiment and text, with some top-level keys and levels of some parameters replaced.
-    `folder` is that of the file.
+    """A sound file's experiment and text, with some top-level keys and levels of some parameters replaced; a
+    mapping adds to one that is there. `folder` is that of the file.
 
     Raises SpecError, and UnknownName for a parameter that it does not have.
     """
     yaml = YAML()
     tree = yaml.load(text)
-    tree.update(changes)
+    for key, new in changes.items():
+        tree[key] = {**(tree.get(key) or {}), **new} if isinstance(new, Mapping) else new
     for parameter, new in (levels or {}).items():
         if parameter not in (tree.get("parameters") or {}):
             raise UnknownName("parameter", parameter, tree.get("parameters") or {})

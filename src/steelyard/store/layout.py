@@ -3,6 +3,7 @@
 ::
 
     <store>/runs/<id>/  experiment.yaml  design.json  environment.json  journal.ndjson  control.json
+      imported          where it was imported from; made here if there is none
       cancelled         who asked for its end, until somebody goes on with it
       trials/<n>/{trial.json,metrics.json}
       trials/<n>/<role>-<i>/<phase>/{stdout,stderr,raw/}
@@ -11,6 +12,7 @@
       trials/<n>/meters/<service>.{ndjson,parquet}
       functions/        files of functions that the timeline plays, as they were when the run began
       derived/          whatever analysis makes; can be deleted and rebuilt
+    <store>/history.ndjson  what people decided about runs of an experiment's history
     <store>/snapshots/      data of services that are to outlive them, unless another place is named
     <store>/scratch/<id>/   where workloads put their data, unless a scratch directory is named; removed
 """
@@ -37,6 +39,7 @@ SAMPLES = "samples.ndjson"
 DEFAULT = "steelyard-runs"
 ANOTHER_STORE = "choose another place with --store DIR or STEELYARD_STORE"
 _SECOND = len("20261120-184512")
+_TAIL = len("-7f3a")
 _ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{4}")
 
 
@@ -50,6 +53,11 @@ class RunFolder:
     def id(self) -> str:
         """The run's id, which is the folder's name."""
         return self.path.name
+
+    @property
+    def title(self) -> str:
+        """The name of its experiment, as `cut_title` leaves it."""
+        return self.path.name[_SECOND + 1 : -_TAIL]
 
     @property
     def experiment(self) -> Path:
@@ -92,6 +100,23 @@ class RunFolder:
         """Say that somebody wants the end of the run, so that nobody takes it for a failure."""
         with suppress(OSError):  # of somebody else, or full: then it ends as it would by a signal
             self.cancel_file.write_text(by, "utf-8")
+
+    @property
+    def imported_file(self) -> Path:
+        """Where the run was imported from, if it was; such a run is never continued."""
+        return self.path / "imported"
+
+    def mark_imported(self, source: str, wall: float) -> None:
+        """Say where it comes from, and when that was. Raises OSError."""
+        day = time.strftime("%Y-%m-%d", time.localtime(wall))
+        self.imported_file.write_text(f"{source} on {day}\n", "utf-8", "surrogateescape")
+
+    def imported_from(self) -> str:
+        """Where it was imported from, and when; empty where it was made here."""
+        try:
+            return read_content(self.imported_file).decode("utf-8", "replace").strip()
+        except OSError:
+            return ""
 
     @property
     def reserve(self) -> Path:
@@ -211,21 +236,29 @@ class Store:
         """Where snapshots of services lie unless another place is named."""
         return self.root / "snapshots"
 
+    @property
+    def decisions(self) -> Path:
+        """What people decided about runs of a history."""
+        return self.root / "history.ndjson"
+
     def create(self, title: str) -> RunFolder:
         """A new run folder. Its id sorts by time and is unique: `20261120-184512-ska1-7f3a`."""
         try:
-            self._make()
+            self.make_runs()
             while True:
                 stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-                path = self.runs / f"{stamp}-{title[:32]}-{secrets.token_hex(2)}"
+                path = self.runs / f"{stamp}-{cut_title(title)}-{secrets.token_hex(2)}"
                 with suppress(FileExistsError):
                     path.mkdir()
                     return RunFolder(path)
         except OSError as error:
             raise _create_error(self.root, error) from error
 
-    def _make(self) -> None:
-        """The store; what is recorded is for its user's eyes, who may open it to others."""
+    def make_runs(self) -> Path:
+        """The folder of runs; what is recorded is for its user's eyes, who may open it to others.
+
+        Raises OSError, and StoreError where it is somebody else's.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
         self.runs.mkdir(mode=0o700, exist_ok=True)
         for path in (self.root, self.runs):
@@ -233,6 +266,7 @@ class Store:
             if owner not in (0, os.geteuid()):
                 message = f"the store {path} belongs to {account_name(owner)}, so nothing is written to it"
                 raise StoreError(message, hint=ANOTHER_STORE)
+        return self.runs
 
     def list_runs(self) -> list[RunFolder]:
         """All runs, oldest first. Raises StoreError when the store cannot be read."""
@@ -274,6 +308,11 @@ class Store:
         else:
             hint = f"no runs in {self.root}; `steelyard run FILE` creates one, --store names another store"
         return UnknownName("run", name, near, hint=hint)
+
+
+def cut_title(title: str) -> str:
+    """As much of an experiment's name as the ids of its runs hold."""
+    return title[:32]
 
 
 def _match_runs(runs: Sequence[RunFolder], name: str) -> list[RunFolder]:

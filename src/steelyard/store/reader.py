@@ -30,6 +30,8 @@ _ENORMOUS = 1e15
 
 State = Literal["submitted", "running", "suspended", "complete", "interrupted", "cancelled", "failed", "died"]
 UNDER_WAY: tuple[State, ...] = ("submitted", "running", "suspended")
+CONFIRMS = "confirms"
+"""The tag of a run that was made to confirm what another found; it is no evidence of its own."""
 _ENDED: tuple[State, ...] = ("complete", "interrupted", "cancelled", "failed")
 
 
@@ -162,6 +164,15 @@ class RunRecord:
     def warnings(self) -> list[str]:
         """What the run warned of, each once."""
         return list(dict.fromkeys(str(line.get("text", "")) for line in self._select_lines("warning")))
+
+    @property
+    def alerts(self) -> dict[str, list[int]]:
+        """In which trials each rule of `alert` began to hold, by its condition."""
+        trials: dict[str, list[int]] = {}
+        for line in self._select_lines("alert"):
+            if line.get("holds") is True:
+                trials.setdefault(str(line.get("when")), []).append(_read_number(line))
+        return trials
 
     @property
     def seed(self) -> int:

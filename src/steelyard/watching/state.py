@@ -102,8 +102,8 @@ class RunState:
                 self._note(line, f"{line['kind'].removeprefix('run-')} by {line.get('by')}")
             case "run-extended":
                 self._note(line, f"extended by {line.get('by') or 'somebody'}")
-            case "warning":
-                self._note(line, f"warning: {line.get('text')}")
+            case "warning" | "alert":
+                self._note(line, _describe_warning(line))
             case "event-began" | "event-ended":
                 self._take_event(line)
             case "run-submitted":
@@ -150,6 +150,12 @@ class RunState:
 def _parse_running(line: Mapping[str, Any]) -> RunningTrial:
     trial = Trial(Cell(dict(line["parameters"])), int(line["repetition"]))
     return RunningTrial(int(line["trial"]), trial.describe(), float(line["wall"]))
+
+
+def _describe_warning(line: Mapping[str, Any]) -> str:
+    if line["kind"] == "warning":
+        return f"warning: {line.get('text')}"
+    return f"alert: {line.get('when')} {'holds' if line.get('holds') else 'holds no more'}"
 
 
 def _show_clock(wall: float) -> str:

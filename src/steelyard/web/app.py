@@ -16,12 +16,23 @@ from steelyard.store.layout import Store
 from steelyard.web.access.gate import Access, AccessGate
 from steelyard.web.context import WebContext
 from steelyard.web.live.hub import Hub
-from steelyard.web.pages import actions, catalog, compare, machines, new, run, runs, telemetry, trials
+from steelyard.web.pages import (
+    actions,
+    catalog,
+    compare,
+    history,
+    machines,
+    new,
+    run,
+    runs,
+    telemetry,
+    trials,
+)
 from steelyard.web.render import get_assets, respond_error
 from steelyard.web.runs_index import RunsIndex
 from steelyard.web.starting.starter import RunStarter
 
-_PAGES = ("/", "/new", "/compare", "/machines", "/catalog")
+_PAGES = ("/", "/new", "/compare", "/history", "/machines", "/catalog")
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
@@ -66,6 +77,9 @@ def list_routes() -> list[Route]:
         Route("/runs/{run}/actions/{verb}", actions.act, methods=["POST"]),
         Route("/starts/{key}", actions.show_command),
         Route("/compare", compare.show_comparison),
+        Route("/history", history.list_histories),
+        Route("/history/{experiment}", history.show_history),
+        Route("/history/{experiment}/decisions", history.decide_on_run, methods=["POST"]),
         Route("/new", new.show_new),
         Route("/new", new.post_new, methods=["POST"]),
         Route("/machines", machines.show_machine),

@@ -32,6 +32,7 @@ PLACE = {
     "file system of the scratch": ("scratch", "type"),
     "device of the scratch": ("scratch", "device"),
 }
+_ASIDE = ("tags", "order", "outliers", "commit of the experiment")
 _NOTHING: tuple[object, ...] = (None, "", (), [], {})
 _Facts = dict[str, str]
 
@@ -82,6 +83,35 @@ def check_alike(runs: Sequence[RunRecord], found: Iterable[Difference], *, acros
         told = "\n  ".join(map(str, places))
         hint = "--across compares them anyway and lists the differences with the verdict"
         raise UsageError(f"these runs differ in machine or programs:\n  {told}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run measures (`asked`) and where (`placed`), by names; each a text."""
+
+    asked: Mapping[str, str]
+    placed: Mapping[str, str]
+
+    def list_changes(self, before: Setting) -> list[str]:
+        """What is other than before: `kernel: 6.1 -> 6.5`; of the machine only what both recorded."""
+        both = [what for what in self.placed if what in before.placed]
+        every = dict.fromkeys((*self.asked, *before.asked))
+        pairs = [(what, before.asked.get(what, "none"), self.asked.get(what, "none")) for what in every]
+        pairs += [(what, before.placed[what], self.placed[what]) for what in both]
+        return [f"{what}: {old} -> {new}" for what, old, new in pairs if old != new]
+
+    def merge(self, other: Setting) -> Setting:
+        """With what only the other recorded."""
+        return Setting(self.asked, {**other.placed, **self.placed})
+
+
+def describe_setting(run: RunRecord) -> Setting:
+    """Runs that agree in it belong together in a history.
+
+    The commit of the experiment and its tags may differ, and how often it repeats. Raises StoreError.
+    """
+    asked = {what: text for what, text in _design_facts(run).items() if what.partition(".")[0] not in _ASIDE}
+    return Setting(asked, _host_facts(run))
 
 
 def _list_workloads(run: RunRecord) -> tuple[str, ...]:

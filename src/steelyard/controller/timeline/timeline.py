@@ -18,6 +18,7 @@ from steelyard.errors import HostError, HostLost, TrialFailure, UsageError
 from steelyard.events.base import Event, EventContext
 from steelyard.hosts.tasks import run_tasks, wait_first
 from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.keys.condition import parse_condition
 from steelyard.model.keys.timeline import SCRIPT, Entry, event_prefix
 from steelyard.model.keys.uses import WorkloadUse
 from steelyard.model.metric import Mark
@@ -153,7 +154,7 @@ class Timeline:
         began = await self._wait_within_phase(use, self._stages.wait(use.phase, entry.at or 0.0))
         if began is None or entry.when is None:
             return began
-        condition = Expression.parse(entry.when, dotted=True)
+        condition = parse_condition(entry.when)
         held = await self._wait_within_phase(use, self._wait_for_condition(index, entry, condition))
         return None if held is None else began
 

@@ -35,6 +35,7 @@ from steelyard.spec.placement import resolve_placement
 if TYPE_CHECKING:  # what only some runs use
     from steelyard.controller.deployment.resets import Resets
     from steelyard.controller.timeline.timeline import Timeline
+    from steelyard.controller.trial.alerts import AlertMonitor
 
 LITTLE = 128 * 1024
 
@@ -47,6 +48,7 @@ class TrialRunner:
         self._experiment, self._writer = context.experiment, context.writer
         self._lockstep = LockStep()
         self._resets = _make_resets(context, resources)
+        self._alerts = _make_alerts(context)
 
     async def execute(self, trial: Trial, number: int, attempt: int) -> tuple[Result, TrialData]:
         """Run a trial and record it. A failure of the trial is a result, never raised.
@@ -144,7 +146,8 @@ class TrialRunner:
             thorough=self._resources.deployment is not None,
             deployed=deployed,
         )
-        async with watch as watched, timeline.heal_at_exit() if timeline else nullcontext():
+        heal = timeline.heal_at_exit() if timeline else nullcontext()
+        async with watch as watched, heal, self._watch_alerts(data.attempt, deployed):
             work = pipeline.measure()
             await (timeline.run_with_events(work) if timeline else work)
             if timeline:
@@ -152,6 +155,12 @@ class TrialRunner:
                 data.metrics |= timeline.figures
             data.compute(self._experiment.metrics, cell.parameters)
             self._judge(data, await watched.read_marks(data.user_time))
+
+    def _watch_alerts(self, attempt: Attempt, deployed: ReadyServices) -> AbstractAsyncContextManager[None]:
+        """Tell of the file's rules for as long as the block lasts, where it has any."""
+        if not self._alerts:
+            return nullcontext()
+        return self._alerts.watch_trial(attempt, deployed.services_by_name)
 
     def _own_cores(self, cell: Cell) -> dict[str, int]:
         """Of each host, for workloads beside the services that are there."""
@@ -209,3 +218,12 @@ def _make_resets(context: RunContext, resources: SessionResources) -> Resets | N
     from steelyard.controller.deployment.resets import Resets
 
     return Resets(context.experiment, resources.deployment.snapshots)
+
+
+def _make_alerts(context: RunContext) -> AlertMonitor | None:
+    """Who watches the rules of the experiment, where there are any."""
+    if not context.experiment.alert:
+        return None
+    from steelyard.controller.trial.alerts import AlertMonitor
+
+    return AlertMonitor(context)

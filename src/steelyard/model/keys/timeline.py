@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.expression import ExpressionError
+from steelyard.model.keys.condition import parse_condition
 from steelyard.model.keys.plugin_use import PlugInUse, short_name
 from steelyard.units import Duration
 
@@ -97,7 +98,7 @@ class Entry(PlugInUse):
     def _check_when(cls, value: str | None) -> str | None:
         if value is not None:
             try:
-                Expression.parse(value, dotted=True)
+                parse_condition(value)
             except ExpressionError as error:
                 raise ValueError(f"'{value:.60}': {error.message}") from error
         return value

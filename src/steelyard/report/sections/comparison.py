@@ -69,7 +69,7 @@ def answer(found: RunComparison) -> str:
     (one,) = found.compared
     scale = _scale(one)
     b = one.cell.key if found.parameter else b
-    change = _change(one.judged.comparison, scale)
+    change = format_change(one.judged.comparison, scale)
     if one.verdict in (Verdict.BETTER, Verdict.WORSE):
         return f"{one.metric.name}: {b} is {one.verdict} than {a}, by {change}."
     return f"{one.metric.name}: {b} against {a}, {change}: {_verdict(one)}."
@@ -142,7 +142,7 @@ def _row(one: ComparedCell) -> tuple[str, ...]:
         f"{comparison.n_a} pairs" if comparison.paired else sizes,
         "failed" if comparison.median_a is None else scale.text(comparison.median_a),
         "failed" if comparison.median_b is None else scale.text(comparison.median_b),
-        _change(comparison, scale),
+        format_change(comparison, scale),
         _verdict(one),
     )
 
@@ -161,7 +161,7 @@ def _verdict(one: ComparedCell) -> str:
     return f"{one.verdict}: {notes}" if notes else str(one.verdict)
 
 
-def _change(found: Comparison, scale: Scale) -> str:
+def format_change(found: Comparison, scale: Scale) -> str:
     """`-10.2 % [-11.5, -8.9]`; as a difference in the metric's unit where there is no ratio."""
     if found.difference is None:
         return "–"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.cell_metric import CellMetric, explain_too_few
+from steelyard.analysis.damage import guard_record
 from steelyard.analysis.findings import Findings
 from steelyard.analysis.over_time.drift import Drift
 from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict
@@ -73,7 +74,13 @@ def outcome(
         verdict,
         _facts(record, summary),
         sentences[1:],
-        [*([ending] if ending else []), *record.warnings, *cautions(summary), *doubts(findings)],
+        [
+            *([ending] if ending else []),
+            *_alerts(record),
+            *record.warnings,
+            *cautions(summary),
+            *doubts(findings),
+        ],
         summary.sequential,
     )
 
@@ -138,6 +145,15 @@ def _merge_gate(of_needs: tuple[Mood, str], compared: ComparisonSection | None) 
     order: tuple[Mood, ...] = ("bad", "open", "good", "none")
     mood = min(of_needs[0], compared.mood, key=order.index)
     return mood, " ".join(filter(None, (compared.verdict, of_needs[1])))
+
+
+def _alerts(record: RunRecord) -> list[str]:
+    """Which rules of the file held, and in which trials."""
+    with guard_record(record.id):
+        return [
+            f"Alert: {when} held in trial {format_list(sorted(set(trials)), 8)}."
+            for when, trials in record.alerts.items()
+        ]
 
 
 def _ending(record: RunRecord) -> str:

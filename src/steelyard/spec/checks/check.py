@@ -20,6 +20,7 @@ from steelyard.model.keys.uses import WorkloadUse
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_options, workload_class
+from steelyard.spec.checks.alerts import alert_faults
 from steelyard.spec.checks.collect import CollectChecker
 from steelyard.spec.checks.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.checks.computed import computed_faults
@@ -291,6 +292,8 @@ class Checker:
         except (ExpressionError, SpecError):
             return  # the options fit in no cell that could be told; that has been said
         yield from computed_faults(self.experiment, own, self.lost)
+        if self.broken.isdisjoint({"alert", "services"}):
+            yield from alert_faults(self.experiment, own)
         declared = own | computed_metrics(self.experiment)
         until = self.experiment.repeat.until
         if until and "repeat" not in self.broken:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, suggest_name
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import Expression, ExpressionError
+from steelyard.model.expression import ExpressionError
+from steelyard.model.keys.condition import parse_condition
 from steelyard.model.keys.timeline import SETTLED, Entry
 from steelyard.model.keys.uses import WorkloadUse
 from steelyard.model.trial import Cell
@@ -64,16 +65,9 @@ class TimelineChecker:
 
     def _condition_faults(self, entry: Entry) -> Iterator[Fault]:
         """Only `settled` can be told for certain: what figures a service tells, it says once it runs."""
-        for name in sorted(Expression.parse(entry.when, dotted=True).names) if entry.when else ():
-            service, dot, what = name.partition(".")
-            if not dot:
-                hint = f"; write a service and one of its states, such as {name}.{SETTLED}"
-                yield Fault(("when",), f"when: '{name}' is not a state of a service{hint}")
-            elif service not in self.experiment.services:
-                yield Fault(("when",), f"when: {describe_missing_service(service, self.experiment)}")
-            elif what != SETTLED and not self._is_metered(service):
-                use = self.experiment.services[service].use
-                yield Fault(("when",), f"when: service {use} reports no figures, only {SETTLED}")
+        for name in sorted(parse_condition(entry.when).names) if entry.when else ():
+            for fault in state_faults(name, self.experiment):
+                yield Fault(("when",), f"when: {fault}")
 
     def _event_faults(self, entry: Entry, cell: Cell) -> Iterator[Fault]:
         try:
@@ -122,7 +116,20 @@ class TimelineChecker:
                 f"node: {node} is out of range; '{options['service']}' has {known} hosts, counted from 0",
             )
 
-    def _is_metered(self, name: str) -> bool:
-        from steelyard.services.kit.capabilities import Metered
 
-        return has_capability(Metered, self.experiment.services[name], self.experiment)
+def state_faults(name: str, experiment: Experiment) -> Iterator[str]:
+    """Why a name in a condition, such as `ring.settled`, is no state of a service."""
+    service, dot, what = name.partition(".")
+    if not dot:
+        hint = f"; write a service and one of its states, such as {name}.{SETTLED}"
+        yield f"'{name}' is not a state of a service{hint}"
+    elif service not in experiment.services:
+        yield describe_missing_service(service, experiment)
+    elif what != SETTLED and not _is_metered(service, experiment):
+        yield f"service {experiment.services[service].use} reports no figures, only {SETTLED}"
+
+
+def _is_metered(name: str, experiment: Experiment) -> bool:
+    from steelyard.services.kit.capabilities import Metered
+
+    return has_capability(Metered, experiment.services[name], experiment)
