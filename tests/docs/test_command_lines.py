@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
-from itertools import takewhile
 
 import click
 import pytest
 
+from command_lines import check_line, find_command, split
 from pages import PAGES, ROOT, blocks, prose, show_path
-from steelyard.cli.app import group
-
-
-def split(line):
-    """The words of the first command of a line, without its comment."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&<>")
-    lexer.whitespace_split = True
-    return list(takewhile(lambda word: not set(word) <= set(";|&<>"), lexer))
 
 
 def in_blocks(page):
@@ -29,25 +20,6 @@ def in_blocks(page):
 
 def in_prose(page):
     return [" ".join(line.split()) for line in re.findall(r"`steelyard ([^`]+)`", prose(page))]
-
-
-def find_command(words):
-    """The command or action that the words begin with, and the words after it."""
-    command, context = group, click.Context(group)
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        command = command.get_command(context, words[0])
-        assert command, f"no command {words[0]!r}"
-        context, words = click.Context(command, info_name=words[0], parent=context), words[1:]
-    return command, words
-
-
-def check_line(line):
-    """Raises AssertionError or UsageError for what the program would not understand."""
-    words = split(line)
-    command, rest = find_command(words)
-    command.make_context(words[0], rest)
-    missing = [word for word in words if re.match(r"examples/[\w./-]+$", word) and not (ROOT / word).exists()]
-    assert missing == []
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(in_blocks(page))], ids=show_path)

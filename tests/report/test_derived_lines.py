@@ -11,7 +11,7 @@ from steelyard.analysis.derived import derive
 from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import summarise_run
 from steelyard.report.derived_lines import derived_lines, sections
-from steelyard.report.export import WRITERS
+from steelyard.report.export import FORMS
 
 
 def lines(record):
@@ -96,7 +96,7 @@ def test_many_rows_are_cut_short(build, plans):
 @pytest.mark.parametrize("name", ["machines", "uploads"])
 def test_json_has_everything_that_was_derived(name, request, tmp_path):
     record = request.getfixturevalue(name)
-    content = json.loads(WRITERS["json"](Findings(record), tmp_path / "a.json").read_text())["derived"]
+    content = json.loads(FORMS["json"].write(Findings(record), tmp_path / "a.json").read_text())["derived"]
     derived = derive(record, summarise_run(record))
     assert [one["kind"] for one in content["findings"]] == [type(one).__name__ for one in derived.results]
     assert content["not_derived"] == list(derived.notes)
@@ -110,7 +110,7 @@ def test_json_has_everything_that_was_derived(name, request, tmp_path):
 
 def test_tables_say_how_many_copies_ran_where(machines, build, tmp_path):
     def columns(record):
-        with WRITERS["csv"](Findings(record), tmp_path / "a.csv").open(newline="") as file:
+        with FORMS["csv"].write(Findings(record), tmp_path / "a.csv").open(newline="") as file:
             return list(csv.DictReader(file))
 
     (row, *_) = [row for row in columns(machines) if row["cell"] == "machine=1 copies=cores"]

@@ -15,12 +15,12 @@ from steelyard.model.metric import Metric
 from steelyard.model.trial import show_level
 from steelyard.printable import make_printable
 from steelyard.report import html, markdown
-from steelyard.report.export import WRITERS
+from steelyard.report.export import FORMS
 from steelyard.report.junit import render_junit
 from steelyard.report.tidy import tidy
 
 GENERAL = {
-    name: writer for name, writer in WRITERS.items() if name != "io_properties"
+    name: form.write for name, form in FORMS.items() if name != "io_properties"
 }  # iotune alone has that
 
 RATE = Metric("rate", "B/s", "higher")
@@ -38,7 +38,7 @@ def query(path, sql):
 
 
 def test_csv_has_a_row_per_trial_and_metric(rich, tmp_path):
-    path = WRITERS["csv"](Findings(rich), tmp_path / "a.csv")
+    path = FORMS["csv"].write(Findings(rich), tmp_path / "a.csv")
     rows = rows_of(path)
     assert list(rows[0]) == [
         "run", "trial", "repetition", "cell", "status", "category", "marks", "metric", "value", "unit",
@@ -56,7 +56,7 @@ def test_csv_has_a_row_per_trial_and_metric(rich, tmp_path):
 
 
 def test_parquet_has_the_same_with_types(rich, tmp_path):
-    path = WRITERS["parquet"](Findings(rich), tmp_path / "a.parquet")
+    path = FORMS["parquet"].write(Findings(rich), tmp_path / "a.parquet")
     assert query(path, "SELECT count(*), count(value), max(outstanding) FROM t") == [
         (len(tidy(rich).rows), len(tidy(rich).rows) - 1, 64)
     ]
@@ -67,7 +67,7 @@ def test_parquet_has_the_same_with_types(rich, tmp_path):
 
 
 def test_json_holds_the_whole_summary(rich, tmp_path):
-    content = json.loads(WRITERS["json"](Findings(rich), tmp_path / "a.json").read_text())
+    content = json.loads(FORMS["json"].write(Findings(rich), tmp_path / "a.json").read_text())
     summary = summarise_run(rich)
     assert content["run"] == rich.id
     assert [cell["n"] for cell in content["cells"]] == [cell.n for cell in summary.cells]
@@ -78,7 +78,7 @@ def test_json_holds_the_whole_summary(rich, tmp_path):
 
 
 def test_junit_has_a_case_per_cell_per_requirement_in_a_cell_and_per_failed_trial(rich, tmp_path):
-    suite = ElementTree.parse(WRITERS["junit"](Findings(rich), tmp_path / "a.xml")).getroot()[0]
+    suite = ElementTree.parse(FORMS["junit"].write(Findings(rich), tmp_path / "a.xml")).getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("skipped")) == (
         "14",
         "2",
@@ -115,7 +115,7 @@ def test_what_is_undecided_can_be_told_to_pass(build):
 def test_parameters_keep_their_type(build, tmp_path, levels, kind, expected):
     record = build(parameters={"p": levels}, metrics=[RATE], figures=lambda *_: {"rate": 1.0}, repetitions=1)
     assert tidy(record).columns["p"] == kind
-    path = WRITERS["parquet"](Findings(record), tmp_path / "a.parquet")
+    path = FORMS["parquet"].write(Findings(record), tmp_path / "a.parquet")
     assert [row[0] for row in query(path, "SELECT p FROM t ORDER BY trial")] == expected
 
 
@@ -124,16 +124,15 @@ def test_columns_never_share_a_name(build, tmp_path):
         parameters={"Trial": [1], "x": [2], "X": [3]}, metrics=[RATE], figures=lambda *_: {}, repetitions=1
     )
     assert list(tidy(record).columns)[-3:] == ["parameter_Trial", "x", "parameter_X"]
-    assert query(
-        WRITERS["parquet"](Findings(record), tmp_path / "a.parquet"), "SELECT trial, x, parameter_X FROM t"
-    ) == [(1, 2, 3)]
+    path = FORMS["parquet"].write(Findings(record), tmp_path / "a.parquet")
+    assert query(path, "SELECT trial, x, parameter_X FROM t") == [(1, 2, 3)]
 
 
 def test_a_run_without_trials_is_an_empty_table(build, tmp_path):
     record = build(parameters={"a": [1]}, metrics=[RATE], measured=lambda cell: False)
-    table = WRITERS["parquet"](Findings(record), tmp_path / "a.parquet")
+    table = FORMS["parquet"].write(Findings(record), tmp_path / "a.parquet")
     assert query(table, "SELECT count(*) FROM t") == [(0,)]
-    assert len(WRITERS["csv"](Findings(record), tmp_path / "a.csv").read_text().splitlines()) == 1
+    assert len(FORMS["csv"].write(Findings(record), tmp_path / "a.csv").read_text().splitlines()) == 1
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=(HealthCheck.function_scoped_fixture,))
@@ -148,11 +147,11 @@ def test_any_text_survives_every_format(build, tmp_path, text):
         require=["rate > 0 B/s"],
         design={"experiment": text},
     )
-    rows = rows_of(WRITERS["csv"](Findings(record), tmp_path / "a.csv"))
+    rows = rows_of(FORMS["csv"].write(Findings(record), tmp_path / "a.csv"))
     assert len(rows) == 2
-    json.loads(WRITERS["json"](Findings(record), tmp_path / "a.json").read_text())
-    ElementTree.parse(WRITERS["junit"](Findings(record), tmp_path / "a.xml"))
-    table = WRITERS["parquet"](Findings(record), tmp_path / "a.parquet")
+    json.loads(FORMS["json"].write(Findings(record), tmp_path / "a.json").read_text())
+    ElementTree.parse(FORMS["junit"].write(Findings(record), tmp_path / "a.xml"))
+    table = FORMS["parquet"].write(Findings(record), tmp_path / "a.parquet")
     assert query(table, "SELECT count(*) FROM t") == [(2,)]
 
 
@@ -187,7 +186,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(build, tmp_path, text):
         figures=lambda cell, repetition, rng: {metric.name: 1.0},
         marks={(f"{text}p={show_level(text)}", 1): (f"{text}k", "x")},
     )
-    with WRITERS["csv"](Findings(record), tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+    with FORMS["csv"].write(Findings(record), tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         cells = {cell for row in csv.reader(file) for cell in row}
     assert not [cell for cell in cells if cell.strip()[:1] in ("=", "+", "-", "@", "＝") and len(cell) > 1]
     assert f"'{text}m".replace("\r", "\n") in cells
@@ -197,7 +196,7 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(build, tmp_path, text):
 def test_a_number_and_a_sign_are_no_formula(build, tmp_path, text):
     parameters = {"p": [text, "plain"]}
     record = build(parameters=parameters, figures=lambda cell, repetition, rng: {"write_bandwidth": -2.5})
-    rows = rows_of(WRITERS["csv"](Findings(record), tmp_path / "a.csv"))
+    rows = rows_of(FORMS["csv"].write(Findings(record), tmp_path / "a.csv"))
     assert {row["p"] for row in rows} == {text if text != "-inf" else "'-inf", "plain"}
     assert {row["value"] for row in rows} == {"-2.5"}
 
@@ -211,4 +210,4 @@ def test_no_format_that_people_read_lets_a_stranger_act(hostile, tmp_path):
     for path in paths:
         text = path.read_bytes().decode()
         assert [letter for letter in text if make_printable(letter) != letter] == [], path
-        assert "pwn" in text, path
+        assert "pwn" in text or path.name == "github-benchmark-smaller", path

@@ -8,7 +8,7 @@ import steelyard
 from steelyard.analysis.comparison.compare import compare_runs
 from steelyard.report import html, markdown
 from steelyard.report.comparison import comparison_lines
-from steelyard.report.export import WRITERS
+from steelyard.report.export import FORMS
 from steelyard.report.table import result_lines
 from steelyard.testing import FakeSite, Said
 
@@ -52,10 +52,10 @@ def test_all_reports_can_be_made(run, tmp_path):
     assert "sleep 0." in text  # the command, from the record of a trial
     assert "workload:" in text  # the experiment file
     assert "## Results" in markdown.write(run.findings, tmp_path / "report.md").read_text()
-    for name, writer in WRITERS.items():
+    for name, form in FORMS.items():
         if name == "io_properties":  # of a disk alone
             continue
-        assert writer(run.findings, tmp_path / f"run.{name}").is_file()
+        assert form.write(run.findings, tmp_path / f"run.{name}").is_file()
     assert any(
         "no detectable difference" in line for line in comparison_lines(compare_runs([record], [record]))
     )

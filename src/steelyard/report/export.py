@@ -1,4 +1,4 @@
-"""A run for other programs: CSV, Parquet, JSON, JUnit, Seastar.
+"""A run for other programs: tables, JSON, JUnit, forms for CI, Seastar.
 
 All raise StoreError as `files.replace_whole` does.
 """
@@ -10,14 +10,18 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from steelyard.analysis.comparison.gate import GatedComparison
 from steelyard.analysis.findings import Findings
 from steelyard.errors import StoreError
 from steelyard.printable import make_printable
 from steelyard.report import html, markdown
+from steelyard.report.ci.openmetrics import render_openmetrics
+from steelyard.report.ci.summary import render_summary
+from steelyard.report.ci.trackers import render_bencher, render_github_benchmark
 from steelyard.report.files import replace_file, write_text
 from steelyard.report.io_properties import write_io_properties
 from steelyard.report.junit import render_junit, render_junit_comparison, sum_seconds
@@ -76,14 +80,35 @@ def write_comparison(gated: GatedComparison, records: Sequence[RunRecord], form:
     return write_text(path, writer(describe_comparison(gated), title))
 
 
-WRITERS: Mapping[str, Callable[[Findings, Path], Path]] = {
-    "csv": lambda findings, path: write_csv(findings.record, path),
-    "parquet": lambda findings, path: write_parquet(findings.record, path),
-    "json": write_json,
-    "junit": write_junit,
-    "io_properties": write_io_properties,
+Writer = Callable[[Findings, Path], Path]
+
+
+class Form(NamedTuple):
+    """A form of export: the end of its files' names, and who writes one."""
+
+    ending: str
+    write: Writer
+
+
+def _write_rendered(render: Callable[[Findings], str]) -> Writer:
+    return lambda findings, path: write_text(path, render(findings))
+
+
+_SMALLER = partial(render_github_benchmark, better="lower")
+_BIGGER = partial(render_github_benchmark, better="higher")
+FORMS: Mapping[str, Form] = {
+    "csv": Form("csv", lambda findings, path: write_csv(findings.record, path)),
+    "parquet": Form("parquet", lambda findings, path: write_parquet(findings.record, path)),
+    "json": Form("json", write_json),
+    "junit": Form("xml", write_junit),
+    "summary": Form("summary.md", _write_rendered(render_summary)),
+    "openmetrics": Form("openmetrics.txt", _write_rendered(render_openmetrics)),
+    "github-benchmark-smaller": Form("smaller.json", _write_rendered(_SMALLER)),
+    "github-benchmark-bigger": Form("bigger.json", _write_rendered(_BIGGER)),
+    "bencher": Form("bencher.json", _write_rendered(render_bencher)),
+    "io_properties": Form("yaml", write_io_properties),
 }
-"""By the names that `steelyard export` knows; the endings of files are csv, parquet, json, xml and yaml."""
+"""By the names that `steelyard export` knows."""
 
 # A number is none, nor is a sign alone. Neither blanks before a formula nor wide signs hinder all.
 _FORMULA = re.compile(r"(?![\s+-]*[\d.]*(?:e[+-]?\d+)?\s*\Z)\s*[=+\-@＝＋－＠]", re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""A run's figures in the forms that continuous integration services and their trackers read."""
