@@ -122,3 +122,17 @@ def test_an_imported_run_is_shown_and_never_run(steelyard):
     assert steelyard("import", "nowhere").code == 3
     assert "no runs of x" in steelyard("import", "theirs", "--experiment", "x").err
     assert steelyard("import", "store").code == 2
+
+
+def test_a_crate_is_shown_and_never_run(steelyard, tmp_path):
+    Path("t.yaml").write_text("experiment: t\nworkload: {use: command, run: ['true']}\nrepeat: 1\n")
+    steelyard("run", "-q", "t.yaml")
+    assert steelyard("export", "last", "--as", "rocrate").code == 2
+    made = steelyard("export", "last", "--as", "rocrate", "--license", "MIT", "-o", "t.zip")
+    assert (made.code, made.out) == (0, "t.zip\n")
+    assert steelyard("show", "t.zip").out == steelyard("show", "last").out
+    assert "a published crate" in steelyard("resume", "t.zip").err
+    assert not list((tmp_path / "tmp").glob("steelyard-crate-*"))
+    Path("bad.zip").write_text("no")
+    assert steelyard("show", "bad.zip").code == 3
+    assert steelyard("show", "none.zip").code == 3

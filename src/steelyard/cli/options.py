@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -278,11 +280,23 @@ def run_argument(name: str = "run", **more: Any) -> Callable[[Function], Functio
 
 
 def find_run(store: str | None, name: str) -> RunFolder:
-    """The run of a name; `last` is printed resolved. Raises UnknownName."""
+    """The run of a name; `last` is printed resolved. A crate (`.zip`) is unpacked for as long as the command
+    lasts. Raises UnknownName, StoreError.
+    """
+    if name.endswith(".zip"):
+        return _unpack(Path(name))
     folder = choose_store(store).find(name)
     if name == "last":
         echo(f"last is {folder.id}", err=True)
     return folder
+
+
+def _unpack(crate: Path) -> RunFolder:
+    from steelyard.store.crates import unpack_crate
+
+    place = tempfile.TemporaryDirectory(prefix="steelyard-crate-")
+    click.get_current_context().call_on_close(place.cleanup)
+    return unpack_crate(crate, Path(place.name))
 
 
 def print_json(content: Any) -> None:

@@ -120,7 +120,7 @@ def check_continuable(folder: RunFolder) -> None:
     """Make sure that a run is ours, since its commands are about to be run. Raises UsageError."""
     check_ownership(folder.path, "the run")
     if source := folder.imported_from():
-        hint = f"`steelyard run {folder.experiment}` makes a run of your own; read the file first"
+        hint = "read its experiment.yaml; `steelyard run` with that file makes a run of your own"
         raise UsageError(
             f"run {folder.id} was imported from {source}, and its commands are not run", hint=hint
         )

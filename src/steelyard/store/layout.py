@@ -106,6 +106,11 @@ class RunFolder:
         """Where the run was imported from, if it was; such a run is never continued."""
         return self.path / "imported"
 
+    @property
+    def crate_file(self) -> Path:
+        """What a published run says of itself, after RO-Crate."""
+        return self.path / "ro-crate-metadata.json"
+
     def mark_imported(self, source: str, wall: float) -> None:
         """Say where it comes from, and when that was. Raises OSError."""
         day = time.strftime("%Y-%m-%d", time.localtime(wall))
@@ -113,6 +118,8 @@ class RunFolder:
 
     def imported_from(self) -> str:
         """Where it was imported from, and when; empty where it was made here."""
+        if os.path.lexists(self.crate_file):
+            return "a published crate"
         try:
             return read_content(self.imported_file).decode("utf-8", "replace").strip()
         except OSError:
@@ -308,6 +315,11 @@ class Store:
         else:
             hint = f"no runs in {self.root}; `steelyard run FILE` creates one, --store names another store"
         return UnknownName("run", name, near, hint=hint)
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a run may be called so."""
+    return _ID.fullmatch(name) is not None
 
 
 def cut_title(title: str) -> str:

@@ -1,0 +1,1 @@
+"""A run as a research object to publish: RO-Crate."""
