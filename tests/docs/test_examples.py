@@ -37,7 +37,7 @@ BLOCKS = [
     if show_path(page) != "docs/reference/keys.md"  # pieces of files, which tests/spec/test_keys.py completes
     if "openssl_speed" not in block  # a workload that test_contributing.py makes
     if "./my_server.py" not in block  # plug-ins that test_plugins.py makes
-    if not block.startswith(("# sites.yaml", "# ."))  # sites, and files of a CI service: no experiments
+    if not block.startswith(("# sites.yaml", "# suite.yaml", "# ."))  # no experiments
 ]
 SITES = [
     pytest.param(block, id=f"{show_path(page)}-{number}")

@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from command_lines import check_line
 from pages import PAGES, blocks, show_path
+from steelyard.model.suite import Suite
 
 LONGEST = 15
 WORKFLOWS = [
@@ -44,3 +45,10 @@ def test_a_workflow_is_short_and_its_commands_are_understood(workflow):
     assert lines
     for line in lines:
         check_line(re.sub(r"\$\{?\w+(:\d:\d\})?", "x", line))
+
+
+def test_the_suite_on_its_page_is_one():
+    page = next(page for page in PAGES if page.name == "suite.md")
+    (block,) = blocks(page, "yaml")
+    suite = Suite.model_validate(YAML(typ="safe").load(block))
+    assert [entry.file for entry in suite.experiments] == ["throughput.yaml", "latency.yaml", "failover.yaml"]

@@ -17,7 +17,17 @@ from steelyard.store.layout import RunFolder, Store
 
 if TYPE_CHECKING:  # what only runs need that somebody is told of
     from steelyard.analysis.findings import Findings
-    from steelyard.notices.notice import Notice
+    from steelyard.notices.notice import Event, Notice
+    from steelyard.suites.summary import SuiteSummary
+
+_EVENTS: dict[str, Event] = {
+    "passed": "finished",
+    "not-met": "not-met",
+    "undecided": "undecided",
+    "failed": "failed",
+    "interrupted": "interrupted",
+    "not-run": "undecided",
+}
 
 
 class Notifier(Observer):
@@ -56,6 +66,17 @@ class Notifier(Observer):
         store = Store(findings.record.folder.path.parents[1])
         if regression := find_regression(findings.record, store):
             self._tell(regression)
+
+    def tell_suite(self, summary: SuiteSummary) -> None:
+        """Tell what a suite of experiments came to."""
+        if not self._targets:
+            return
+        from steelyard.notices.notice import Notice
+        from steelyard.suites.report import format_answer, suite_lines
+
+        title = f"{summary.name}: {format_answer(summary)}"
+        text = "\n".join([title, *suite_lines(summary)])
+        self._tell(Notice(_EVENTS[summary.worst], title, text, summary.id, summary.name))
 
     def on_start(self, folder: RunFolder, progress: Progress, seed: int) -> None:
         """Which run it is."""

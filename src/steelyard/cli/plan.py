@@ -37,7 +37,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Show what FILE would run: cells, order, time, disk, commands, and what this machine is missing.
+    """Show what FILE, an experiment or a suite, would run, and what this machine is missing.
 
     \b
     steelyard plan examples/ska.yaml
@@ -49,16 +49,37 @@ def command(
     from steelyard.controller.planning import describe_plan, make_plan
     from steelyard.spec.change import load_changed
     from steelyard.spec.stores import choose_store
+    from steelyard.spec.suites import is_suite
 
     with lower_priority() as run:
         if run:
             echo(f"{run}; planning slowly so as not to disturb that run", err=True)
+        if is_suite(Path(file)):
+            return _plan_suite(Path(file), store, site, scratch, as_json=as_json)
         experiment, _ = load_changed(Path(file), {}, parse_levels(levels))
         plan = make_plan(experiment, choose_store(store), site, scratch)
         if as_json:
             print_json(_document(plan.preview))
         else:
             echo("\n".join(describe_plan(plan)))
+    return 0
+
+
+def _plan_suite(
+    file: Path, store: str | None, site: str | None, scratch: str | None, *, as_json: bool
+) -> int:
+    """The plan of each experiment of a suite."""
+    from steelyard.controller.planning import describe_plan, make_plan
+    from steelyard.spec.stores import choose_store
+    from steelyard.spec.suites import load_suite
+
+    units, where = load_suite(file).units, choose_store(store)
+    plans = {unit.name: make_plan(unit.experiment, where, unit.site or site, scratch) for unit in units}
+    if as_json:
+        print_json({name: _document(plan.preview) for name, plan in plans.items()})
+        return 0
+    for name, plan in plans.items():
+        echo("\n".join((f"== {name}", *describe_plan(plan), "")))
     return 0
 
 

@@ -51,7 +51,8 @@ def command(
     \b
     steelyard resume last
 
-    Finished trials are kept; an interrupted one is repeated. The order stays that of the first session.
+    Finished trials are kept; an interrupted one is repeated. The order stays that of the first session. RUN
+    may also be a suite.
     """
     from steelyard.cli.notifying import make_notifier
     from steelyard.cli.progress import make_observer
@@ -60,14 +61,22 @@ def command(
     from steelyard.controller.run import resume
     from steelyard.spec.stores import choose_store
     from steelyard.store.reader import RunRecord
+    from steelyard.store.suites import find_suite
 
+    where = choose_store(store)
+    if suite := find_suite(where, run):
+        from steelyard.cli.suites import reload_suite, run_suite
+
+        choices = RunChoices(site, Path(scratch) if scratch else None, beside)
+        loaded, notifier = reload_suite(suite), make_notifier(notify)
+        return run_suite(suite, loaded, where, choices, notifier, quiet=quiet, as_json=as_json)
     folder = find_run(store, run)
     jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
     choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
     notifier = make_notifier(notify, rules=load_experiment(RunRecord(folder)).alert, detach=detach)
     observer = notifier.observe(make_observer(quiet=quiet or as_json))
     with notifier.watch():
-        resume(folder, choose_store(store), choices=choices, observer=observer)
+        resume(folder, where, choices=choices, observer=observer)
     if detach:
         return 0
     # Loaded only now: what prints results is not to hold up the trials, least of all in a job that costs.

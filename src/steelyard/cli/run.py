@@ -73,7 +73,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Run an experiment FILE, or a bare command after `--`.
+    """Run an experiment or a suite FILE, or a bare command after `--`.
 
     \b
     steelyard run examples/hello.yaml
@@ -96,8 +96,20 @@ def command(
     from steelyard.controller.choices import JobChoices, RunChoices
     from steelyard.controller.run import start
     from steelyard.spec.stores import choose_store
+    from steelyard.spec.suites import is_suite
 
     words: tuple[str, ...] = ctx.meta.get("words", ())
+    if file and is_suite(Path(file)):
+        from steelyard.cli.suites import begin_suite, refuse_options, run_suite
+
+        refuse_options(
+            {"--repeat": repeat, "-p": levels, "--seed": seed, "--tag": tags, "--disturbed": disturbed}
+            | {"--detach": detach, "--chain": chain, "--split": split, "an argument after --": words}
+        )
+        notifier, where = make_notifier(notify), choose_store(store)
+        choices = RunChoices(site, Path(scratch) if scratch else None, beside)
+        suite = begin_suite(Path(file), where)
+        return run_suite(*suite, where, choices, notifier, quiet=quiet, as_json=as_json)
     if words and not any("{" in word for word in words) and len(words) > 1:
         echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
     options, words = (words, ()) if file else ((), words)

@@ -38,7 +38,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Show the results of RUN: an id or the beginning of one, a path, or `last`.
+    """Show the results of RUN: an id or the beginning of one, a path, or `last`; or of a suite.
 
     \b
     steelyard show last
@@ -51,8 +51,16 @@ def command(
     from steelyard.analysis.findings import Findings
     from steelyard.cli.finish import print_results
     from steelyard.cli.options import print_json
+    from steelyard.spec.stores import choose_store
     from steelyard.store.reader import RunRecord
+    from steelyard.store.suites import find_suite
 
+    where = choose_store(store)
+    if suite := find_suite(where, run):
+        from steelyard.cli.suites import show_suite
+
+        show_suite(suite, where, as_json=as_json)
+        return 0
     record = RunRecord(find_run(store, run), disturbed=disturbed)
     if trial is not None:
         print_json(record.trial_page(trial))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.analysis.findings import Findings
-from steelyard.analysis.requirements import RequirementVerdict
+from steelyard.analysis.standing import judge_standing
 from steelyard.errors import HostLost, Interrupted, SteelyardError
 from steelyard.notices.notice import Event, Notice
 from steelyard.report.derived_lines import sections
@@ -37,11 +37,8 @@ def describe_outcome(findings: Findings, exit_code: int) -> Notice:
 def _choose_event(findings: Findings, exit_code: int) -> Event:
     if exit_code == 0:
         return "finished"
-    if exit_code == 3:
-        return "failed"
-    verdicts = {ruling.verdict for one in findings.requirements for ruling in one.rulings}
-    passes = findings.comparison is None or findings.comparison.is_passing
-    return "undecided" if passes and RequirementVerdict.NOT_MET not in verdicts else "not-met"
+    standing = judge_standing(findings)
+    return "failed" if standing == "passed" else standing
 
 
 def describe_error(error: SteelyardError, folder: RunFolder) -> Notice:

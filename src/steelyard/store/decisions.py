@@ -6,14 +6,12 @@ later line says of the same run holds; a line that is torn or is none of ours sa
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
 from steelyard.errors import StoreError
+from steelyard.store.appending import append_lines
 from steelyard.store.journal import parse_object, write_failure
 from steelyard.store.layout import Store
 from steelyard.untrusted import open_regular, read_lines
@@ -57,21 +55,11 @@ def list_decisions(store: Store) -> list[Decision]:
 
 def add_decisions(store: Store, decisions: Iterable[Decision]) -> None:
     """Write them down. Raises StoreError, also where the store is somebody else's."""
-    data = b"".join(json.dumps(asdict(one), separators=(",", ":")).encode() + b"\n" for one in decisions)
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         store.make_runs()
-        file = os.open(store.decisions, flags, 0o644)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            end = os.fstat(file).st_size
-            torn = end > 0 and os.pread(file, 1, end - 1) != b"\n"
-            os.write(file, b"\n" * torn + data)
-            os.fdatasync(file)
-        finally:
-            os.close(file)
     except OSError as error:
         raise write_failure(store.decisions, error) from error
+    append_lines(store.decisions, map(asdict, decisions))
 
 
 def _parse(line: Mapping[str, Any]) -> Decision | None:

@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from steelyard.errors import StoreError, UnknownName
 from steelyard.untrusted import read_content
@@ -244,6 +245,11 @@ class Store:
         return self.root / "snapshots"
 
     @property
+    def suites(self) -> Path:
+        """Where suites of experiments keep which runs are theirs."""
+        return self.root / "suites"
+
+    @property
     def decisions(self) -> Path:
         """What people decided about runs of a history."""
         return self.root / "history.ndjson"
@@ -302,7 +308,7 @@ class Store:
         every = self.list_runs()
         if name == "last" and every:
             return every[-1]
-        matches = _match_runs(every, name)
+        matches = match_ids(every, name)
         if len(matches) == 1:
             return matches[0]
         raise self._make_unknown_error(name, [run.id for run in matches or every], ambiguous=bool(matches))
@@ -327,7 +333,15 @@ def cut_title(title: str) -> str:
     return title[:32]
 
 
-def _match_runs(runs: Sequence[RunFolder], name: str) -> list[RunFolder]:
+class _HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Identified = TypeVar("Identified", bound=_HasId)
+
+
+def match_ids(runs: Sequence[Identified], name: str) -> list[Identified]:
     """Those that a name stands for: the run of this id, else by an end of their ids, else by a part."""
     return (
         [run for run in runs if run.id == name]

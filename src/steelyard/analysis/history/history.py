@@ -101,12 +101,13 @@ class History:
 
     @cached_property
     def series(self) -> list[HistorySeries]:
-        """Each metric in each cell of any run, the newest run's cells first."""
+        """Each metric in each cell of any run that has a figure of it, the newest run's cells first."""
         cells = {cell.cell.key: cell.cell for run in reversed(self.runs) for cell in run.summary.cells}
         pairs = [(cell, metric) for metric in self.metrics for cell in cells.values()]
-        points = [self._make_points(cell, metric) for cell, metric in pairs]
-        family = sum(any(not point.aside for point in each) for each in points)
-        return [self._judge(*pair, each, family) for pair, each in zip(pairs, points, strict=True)]
+        every = [(*pair, self._make_points(*pair)) for pair in pairs]
+        shown = [one for one in every if any(point.median is not None for point in one[2])]
+        family = sum(any(not point.aside for point in points) for *_, points in shown)
+        return [self._judge(*one, family) for one in shown]
 
     @property
     def alarms(self) -> list[tuple[HistorySeries, LevelChange]]:

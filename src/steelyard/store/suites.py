@@ -1,0 +1,116 @@
+"""What is kept of a suite: its file as it was run, and which run was made for which of its experiments.
+
+::
+
+    <store>/suites/<id>/  suite.yaml  units.ndjson  summary.md
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import RunBusy, StoreError, UnknownName
+from steelyard.files import write_whole
+from steelyard.store.appending import append_lines
+from steelyard.store.journal import parse_object
+from steelyard.store.layout import Store, cut_title, is_run_id, match_ids
+from steelyard.untrusted import open_regular, read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFolder:
+    """The folder of a suite that was begun."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """Its id, as a run's: `20261120-184512-acceptance-7f3a`."""
+        return self.path.name
+
+    @property
+    def file(self) -> Path:
+        """The suite as it was begun."""
+        return self.path / "suite.yaml"
+
+    @property
+    def units(self) -> Path:
+        """A line for each thing that happened to one of its experiments."""
+        return self.path / "units.ndjson"
+
+    @property
+    def summary(self) -> Path:
+        """What it came to."""
+        return self.path / "summary.md"
+
+    def read_lines(self) -> list[dict[str, Any]]:
+        """What happened; a torn line says nothing. Raises StoreError."""
+        try:
+            with open_regular(self.units) as file:
+                return [line for raw in read_lines(file) if (line := parse_object(raw)) is not None]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"cannot read {self.units}: {error.strerror}") from error
+
+    def add_line(self, **facts: Any) -> None:
+        """Write down what happened. Raises StoreError."""
+        append_lines(self.units, [{"wall": time.time(), **facts}])
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Nobody else goes on with it meanwhile. Raises RunBusy, StoreError."""
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreError(f"cannot open {self.path}: {error.strerror}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise RunBusy(f"suite {self.id} is in use by another process") from None
+        finally:
+            os.close(file)
+
+
+def create_suite(store: Store, name: str, text: str, place: Path) -> SuiteFolder:
+    """A new folder for a suite whose experiments lie below `place`. Raises StoreError."""
+    try:
+        store.make_runs()
+        store.suites.mkdir(mode=0o700, exist_ok=True)
+        folder = SuiteFolder(store.suites / _make_id(name))
+        folder.path.mkdir()
+        write_whole(folder.file, text.encode(), sync=True)
+    except OSError as error:
+        raise StoreError(f"cannot create a suite in {store.suites}: {error.strerror}") from error
+    folder.add_line(kind="begun", folder=str(place))
+    return folder
+
+
+def list_suites(store: Store) -> list[SuiteFolder]:
+    """All suites, oldest first."""
+    with suppress(OSError):
+        names = sorted(path.name for path in store.suites.iterdir())
+        return [SuiteFolder(store.suites / name) for name in names if is_run_id(name)]
+    return []
+
+
+def find_suite(store: Store, name: str) -> SuiteFolder | None:
+    """The suite of a name, as runs are named; None where there is none. Raises UnknownName for several."""
+    named = match_ids(list_suites(store), name)
+    if len(named) > 1:
+        hint = f"it matches: {', '.join(one.id for one in named[-5:])}"
+        raise UnknownName("suite", name, [one.id for one in named], hint=hint)
+    return named[0] if named else None
+
+
+def _make_id(name: str) -> str:
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{cut_title(name)}-{secrets.token_hex(2)}"
