@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.worlds import Rows, World
-from steelyard.stats.autocorrelation import find_alarms
 from steelyard.stats.comparison import Comparison, compare
 from steelyard.stats.interval import median_interval
 from steelyard.stats.outliers import Policy
+from steelyard.stats.over_time.autocorrelation import find_alarms
 from steelyard.stats.pairs import compare_pairs
 from steelyard.stats.sample import median
 from steelyard.stats.stopping import measure_precision

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.coverage import share
 from bench.worlds import World
-from steelyard.stats.change_points import FEWEST, SMALLEST_SEGMENT, find_change_points
+from steelyard.stats.over_time.change_points import FEWEST, SMALLEST_SEGMENT, find_change_points
 
 RUNS, BEFORE, SOON = 60, 40, 12
 """Runs of a history in which nothing changes; runs before a change, and after it until it is to be found."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steelyard.model.experiment import TITLE
 from steelyard.model.keys.requirement import Requirement
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell, Scalar
@@ -72,7 +73,7 @@ class Plan:
 def build(root: Path, plan: Plan | None = None, **changes: Any) -> RunRecord:
     """Write a run as the controller does and open it."""
     plan = dataclasses.replace(plan or Plan(), **changes)
-    folder = Store(root).create("synthetic")
+    folder = Store(root).create(plan.title if TITLE.fullmatch(plan.title) else "synthetic")
     with RunWriter(folder) as writer:
         writer.write_text(folder.experiment, plan.text)
         writer.write_document(folder.design, _design(plan))

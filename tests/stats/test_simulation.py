@@ -30,10 +30,10 @@ from bench.worlds import (
     normal,
 )
 
-from steelyard.stats.autocorrelation import find_alarms
 from steelyard.stats.bootstrap import ratio_of_medians
 from steelyard.stats.interval import Interval, mean_interval, median_ranks
 from steelyard.stats.outliers import Policy
+from steelyard.stats.over_time.autocorrelation import find_alarms
 from steelyard.stats.stopping import STRICTER
 from steelyard.stats.verdict import Verdict, judge_comparisons
 

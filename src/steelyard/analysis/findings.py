@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from steelyard.analysis.derived import DerivedResults, derive
 from steelyard.analysis.over_time.drift import Drift, detect_drifts
-from steelyard.analysis.requirements import JudgedRequirement, judge
+from steelyard.analysis.requirements import (
+    JudgedRequirement,
+    RequirementVerdict,
+    has_failed_requirements,
+    judge,
+)
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
 
 if TYPE_CHECKING:
     from steelyard.analysis.comparison.gate import GatedComparison
+
+Standing = Literal["passed", "not-met", "undecided", "failed"]
+"""How a run that is over stands, in one word."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,23 @@ class Findings:
         from steelyard.analysis.comparison.compare_levels import compare_within  # loads numpy
 
         return compare_within(self.record, self.summary)
+
+    @cached_property
+    def standing(self) -> Standing:
+        """What requirements and comparison say together.
+
+        `failed` where no trial counts, `not-met` for a requirement or the comparison, `undecided` where open.
+        """
+        trials = self.record.trials
+        if trials and all(trial.result.status == "failed" for trial in trials):
+            return "failed"
+        verdicts = {ruling.verdict for one in self.requirements for ruling in one.rulings}
+        passes = self.comparison is None or self.comparison.is_passing
+        if not passes or RequirementVerdict.NOT_MET in verdicts:
+            return "not-met"
+        if has_failed_requirements(self.requirements):
+            return "undecided"
+        return "failed" if self.summary.has_no_pooled_trials else "passed"
 
     @cached_property
     def derived(self) -> DerivedResults:

@@ -120,3 +120,14 @@ def make_notifier(given: Sequence[str], *, rules: Iterable[Alert] = (), detach: 
         os.environ[VARIABLE] = "\n".join(given) or inherited
         return Notifier(())
     return Notifier(targets, rules)
+
+
+def read_rules(folder: RunFolder) -> tuple[Alert, ...]:
+    """The rules of a run that goes on; none where its record cannot be read, which is said elsewhere."""
+    from steelyard.controller.design_document import load_experiment
+    from steelyard.store.reader import RunRecord
+
+    try:
+        return load_experiment(RunRecord(folder)).alert
+    except SteelyardError:
+        return ()

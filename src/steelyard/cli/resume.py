@@ -54,13 +54,11 @@ def command(
     Finished trials are kept; an interrupted one is repeated. The order stays that of the first session. RUN
     may also be a suite.
     """
-    from steelyard.cli.notifying import make_notifier
+    from steelyard.cli.notifying import make_notifier, read_rules
     from steelyard.cli.progress import make_observer
     from steelyard.controller.choices import JobChoices, RunChoices
-    from steelyard.controller.design_document import load_experiment
     from steelyard.controller.run import resume
     from steelyard.spec.stores import choose_store
-    from steelyard.store.reader import RunRecord
     from steelyard.store.suites import find_suite
 
     where = choose_store(store)
@@ -73,7 +71,7 @@ def command(
     folder = find_run(store, run)
     jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
     choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
-    notifier = make_notifier(notify, rules=load_experiment(RunRecord(folder)).alert, detach=detach)
+    notifier = make_notifier(notify, rules=read_rules(folder), detach=detach)
     observer = notifier.observe(make_observer(quiet=quiet or as_json))
     with notifier.watch():
         resume(folder, where, choices=choices, observer=observer)

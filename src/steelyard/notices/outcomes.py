@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.analysis.findings import Findings
-from steelyard.analysis.standing import judge_standing
 from steelyard.errors import HostLost, Interrupted, SteelyardError
 from steelyard.notices.notice import Event, Notice
 from steelyard.report.derived_lines import sections
@@ -37,8 +36,7 @@ def describe_outcome(findings: Findings, exit_code: int) -> Notice:
 def _choose_event(findings: Findings, exit_code: int) -> Event:
     if exit_code == 0:
         return "finished"
-    standing = judge_standing(findings)
-    return "failed" if standing == "passed" else standing
+    return "failed" if findings.standing == "passed" else findings.standing
 
 
 def describe_error(error: SteelyardError, folder: RunFolder) -> Notice:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from steelyard.analysis.findings import Findings
-from steelyard.analysis.standing import Standing, judge_standing
+from steelyard.analysis.findings import Findings, Standing
 from steelyard.errors import SteelyardError
 from steelyard.report.derived_lines import sections
 from steelyard.report.sections.outcome import outcome
@@ -107,7 +106,7 @@ def _describe_run(name: str, file: str, record: RunRecord, failure: str, seconds
     short = outcome(findings, sections(findings.derived))
     over = state == "complete"
     cut_off: UnitOutcome = "failed" if state == "failed" else "interrupted"
-    stands = judge_standing(findings) if over else cut_off
+    stands = findings.standing if over else cut_off
     return UnitSummary(
         name,
         file,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.model.metric import Metric
-from steelyard.stats.change_points import SMALLEST_SEGMENT, ChangePoint, find_change_points
 from steelyard.stats.comparison import Comparison
 from steelyard.stats.interval import Interval
+from steelyard.stats.over_time.change_points import SMALLEST_SEGMENT, ChangePoint, find_change_points
 from steelyard.stats.several_runs import compare_several_runs
 from steelyard.stats.verdict import Verdict
 from steelyard.store.decisions import Decision
@@ -79,8 +79,8 @@ def find_changes(
     """
     if not points:
         return []
-    found = find_change_points([_value(point) for point in points], family=family)
-    ends = [0, *(one.at for one in found), len(points)]
+    places = find_change_points([_value(point) for point in points], family=family)
+    ends = [0, *(one.at for one in places), len(points)]
     return [
         _describe_change(
             one,
@@ -90,7 +90,7 @@ def find_changes(
             decisions,
             newest=newest and last == len(points),
         )
-        for one, first, last in zip(found, ends, ends[2:], strict=False)
+        for one, first, last in zip(places, ends, ends[2:], strict=False)
     ]
 
 

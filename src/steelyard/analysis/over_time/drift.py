@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from steelyard.analysis.summary import RunSummary
 from steelyard.model.metric import Metric
 from steelyard.model.trial import Cell
-from steelyard.stats.autocorrelation import SMALLEST_SAMPLE, Alarm, find_alarms
+from steelyard.stats.over_time.autocorrelation import SMALLEST_SAMPLE, Alarm, find_alarms
 from steelyard.units import show
 
 MOST_VALUES = 400

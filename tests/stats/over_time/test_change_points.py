@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.stats.change_points import FEWEST, SMALLEST_SEGMENT, choose_level, find_change_points
+from steelyard.stats.over_time.change_points import FEWEST, SMALLEST_SEGMENT, choose_level, find_change_points
 
 
 def noise(seed: int, n: int, centre: float = 100.0) -> list[float]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.stats.autocorrelation import independence
+from steelyard.stats.over_time.autocorrelation import independence
 from steelyard.stats.sample import check_values
 
 Floats = NDArray[np.float64]
@@ -143,8 +143,8 @@ def _choose_factor(values: Sequence[float], points: Sequence[ChangePoint]) -> fl
     Box & Jenkins, Time Series Analysis (1970), for a process in which each value keeps a share of the last.
     """
     parts = np.split(np.array(values), [point.at for point in points])
-    found = independence(np.concatenate([part - np.median(part) for part in parts]).tolist())
-    if found.lag1 is None or found.neighbours_p is None or found.neighbours_p > _ALIKE or found.lag1 <= 0:
+    left = independence(np.concatenate([part - np.median(part) for part in parts]).tolist())
+    if left.lag1 is None or left.neighbours_p is None or left.neighbours_p > _ALIKE or left.lag1 <= 0:
         return 1.0
-    kept = min(0.9, found.lag1 + (1 + 3 * found.lag1) / len(values))  # a short series shows too little of it
+    kept = min(0.9, left.lag1 + (1 + 3 * left.lag1) / len(values))  # a short series shows too little of it
     return math.sqrt((1 + kept) / (1 - kept))

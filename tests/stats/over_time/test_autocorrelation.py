@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from steelyard.stats.autocorrelation import change, find_alarms, independence, lag1
+from steelyard.stats.over_time.autocorrelation import change, find_alarms, independence, lag1
 
 sequences = st.lists(st.integers(-1000, 1000).map(float), min_size=1, max_size=30)
 
