@@ -29,9 +29,10 @@ def axe() -> str:
 
 
 @pytest.fixture
-def pages(build, plans):
-    """A store with two runs, and the pages of it."""
+def pages(build, plans, make_runs):
+    """A store with two runs and a history in which something became worse, and the pages of it."""
     plan = plans.watched()
+    assert make_runs(24, shift_at=14).alarms
     first, second = build(**plan), build(**plan)
     run = f"runs/{second.id}"
     parts = ("", "/trials", "/trials/1", "/file", "/environment", "/journal")
@@ -40,6 +41,8 @@ def pages(build, plans):
         *(run + part for part in parts),
         "",
         compare,
+        "history",
+        "history/synthetic?now=1",
         "catalog/fio",
         "new",
         "none",
