@@ -123,5 +123,32 @@ def test_a_new_run_is_seen_and_a_removed_one_is_gone(store):
     assert names(index.select(RunsQuery()))[0] == "5"
 
 
+def test_a_removed_run_leaves_the_cache_as_well(store):
+    index = RunsIndex(store)
+    index.select(RunsQuery())
+    shutil.rmtree(store.list_runs()[0].path)
+    add_run(store.root, 6)
+    index.select(RunsQuery())
+    index.save()
+    again = RunsIndex(store)
+    assert sorted(name[-1] for name in again._known) == ["2", "3", "4", "5", "6"]
+
+
+def test_runs_of_one_second_are_paged_in_the_order_in_which_they_began(tmp_path):
+    for n, end in enumerate(("ffff", "0000", "8888")):
+        add_run(tmp_path / "store", 1)
+        folder = tmp_path / "store" / "runs"
+        made = next(path for path in folder.iterdir() if path.name.endswith("-0001"))
+        made.rename(folder / f"20261120-100000-e-{end}")
+        experiment = folder / f"20261120-100000-e-{end}" / "experiment.yaml"
+        experiment.write_text("")
+        os.utime(experiment, ns=(n * 10**9, n * 10**9))
+    index, seen, before = RunsIndex(Store(tmp_path / "store")), [], ""
+    while page := index.select(RunsQuery(before=before), 1).runs:
+        before = page[0].run
+        seen.append(before[-4:])
+    assert seen == ["8888", "0000", "ffff"]
+
+
 def test_an_empty_store_has_no_runs(tmp_path):
     assert RunsIndex(Store(tmp_path / "none")).select(RunsQuery()) == ([], 0, False)

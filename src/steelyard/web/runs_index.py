@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from steelyard.errors import StoreError
 from steelyard.files import write_whole
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import UNDER_WAY, Glance, glance
@@ -111,15 +112,15 @@ class RunsIndex:
         """Keep what is known of runs that are over; where that cannot be written, nothing is lost."""
         if not self._is_new:
             return
-        runs = {
-            name: [*key, dataclasses.asdict(run)]
-            for name, (key, _, run) in list(self._known.items())
-            if run.state not in UNDER_WAY
-        }
-        document = {"schema": SCHEMA, "runs": runs}
-        with suppress(OSError):
+        with suppress(OSError, StoreError):
+            there = {folder.id for folder in self._list_folders()}
+            runs = {
+                name: [*key, dataclasses.asdict(run)]
+                for name, (key, _, run) in list(self._known.items())
+                if run.state not in UNDER_WAY and name in there
+            }
             self._cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._cache, json.dumps(document).encode(), mode=0o600)
+            write_whole(self._cache, json.dumps({"schema": SCHEMA, "runs": runs}).encode(), mode=0o600)
             self._is_new = False
 
     def _load(self) -> None:
@@ -150,8 +151,11 @@ class RunsIndex:
         return self._listed[1]
 
     def _iterate_newest(self, folders: list[RunFolder], before: str) -> Iterator[RunFolder]:
-        newest = reversed(folders)
-        return (folder for folder in newest if not before or folder.id < before)
+        """Those older than a run are those that stand before it, as ids of one second have no order."""
+        place = next((number for number, folder in enumerate(folders) if folder.id == before), None)
+        if place is not None:
+            return reversed(folders[:place])
+        return (folder for folder in reversed(folders) if not before or folder.id < before)
 
 
 def _describe(run: Glance) -> str:
