@@ -120,3 +120,10 @@ def test_a_rule_names_who_is_told(steelyard, tmp_path, monkeypatch):
     Path("f.yaml").write_text(text + rule.replace("phone", "nobody"))
     said = steelyard("run", "f.yaml")
     assert (said.code, "nobody" in said.err) == (2, True)
+
+
+def test_an_extended_run_is_told_too(told, steelyard, tmp_path):
+    told("1 s", 6)
+    Path("told").unlink()
+    assert steelyard("extend", "last", "-q", "--repeat", "7", "--notify", f"{tmp_path}/tell").code == 0
+    assert Path("told").read_text().splitlines()[0] == "finished"

@@ -10,6 +10,7 @@ from steelyard.cli.options import (
     find_run,
     json_option,
     level_option,
+    notify_option,
     quiet_option,
     run_argument,
     site_option,
@@ -29,6 +30,7 @@ from steelyard.spec.levels import parse_levels
 @site_option("Where to measure; by default, where the run started")
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
 @click.option("--beside", is_flag=True, help="Do not wait for another run on this machine; mark the trials")
+@notify_option
 @quiet_option
 @store_option
 @json_option
@@ -39,6 +41,7 @@ def command(
     site: str | None,
     scratch: str | None,
     beside: bool,
+    notify: tuple[str, ...],
     quiet: bool,
     store: str | None,
     as_json: bool,
@@ -54,6 +57,7 @@ def command(
     records when each trial ran.
     """
     from steelyard.cli.finish import finish
+    from steelyard.cli.notifying import make_notifier, read_rules
     from steelyard.cli.progress import make_observer
     from steelyard.controller.choices import RunChoices
     from steelyard.controller.control.steer import ask
@@ -68,12 +72,14 @@ def command(
         ask(folder, "extend", levels=parse_levels(levels), repeat=repeat)
         echo(f"run {folder.id}: it acknowledged; what is added follows the trial that is running")
         return 0
-    extend(
-        folder,
-        choose_store(store),
-        levels=parse_levels(levels),
-        repeat=repeat,
-        choices=RunChoices(site, Path(scratch) if scratch else None, beside),
-        observer=make_observer(quiet=quiet or as_json),
-    )
-    return finish(folder, as_json=as_json, undecided="fail")
+    notifier = make_notifier(notify, rules=read_rules(folder))
+    with notifier.watch():
+        extend(
+            folder,
+            choose_store(store),
+            levels=parse_levels(levels),
+            repeat=repeat,
+            choices=RunChoices(site, Path(scratch) if scratch else None, beside),
+            observer=notifier.observe(make_observer(quiet=quiet or as_json)),
+        )
+    return finish(folder, as_json=as_json, undecided="fail", notifier=notifier)
