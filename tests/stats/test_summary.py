@@ -66,7 +66,7 @@ def test_figures_are_numpys_and_in_order(values: list[float], policy: Policy) ->
 
 def test_summaries_do_not_load_numpy() -> None:
     """A run summarises between two trials; loading numpy there would cost more than all summaries."""
-    names = "summary interval outliers stopping histogram autocorrelation correction"
+    names = "summary interval outliers stopping histogram over_time.autocorrelation correction"
     program = (
         "import sys\n"
         + "\n".join(f"import steelyard.stats.{name}" for name in names.split())
