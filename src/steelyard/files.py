@@ -15,7 +15,8 @@ from pathlib import Path
 
 from steelyard.errors import StoreError
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How to open a file that must not be there yet, not even as a link."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -23,7 +24,7 @@ def write_whole(path: Path, content: bytes, *, sync: bool = False, mode: int = 0
     """Write a file into a directory that is there. With `sync` it is on disk then. Raises OSError."""
     with _open_directory(path.parent) as directory:
         part = part_name(path.name)
-        file = os.open(part, _NEW, mode, dir_fd=directory)
+        file = os.open(part, NEW, mode, dir_fd=directory)
         try:
             with os.fdopen(file, "wb") as stream:
                 stream.write(content)

@@ -26,6 +26,11 @@ def check_ownership(path: Path, what: str, *, shared: bool = False) -> None:
         raise UsageError(f"{what} {path} is not used: {reason}", hint=hint)
 
 
+def find_config(name: str) -> Path:
+    """Where a file of the user's own settings is, if there is one; it lies beside the list of directories."""
+    return Path(trust_list()).with_name(name)
+
+
 def trust(directory: Path) -> Path:
     """Add a directory to those that are trusted; its real path. Raises UsageError and OSError."""
     place = directory.resolve()

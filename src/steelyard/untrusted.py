@@ -19,10 +19,14 @@ MOST = 64 << 20
 """Bytes of a document, such as a run's design. That of 100,000 trials has a tenth of it."""
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """A regular file, open for reading. Raises OSError, whose `strerror` fits into a sentence."""
+def open_regular(path: Path, directory: int | None = None) -> BinaryIO:
+    """A regular file, open for reading; in an open directory, if one is given.
+
+    Raises OSError, whose `strerror` fits into a sentence.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        file = os.fdopen(os.open(path, flags, dir_fd=directory), "rb")
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(error.errno, "It is a link, which could point to any file", str(path)) from None

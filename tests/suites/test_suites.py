@@ -176,3 +176,27 @@ def test_what_somebody_else_wrote_is_shown_and_does_nothing(call, store):
         file.write(b'[1]\n{"kind":"run","unit":"good","run":"../../etc"}\n{"torn')
     assert call("show", "acceptance")[0] == 0
     assert "unknown run" in folder.summary.read_text()
+
+
+def test_rules_of_its_experiments_tell_who_they_name(call, store, tmp_path, monkeypatch):
+    config = tmp_path / "config" / "steelyard"
+    config.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config.parent))
+    (config / "notify.yaml").write_text(f"phone: tee -a {tmp_path}/phone\n")
+    (config / "notify.yaml").chmod(0o600)
+    slow = Path("good.yaml").read_text().replace('took: 100"', 'took: 100; sleep 4"')
+    rule = "alert: [{when: took > 1ms, notify: phone}]\n"
+    Path("good.yaml").write_text(slow.replace("repeat: 6", "repeat: 1") + rule)
+    Path("suite.yaml").write_text("suite: watched\nexperiments: [good.yaml]\n")
+    call("run", "-q", "suite.yaml", "--notify", f"tee -a {tmp_path}/told")
+    assert until((tmp_path / "phone").exists)
+    assert "took > 1ms holds, in repetition 1" in (tmp_path / "phone").read_text()
+    assert "took > 1ms" not in (tmp_path / "told").read_text()
+    assert summarise_suite(list_suites(store)[0], store).units[0].outcome == "undecided"
+
+
+def test_a_file_that_is_not_there_is_told_as_before_there_were_suites(call):
+    code, _, err = call("run", "nowhere.yaml")
+    assert code == 2
+    assert "cannot read nowhere.yaml" in err
+    assert "`steelyard init` writes an example" in err

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from steelyard.analysis.derived import DerivedResults, derive
 from steelyard.analysis.over_time.drift import Drift, detect_drifts
-from steelyard.analysis.requirements import (
-    JudgedRequirement,
-    RequirementVerdict,
-    has_failed_requirements,
-    judge,
-)
+from steelyard.analysis.requirements import JudgedRequirement, has_failed_requirements, judge
 from steelyard.analysis.summary import RunSummary, summarise_run
 from steelyard.stats.outliers import Policy
 from steelyard.store.reader import RunRecord
@@ -62,20 +57,24 @@ class Findings:
 
         return compare_within(self.record, self.summary)
 
-    @cached_property
-    def standing(self) -> Standing:
+    @property
+    def has_only_failures(self) -> bool:
+        """Whether not one trial gave a figure: the run was not carried out."""
+        trials = self.record.trials
+        return bool(trials) and all(trial.result.status == "failed" for trial in trials)
+
+    def judge_standing(self, undecided: Literal["fail", "pass"] = "fail") -> Standing:
         """What requirements and comparison say together.
 
-        `failed` where no trial counts, `not-met` for a requirement or the comparison, `undecided` where open.
+        `failed` where no trial counts, `not-met` for a requirement or the comparison, `undecided` where
+        requirements are open that are not told to pass.
         """
-        trials = self.record.trials
-        if trials and all(trial.result.status == "failed" for trial in trials):
+        if self.has_only_failures:
             return "failed"
-        verdicts = {ruling.verdict for one in self.requirements for ruling in one.rulings}
         passes = self.comparison is None or self.comparison.is_passing
-        if not passes or RequirementVerdict.NOT_MET in verdicts:
+        if not passes or has_failed_requirements(self.requirements, "pass"):
             return "not-met"
-        if has_failed_requirements(self.requirements):
+        if has_failed_requirements(self.requirements, undecided):
             return "undecided"
         return "failed" if self.summary.has_no_pooled_trials else "passed"
 

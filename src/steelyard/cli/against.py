@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.analysis.findings import Findings
 from steelyard.analysis.history.baseline import SEGMENT, TAG, select_baseline
 from steelyard.analysis.history.load import load_history
-from steelyard.cli.finish import finish
+from steelyard.cli.finish import finish_findings
 from steelyard.cli.options import find_run
 from steelyard.cli.progress import make_observer
 from steelyard.cli.terminal import echo
@@ -43,8 +43,9 @@ def confirm_alarm(store: str | None, record: RunRecord, *, measure: bool) -> int
 
     echo("measuring both builds again, in turn, to confirm it", err=True)
     folder = confirm(record.folder, choose_store(store), observer=make_observer(quiet=False))
-    finish(folder, as_json=False, undecided="fail")
-    gated = Findings(RunRecord(folder)).comparison
+    findings = Findings(RunRecord(folder))
+    finish_findings(findings, as_json=False, undecided="fail")
+    gated = findings.comparison
     verdict = gated.comparison.worst_verdict() if gated else None
     if verdict is Verdict.WORSE or gated is None:
         echo("confirmed: it is worse side by side, too", err=True)

@@ -139,16 +139,9 @@ def command(
     --as writes a file (HTML, Markdown, JUnit or JSON), by default into the run's folder, and prints its path.
     """
     if other is not None:
-        what = {
-            "--against": against,
-            "--by": by,
-            "--baseline": baseline,
-            "--metric": metrics,
-            "--across": across,
-            "--as": form,
-        }
+        what = {"--against": against, "--by": by, "--baseline": baseline, "--metric": metrics, "--as": form}
         gate = {"--fail-on": fail_on, "--allow": allow, "--margin": margin, "--disturbed": disturbed}
-        _check_single_run(after, {**what, **gate})
+        _check_single_run(after, {**what, "--across": across, **gate})
         return _compare_published(store, before, other, as_json=as_json)
     for given, name in ((allow, "--allow"), (margin, "--margin")):
         if given and not fail_on:
@@ -160,15 +153,15 @@ def command(
     if against is not None:
         from steelyard.cli.against import confirm_alarm, find_baseline
 
-        sides = find_baseline(store, before, after, against)
-        gated, records = _compare_sides(store, sides, choices)
-    elif after is None:
-        gated, records = _compare_levels(store, before, choices)
-    else:
-        gated, records = _compare_sides(store, (before, after), choices)
-    code = _print_comparison(gated, records, form, output, as_json=as_json)
+        before, after = find_baseline(store, before, after, against)
+    compared = (
+        _compare_levels(store, before, choices)
+        if after is None
+        else _compare_sides(store, (before, after), choices)
+    )
+    code = _print_comparison(*compared, form, output, as_json=as_json)
     if code == 1 and against is not None:
-        return confirm_alarm(store, records[-1], measure=confirm)
+        return confirm_alarm(store, compared[1][-1], measure=confirm)
     return code
 
 

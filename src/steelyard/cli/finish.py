@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from steelyard.analysis.findings import Findings
-from steelyard.analysis.requirements import has_failed_requirements
+from steelyard.analysis.findings import Findings, Standing
 from steelyard.cli.options import print_json
 from steelyard.cli.terminal import echo
 from steelyard.errors import SteelyardError
@@ -26,11 +25,20 @@ if TYPE_CHECKING:
     from steelyard.report.sections.section import Section
 
 MOST_CELLS = 60
+_EXIT_CODES: dict[Standing, int] = {"passed": 0, "not-met": 1, "undecided": 1, "failed": 3}
 
 
 def finish(folder: RunFolder, *, as_json: bool, undecided: str, notifier: Notifier | None = None) -> int:
     """Print the results of a run, write its report, and have it told; the exit code."""
-    findings = Findings(RunRecord(folder))
+    return finish_findings(
+        Findings(RunRecord(folder)), as_json=as_json, undecided=undecided, notifier=notifier
+    )
+
+
+def finish_findings(
+    findings: Findings, *, as_json: bool, undecided: str, notifier: Notifier | None = None
+) -> int:
+    """The same of a run that is analysed already."""
     print_results(findings, as_json=as_json)
     _write_io_properties(findings, quiet=as_json)
     report = _write_report(findings)
@@ -43,17 +51,10 @@ def finish(folder: RunFolder, *, as_json: bool, undecided: str, notifier: Notifi
 
 
 def _choose_exit_code(findings: Findings, undecided: str) -> int:
-    trials = findings.record.trials
-    if trials and all(trial.result.status == "failed" for trial in trials):
-        return 3  # not one trial gave a figure: the run was not carried out
-    passing = findings.comparison is None or findings.comparison.is_passing
-    failed = has_failed_requirements(findings.requirements, cast(Literal["fail", "pass"], undecided))
-    if failed or not passing:
-        return 1
-    if findings.summary.has_no_pooled_trials:
+    standing = findings.judge_standing(cast(Literal["fail", "pass"], undecided))
+    if standing == "failed" and not findings.has_only_failures:
         echo("exit code 3: no trial counts; the marks give the reasons", err=True)
-        return 3
-    return 0
+    return _EXIT_CODES[standing]
 
 
 def print_results(findings: Findings, *, as_json: bool, both: bool = False) -> None:

@@ -93,7 +93,7 @@ class Notifier(Observer):
         how = "holds" if holds else "holds no more"
         title = f"{folder.title}: {rule.when} {how}, in {trial}"
         notice = Notice("alert", title, f"{title}\n{folder.id}", folder.id, folder.title)
-        targets = self._named[rule.notify] if rule.notify else self._targets
+        targets = self._named.get(rule.notify or "", self._targets)
         threading.Thread(target=self._tell, args=(notice, targets), daemon=True).start()
 
     def _tell(self, notice: Notice, targets: Sequence[Target] | None = None) -> None:

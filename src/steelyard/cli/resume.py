@@ -63,11 +63,10 @@ def command(
 
     where = choose_store(store)
     if suite := find_suite(where, run):
-        from steelyard.cli.suites import reload_suite, run_suite
+        from steelyard.cli.suites import resume_suite
 
         choices = RunChoices(site, Path(scratch) if scratch else None, beside)
-        loaded, notifier = reload_suite(suite), make_notifier(notify)
-        return run_suite(suite, loaded, where, choices, notifier, quiet=quiet, as_json=as_json)
+        return resume_suite(suite, where, choices, notify, quiet=quiet, as_json=as_json)
     folder = find_run(store, run)
     jobs = JobChoices(detach, chain, split, ctx.meta.get("words", ()))
     choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)

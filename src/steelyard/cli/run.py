@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,20 +97,17 @@ def command(
     from steelyard.controller.choices import JobChoices, RunChoices
     from steelyard.controller.run import start
     from steelyard.spec.stores import choose_store
-    from steelyard.spec.suites import is_suite
 
     words: tuple[str, ...] = ctx.meta.get("words", ())
-    if file and is_suite(Path(file)):
-        from steelyard.cli.suites import begin_suite, refuse_options, run_suite
+    choices = RunChoices(site, Path(scratch) if scratch else None, beside)
+    if file and _is_suite(Path(file)):
+        from steelyard.cli.suites import refuse_options, run_new_suite
 
         refuse_options(
             {"--repeat": repeat, "-p": levels, "--seed": seed, "--tag": tags, "--disturbed": disturbed}
             | {"--detach": detach, "--chain": chain, "--split": split, "an argument after --": words}
         )
-        notifier, where = make_notifier(notify), choose_store(store)
-        choices = RunChoices(site, Path(scratch) if scratch else None, beside)
-        suite = begin_suite(Path(file), where)
-        return run_suite(*suite, where, choices, notifier, quiet=quiet, as_json=as_json)
+        return run_new_suite(Path(file), choose_store(store), choices, notify, quiet=quiet, as_json=as_json)
     if words and not any("{" in word for word in words) and len(words) > 1:
         echo("one cell; to vary an argument, quote the braces: 'sleep' '{0.1,0.2}'", err=True)
     options, words = (words, ()) if file else ((), words)
@@ -117,8 +115,7 @@ def command(
     experiment, text, origin = _load_experiment(file, words, changes, levels)
     notifier = make_notifier(notify, rules=experiment.alert, detach=detach)
     where = choose_store(store)
-    jobs = JobChoices(detach, chain, split, options)
-    choices = RunChoices(site, Path(scratch) if scratch else None, beside, jobs)
+    choices = replace(choices, jobs=JobChoices(detach, chain, split, options))
     observer = notifier.observe(make_observer(quiet=quiet or as_json))
     with notifier.watch():
         folder = start(experiment, text, where, choices=choices, observer=observer, origin=origin)
@@ -126,6 +123,13 @@ def command(
         echo(folder.id)
         return 0
     return finish(folder, as_json=as_json, undecided=undecided, notifier=notifier)
+
+
+def _is_suite(file: Path) -> bool:
+    """Imported here, as a bare command needs none of it."""
+    from steelyard.spec.suites import is_suite
+
+    return is_suite(file)
 
 
 def _load_experiment(

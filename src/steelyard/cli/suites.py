@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from steelyard.cli.notifying import Notifier
+from steelyard.cli.notifying import Notifier, make_notifier
 from steelyard.cli.options import print_json
 from steelyard.cli.progress import make_observer
 from steelyard.cli.terminal import echo
@@ -18,13 +18,45 @@ from steelyard.store.layout import Store
 from steelyard.store.suites import SuiteFolder, create_suite
 from steelyard.suites.report import plain_suite, render_markdown, suite_lines
 from steelyard.suites.runner import SuiteRunner
-from steelyard.suites.summary import summarise_suite
+from steelyard.suites.summary import SuiteSummary, summarise_suite
 from steelyard.trust import check_ownership
 
 
-def begin_suite(path: Path, store: Store) -> tuple[SuiteFolder, LoadedSuite]:
-    """Check a suite and all its experiments, and write down what is planned. Raises SpecError, StoreError."""
+def run_new_suite(
+    path: Path,
+    store: Store,
+    choices: RunChoices,
+    notify: Sequence[str],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Check a suite and all its experiments, and run it; the exit code. Raises as `load_suite`."""
     loaded = load_suite(path)
+    notifier = make_notifier(notify, rules=loaded.rules)
+    folder = _begin_suite(path, loaded, store)
+    return run_suite(folder, loaded, store, choices, notifier, quiet=quiet, as_json=as_json)
+
+
+def resume_suite(
+    folder: SuiteFolder,
+    store: Store,
+    choices: RunChoices,
+    notify: Sequence[str],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Go on with a suite that was begun, with its experiments as they are now; the exit code."""
+    check_ownership(folder.path, "the suite")
+    begun = next((line for line in folder.read_lines() if line.get("kind") == "begun"), {})
+    loaded = load_suite(folder.file, Path(str(begun.get("folder", "."))))
+    notifier = make_notifier(notify, rules=loaded.rules)
+    return run_suite(folder, loaded, store, choices, notifier, quiet=quiet, as_json=as_json)
+
+
+def _begin_suite(path: Path, loaded: LoadedSuite, store: Store) -> SuiteFolder:
+    """Write down what is planned."""
     folder = create_suite(store, loaded.suite.suite, loaded.text, path.absolute().parent)
     folder.add_line(
         kind="plan",
@@ -34,14 +66,7 @@ def begin_suite(path: Path, store: Store) -> tuple[SuiteFolder, LoadedSuite]:
         not_tested=loaded.suite.not_tested,
         units=[{"name": unit.name, "file": unit.file.name} for unit in loaded.units],
     )
-    return folder, loaded
-
-
-def reload_suite(folder: SuiteFolder) -> LoadedSuite:
-    """A suite that was begun, with its experiments as they are now. Raises SpecError, UsageError."""
-    check_ownership(folder.path, "the suite")
-    begun = next((line for line in folder.read_lines() if line.get("kind") == "begun"), {})
-    return load_suite(folder.file, Path(str(begun.get("folder", "."))))
+    return folder
 
 
 def run_suite(
@@ -65,13 +90,13 @@ def run_suite(
     except Interrupted as error:
         hint = f"`steelyard resume {folder.id}` continues the suite"
         raise Interrupted(f"suite {folder.id}: {error.message}", hint=hint) from error
-    code = show_suite(folder, store, as_json=as_json)
-    notifier.tell_suite(summarise_suite(folder, store))
-    return code
+    summary = show_suite(folder, store, as_json=as_json)
+    notifier.tell_suite(summary)
+    return summary.exit_code
 
 
-def show_suite(folder: SuiteFolder, store: Store, *, as_json: bool) -> int:
-    """Print what a suite came to, and write its summary; the exit code."""
+def show_suite(folder: SuiteFolder, store: Store, *, as_json: bool) -> SuiteSummary:
+    """Print what a suite came to, and write its summary down."""
     summary = summarise_suite(folder, store)
     if as_json:
         print_json(plain_suite(summary))
@@ -83,7 +108,7 @@ def show_suite(folder: SuiteFolder, store: Store, *, as_json: bool) -> int:
         echo(f"cannot write {folder.summary}: {error.strerror}", err=True)
     else:
         echo(folder.summary, err=as_json)
-    return summary.exit_code
+    return summary
 
 
 def refuse_options(given: Mapping[str, object]) -> None:

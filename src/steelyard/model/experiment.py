@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PrivateAttr,
@@ -59,6 +60,16 @@ RESERVED = {
 }
 
 
+def _check_title(value: str) -> str:
+    if not TITLE.fullmatch(value):
+        raise ValueError(f"'{value[:40]}' must be letters, digits, '.', '_' or '-', at most 63")
+    return value
+
+
+Title = Annotated[str, AfterValidator(_check_title)]
+"""A name that becomes part of ids."""
+
+
 def _wrap_mapping(value: object) -> object:
     return [value] if isinstance(value, dict) else value
 
@@ -78,7 +89,7 @@ class Experiment(Part):
     workload={"use": "command", "run": ["sleep", "${seconds}"]})`
     """
 
-    experiment: str = Field(description="The experiment's name, which becomes part of the run's id")
+    experiment: Title = Field(description="The experiment's name, which becomes part of the run's id")
     about: str = Field("", description="One or more sentences for the report")
     parameters: dict[str, Annotated[Levels, _widen_to("levels")]] = Field(default_factory=dict)
     roles: dict[
@@ -175,13 +186,6 @@ class Experiment(Part):
         (), description="Ids of the requirements that the experiment covers, for example SKA1"
     )
     _folder: Path | None = PrivateAttr(None)
-
-    @field_validator("experiment")
-    @classmethod
-    def _check_title(cls, value: str) -> str:
-        if not TITLE.fullmatch(value):
-            raise ValueError(f"'{value[:40]}' must be letters, digits, '.', '_' or '-', at most 63")
-        return value
 
     @field_validator("where")
     @classmethod

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from steelyard.model.experiment import TITLE
+from steelyard.model.experiment import Title
 from steelyard.model.part import Part
-from steelyard.model.trial import Scalar
 from steelyard.units import Duration
 
 
@@ -36,11 +35,6 @@ class SuiteEntry(Part):
         """What replaces keys of the file."""
         return {"repeat": self.repeat} if self.repeat else {}
 
-    @property
-    def scalar_levels(self) -> dict[str, list[Scalar]]:
-        """Its levels by parameter."""
-        return {name: list(levels) for name, levels in self.levels.items()}
-
 
 def _widen(value: object) -> object:
     return {"file": value} if isinstance(value, str) else value
@@ -49,7 +43,7 @@ def _widen(value: object) -> object:
 class Suite(Part):
     """The file `suite.yaml`."""
 
-    suite: str = Field(description="The suite's name, which becomes part of its id")
+    suite: Title = Field(description="The suite's name, which becomes part of its id")
     about: str = Field("", description="What it is to find out, for the summary")
     experiments: tuple[Annotated[SuiteEntry, BeforeValidator(_widen)], ...] = Field(
         min_length=1, description="The experiments, in their order"
@@ -63,10 +57,3 @@ class Suite(Part):
     tags: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="Tags of all its runs"
     )
-
-    @field_validator("suite")
-    @classmethod
-    def _check_name(cls, value: str) -> str:
-        if not TITLE.fullmatch(value):
-            raise ValueError(f"'{value[:40]}' must be letters, digits, '.', '_' or '-', at most 63")
-        return value

@@ -36,7 +36,8 @@ def describe_outcome(findings: Findings, exit_code: int) -> Notice:
 def _choose_event(findings: Findings, exit_code: int) -> Event:
     if exit_code == 0:
         return "finished"
-    return "failed" if findings.standing == "passed" else findings.standing
+    standing = findings.judge_standing()
+    return "failed" if standing == "passed" else standing
 
 
 def describe_error(error: SteelyardError, folder: RunFolder) -> Notice:

@@ -15,11 +15,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from steelyard.errors import UnknownName, UsageError
-from steelyard.trust import check_ownership
+from steelyard.trust import check_ownership, find_config
 from steelyard.untrusted import read_content
 
 VARIABLE = "STEELYARD_NOTIFY"
@@ -39,9 +36,10 @@ class Target:
 
 def list_targets(given: Iterable[str]) -> list[Target]:
     """Those of `--notify`, else of STEELYARD_NOTIFY, one a line. Raises UsageError, UnknownName."""
-    texts = list(given) or os.environ.get(VARIABLE, "").splitlines()
-    names = _read_names()
-    return [_parse(text.strip(), names) for text in texts if text.strip()]
+    lines = list(given) or os.environ.get(VARIABLE, "").splitlines()
+    texts = [line.strip() for line in lines if line.strip()]
+    names = _read_names() if texts else {}
+    return [_parse(text, names) for text in texts]
 
 
 def _parse(text: str, names: Mapping[str, str]) -> Target:
@@ -79,8 +77,10 @@ def _parse_command(text: str, names: Mapping[str, str]) -> Target:
 
 def _read_names() -> dict[str, str]:
     """Targets by their names, from a file that nobody else may write."""
-    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    path = Path(home) / "steelyard" / "notify.yaml"
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    path = find_config("notify.yaml")
     if not path.exists():
         return {}
     check_ownership(path, "the list of targets")

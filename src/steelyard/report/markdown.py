@@ -138,6 +138,11 @@ def mark_code(text: str) -> Raw:
     return Raw("".join(shown))
 
 
+def quote_code(text: str) -> Raw:
+    """A text as code on one line; it loses its backticks."""
+    return Raw(f"`{_line(text.replace('`', ''))}`")
+
+
 def escape_part(text: str) -> str:
     """As `escape`, but the blanks at both ends stay."""
     inner = escape(text)

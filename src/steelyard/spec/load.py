@@ -29,7 +29,7 @@ def load_source(source: Source, folder: Path | None = None) -> Experiment:
     """
     experiment, faults = check_tree(source.value, folder)
     if experiment is None or faults:
-        raise SpecError(sorted({_locate(source, fault) for fault in faults}))
+        raise SpecError(sorted({locate_fault(source, fault) for fault in faults}))
     return experiment
 
 
@@ -55,6 +55,7 @@ def check_tree(tree: Any, folder: Path | None = None) -> tuple[Experiment | None
     return experiment, [*partial.faults, *beyond]
 
 
-def _locate(source: Source, fault: Fault) -> Problem:
+def locate_fault(source: Source, fault: Fault) -> Problem:
+    """A fault at its place in a file."""
     mark = source.locate(fault.path, key=fault.at_key)
     return Problem(source.name, mark.line, mark.column, fault.message)

@@ -14,7 +14,6 @@ of the directory that one happens to be in.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from steelyard.sites.base import Site
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.problem import Problem
 from steelyard.spec.yaml.source import Source, read_bytes, read_content
-from steelyard.trust import check_ownership
+from steelyard.trust import check_ownership, find_config
 
 FILE = "sites.yaml"
 _TAKEN = "site '{name}' is built in; choose another name, or set its defaults in ~/.config/steelyard"
@@ -104,8 +103,7 @@ def _read_sources(name: str = "") -> Iterator[Source]:
 
     Whose the project's is does not matter to a `name` that it may not redefine anyway.
     """
-    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    for path in (Path(FILE), Path(home) / "steelyard" / FILE):
+    for path in (Path(FILE), find_config(FILE)):
         if not path.is_file():
             continue
         try:

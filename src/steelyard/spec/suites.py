@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from steelyard.errors import SpecError, UsageError
 from steelyard.model.experiment import Experiment
+from steelyard.model.keys.alert import Alert
 from steelyard.model.suite import Suite, SuiteEntry
 from steelyard.spec.change import load_changed
 from steelyard.spec.faults import Fault, explain_errors
-from steelyard.spec.problem import Problem
+from steelyard.spec.load import locate_fault
 from steelyard.spec.yaml.source import Source, read_bytes, read_content
 
 KEY = "suite"
@@ -38,10 +39,24 @@ class LoadedSuite:
     text: str
     units: tuple[SuiteUnit, ...]
 
+    @property
+    def rules(self) -> tuple[Alert, ...]:
+        """The rules of all its experiments."""
+        return tuple(rule for unit in self.units for rule in unit.experiment.alert)
+
 
 def is_suite(path: Path) -> bool:
-    """Whether a file says that it is a suite. Raises UsageError, SpecError for one that cannot be read."""
-    source = read_bytes(read_content(path), str(path))
+    """Whether a file says that it is a suite; what is wrong with one that is none, its reader says.
+
+    An experiment is hardly ever parsed for that. Raises SpecError.
+    """
+    try:
+        data = read_content(path)
+    except UsageError:
+        return False
+    if KEY.encode() not in data:
+        return False
+    source = read_bytes(data, str(path))
     return isinstance(source.value, Mapping) and KEY in source.value and "experiment" not in source.value
 
 
@@ -62,7 +77,7 @@ def load_suite(path: Path, place: Path | None = None) -> LoadedSuite:
         except SpecError as error:
             problems += error.problems
         except UsageError as error:
-            problems.append(_locate(source, Fault(("experiments", index), error.message)))
+            problems.append(locate_fault(source, Fault(("experiments", index), error.message)))
     if problems:
         raise SpecError(problems)
     return LoadedSuite(suite, data.decode("utf-8"), tuple(units))
@@ -70,27 +85,20 @@ def load_suite(path: Path, place: Path | None = None) -> LoadedSuite:
 
 def _parse(source: Source) -> Suite:
     if not isinstance(source.value, Mapping):
-        raise SpecError([_locate(source, Fault((), "a suite is a mapping that starts with 'suite: NAME'"))])
+        raise SpecError(
+            [locate_fault(source, Fault((), "a suite is a mapping that starts with 'suite: NAME'"))]
+        )
     try:
         return Suite.model_validate(source.value)
     except ValidationError as error:
-        faults = list(_explain(error, source))
-        raise SpecError(sorted({_locate(source, fault) for fault in faults})) from error
-
-
-def _explain(error: ValidationError, source: Source) -> Iterator[Fault]:
-    yield from explain_errors(error, source.value, Suite)
+        faults = explain_errors(error, source.value, Suite)
+        raise SpecError(sorted({locate_fault(source, fault) for fault in faults})) from error
 
 
 def _load_unit(suite: Suite, entry: SuiteEntry, folder: Path, taken: list[str]) -> SuiteUnit:
     file = folder / entry.file
     changes = {**entry.changes, "tags": {**suite.tags, KEY: suite.suite}}
-    experiment, text = load_changed(file, changes, entry.scalar_levels)
+    experiment, text = load_changed(file, changes, entry.levels)
     count = sum(name.partition("#")[0] == experiment.experiment for name in taken)
     name = experiment.experiment if not count else f"{experiment.experiment}#{count + 1}"
     return SuiteUnit(name, experiment, text, file.absolute(), entry.site)
-
-
-def _locate(source: Source, fault: Fault) -> Problem:
-    mark = source.locate(fault.path, key=fault.at_key)
-    return Problem(source.name, mark.line, mark.column, fault.message)

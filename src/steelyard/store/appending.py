@@ -1,4 +1,4 @@
-"""Lines added to a file that several processes may add to: whole ones, after whatever stands there."""
+"""Files of lines that several processes may add to, and strangers may have written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.store.journal import write_failure
+from steelyard.errors import StoreError
+from steelyard.store.journal import parse_object, write_failure
+from steelyard.untrusted import open_regular, read_lines
+
+
+def read_added_lines(path: Path) -> list[dict[str, Any]]:
+    """All lines that are JSON objects; what is torn or none says nothing, and no file has none.
+
+    Raises StoreError where it cannot be read.
+    """
+    try:
+        with open_regular(path) as file:
+            return [line for raw in read_lines(file) if (line := parse_object(raw)) is not None]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
 def append_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:

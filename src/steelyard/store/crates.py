@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from steelyard.errors import StoreError
+from steelyard.files import NEW
 from steelyard.store.journal import parse_line
 from steelyard.store.layout import RunFolder, is_run_id
 from steelyard.untrusted import open_regular, read_lines
 
 MOST_BYTES, MOST_FILES = 4 << 30, 200_000
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def unpack_crate(path: Path, place: Path) -> RunFolder:
@@ -63,7 +63,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path, left
         return 0
     target = place / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    with archive.open(member) as source, os.fdopen(os.open(target, _NEW, 0o600), "wb") as file:
+    with archive.open(member) as source, os.fdopen(os.open(target, NEW, 0o600), "wb") as file:
         shutil.copyfileobj(_Limited(source, left), file, 1 << 20)
         return file.tell()
 

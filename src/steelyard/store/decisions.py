@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
-from steelyard.errors import StoreError
-from steelyard.store.appending import append_lines
-from steelyard.store.journal import parse_object, write_failure
+from steelyard.store.appending import append_lines, read_added_lines
+from steelyard.store.journal import write_failure
 from steelyard.store.layout import Store
-from steelyard.untrusted import open_regular, read_lines
 
 Verdict = Literal["expected", "ignored", "withdrawn"]
 
@@ -43,14 +41,7 @@ def read_decisions(store: Store, experiment: str) -> dict[str, Decision]:
 
 def list_decisions(store: Store) -> list[Decision]:
     """All lines, the oldest first. Raises StoreError."""
-    try:
-        with open_regular(store.decisions) as file:
-            lines = [parse_object(raw) for raw in read_lines(file)]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StoreError(f"cannot read {store.decisions}: {error.strerror}") from error
-    return [one for line in lines if line is not None and (one := _parse(line))]
+    return [one for line in read_added_lines(store.decisions) if (one := _parse(line))]
 
 
 def add_decisions(store: Store, decisions: Iterable[Decision]) -> None:

@@ -37,6 +37,7 @@ from steelyard.untrusted import read_content
 SCHEMA = 1
 SAMPLES = "samples.ndjson"
 """Beside the output of a phase: how its metrics went over time."""
+CRATE = "ro-crate-metadata.json"
 DEFAULT = "steelyard-runs"
 ANOTHER_STORE = "choose another place with --store DIR or STEELYARD_STORE"
 _SECOND = len("20261120-184512")
@@ -110,7 +111,7 @@ class RunFolder:
     @property
     def crate_file(self) -> Path:
         """What a published run says of itself, after RO-Crate."""
-        return self.path / "ro-crate-metadata.json"
+        return self.path / CRATE
 
     def mark_imported(self, source: str, wall: float) -> None:
         """Say where it comes from, and when that was. Raises OSError."""
@@ -257,13 +258,7 @@ class Store:
     def create(self, title: str) -> RunFolder:
         """A new run folder. Its id sorts by time and is unique: `20261120-184512-ska1-7f3a`."""
         try:
-            self.make_runs()
-            while True:
-                stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-                path = self.runs / f"{stamp}-{cut_title(title)}-{secrets.token_hex(2)}"
-                with suppress(FileExistsError):
-                    path.mkdir()
-                    return RunFolder(path)
+            return RunFolder(make_dated_folder(self.make_runs(), title))
         except OSError as error:
             raise _create_error(self.root, error) from error
 
@@ -321,6 +316,16 @@ class Store:
         else:
             hint = f"no runs in {self.root}; `steelyard run FILE` creates one, --store names another store"
         return UnknownName("run", name, near, hint=hint)
+
+
+def make_dated_folder(parent: Path, title: str) -> Path:
+    """A new folder whose name sorts by time and is unique. Raises OSError."""
+    while True:
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+        path = parent / f"{stamp}-{cut_title(title)}-{secrets.token_hex(2)}"
+        with suppress(FileExistsError):
+            path.mkdir()
+            return path
 
 
 def is_run_id(name: str) -> bool:

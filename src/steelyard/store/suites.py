@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,10 +18,8 @@ from typing import Any
 
 from steelyard.errors import RunBusy, StoreError, UnknownName
 from steelyard.files import write_whole
-from steelyard.store.appending import append_lines
-from steelyard.store.journal import parse_object
-from steelyard.store.layout import Store, cut_title, is_run_id, match_ids
-from steelyard.untrusted import open_regular, read_lines
+from steelyard.store.appending import append_lines, read_added_lines
+from steelyard.store.layout import Store, is_run_id, make_dated_folder, match_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +50,7 @@ class SuiteFolder:
 
     def read_lines(self) -> list[dict[str, Any]]:
         """What happened; a torn line says nothing. Raises StoreError."""
-        try:
-            with open_regular(self.units) as file:
-                return [line for raw in read_lines(file) if (line := parse_object(raw)) is not None]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StoreError(f"cannot read {self.units}: {error.strerror}") from error
+        return read_added_lines(self.units)
 
     def add_line(self, **facts: Any) -> None:
         """Write down what happened. Raises StoreError."""
@@ -86,8 +77,7 @@ def create_suite(store: Store, name: str, text: str, place: Path) -> SuiteFolder
     try:
         store.make_runs()
         store.suites.mkdir(mode=0o700, exist_ok=True)
-        folder = SuiteFolder(store.suites / _make_id(name))
-        folder.path.mkdir()
+        folder = SuiteFolder(make_dated_folder(store.suites, name))
         write_whole(folder.file, text.encode(), sync=True)
     except OSError as error:
         raise StoreError(f"cannot create a suite in {store.suites}: {error.strerror}") from error
@@ -110,7 +100,3 @@ def find_suite(store: Store, name: str) -> SuiteFolder | None:
         hint = f"it matches: {', '.join(one.id for one in named[-5:])}"
         raise UnknownName("suite", name, [one.id for one in named], hint=hint)
     return named[0] if named else None
-
-
-def _make_id(name: str) -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{cut_title(name)}-{secrets.token_hex(2)}"

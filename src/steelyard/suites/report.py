@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.printable import make_one_line, make_printable
 from steelyard.report.columns import align
-from steelyard.report.markdown import escape
+from steelyard.report.markdown import escape, quote_code
 from steelyard.report.wording import format_count
 from steelyard.suites.summary import WORST_FIRST, SuiteSummary, UnitSummary
 from steelyard.units import show_span
@@ -64,7 +64,7 @@ def _render(summary: SuiteSummary) -> Iterator[str]:
     for one in summary.units:
         covers = f", covers {', '.join(one.covers)}" if one.covers else ""
         yield f"- **{escape(one.name)}** ({escape(one.file)}{escape(covers)})"
-        yield from (f"  - `{text.replace('`', '')}`" for text, _ in one.needs)
+        yield from (f"  - {quote_code(text)}" for text, _ in one.needs)
     yield "\n## Results\n"
     for one in summary.units:
         yield from _render_result(one)
@@ -78,7 +78,7 @@ def _render(summary: SuiteSummary) -> Iterator[str]:
 def _render_result(one: UnitSummary) -> Iterator[str]:
     yield f"### {_SIGNS[one.outcome]} {escape(one.name)}: {_word(one.outcome)}\n"
     yield from (f"{escape(text)}\n" for text in (one.reason, one.answer) if text)
-    yield from (f"- `{text.replace('`', '')}` {escape(verdict)}" for text, verdict in one.needs)
+    yield from (f"- {quote_code(text)} {escape(verdict)}" for text, verdict in one.needs)
     yield ""
 
 

@@ -106,7 +106,7 @@ def _describe_run(name: str, file: str, record: RunRecord, failure: str, seconds
     short = outcome(findings, sections(findings.derived))
     over = state == "complete"
     cut_off: UnitOutcome = "failed" if state == "failed" else "interrupted"
-    stands = findings.standing if over else cut_off
+    stands = findings.judge_standing() if over else cut_off
     return UnitSummary(
         name,
         file,

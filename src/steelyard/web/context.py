@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import cast
 
 from starlette.requests import Request
 
 from steelyard.errors import UsageError
-from steelyard.store.layout import RunFolder, Store
+from steelyard.store.layout import RunFolder, Store, account_name
 from steelyard.web.live.hub import Hub
 from steelyard.web.runs_index import RunsIndex
 from steelyard.web.starting.starter import RunStarter
@@ -35,6 +36,11 @@ class WebContext:
 def get_context(request: Request) -> WebContext:
     """That of the server which got a request."""
     return cast(WebContext, request.app.state.context)
+
+
+def name_user() -> str:
+    """Who asks for what, as records have it."""
+    return f"{account_name(os.geteuid())} in a browser"
 
 
 def parse_number(text: str) -> int | None:

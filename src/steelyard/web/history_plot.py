@@ -103,5 +103,5 @@ def _draw_levels(
 def _draw_level(
     points: Sequence[HistoryPoint], places: dict[str, float], height: Callable[[float], float]
 ) -> tuple[float, float, float]:
-    middle = median(sorted(point.median for point in points if point.median is not None))
+    middle = median(sorted(point.figure for point in points))
     return places[points[0].run], places[points[-1].run], height(middle)

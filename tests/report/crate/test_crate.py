@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.findings import Findings
 from steelyard.errors import StoreError, UsageError
-from steelyard.report.crate.metadata import Publication, iterate_references
+from steelyard.report.crate.metadata import Publication
 from steelyard.report.crate.write import write_crate
 from steelyard.store import crates
 from steelyard.store.crates import unpack_crate
@@ -24,6 +24,18 @@ OURS = Publication("CC-BY-4.0", ("Ada Lovelace <https://orcid.org/0000-0002-1825
 @pytest.fixture
 def record(build):
     return build(parameters={"outstanding": [1, 8]}, require=["write_bandwidth >= 1 MB/s"])
+
+
+def iterate_references(value):
+    """The ids that a document refers to without describing them there."""
+    if isinstance(value, dict):
+        if set(value) == {"@id"}:
+            yield value["@id"]
+        for item in value.values():
+            yield from iterate_references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from iterate_references(item)
 
 
 def read(folder):

@@ -46,8 +46,8 @@ class HistorySeries:
 class History:
     """All runs of an experiment in the order of `by`: `wall`, or the name of a tag.
 
-    `metrics` name those to follow (patterns are allowed), by default those that the experiment asks about,
-    else its most important ones. Every part raises StoreError for a damaged record, and UnknownName for a
+    `patterns` name the metrics to follow, by default those that the experiment asks about, else its most
+    important ones. Every part raises StoreError for a damaged record, and UnknownName for a
     metric that the newest run does not have.
     """
 
@@ -102,7 +102,7 @@ class History:
     @cached_property
     def series(self) -> list[HistorySeries]:
         """Each metric in each cell of any run that has a figure of it, the newest run's cells first."""
-        cells = {cell.cell.key: cell.cell for run in reversed(self.runs) for cell in run.summary.cells}
+        cells = {key: one.cell for run in reversed(self.runs) for key, one in run.cells.items()}
         pairs = [(cell, metric) for metric in self.metrics for cell in cells.values()]
         every = [(*pair, self._make_points(*pair)) for pair in pairs]
         shown = [one for one in every if any(point.median is not None for point in one[2])]
@@ -119,14 +119,14 @@ class History:
         """Whether the newest run says anything: no gate may pass by silence."""
         return any(one.used and one.used[-1].run == self.runs[-1].id for one in self.series)
 
+    @cached_property
+    def _segment_numbers(self) -> dict[str, int]:
+        return {run.id: number for number, segment in enumerate(self.segments) for run in segment.runs}
+
     def _make_points(self, cell: Cell, metric: Metric) -> tuple[HistoryPoint, ...]:
-        numbers = {run.id: number for number, segment in enumerate(self.segments) for run in segment.runs}
-        points = []
-        for run in self.runs:
-            summary = next((one for one in run.summary.cells if one.cell.key == cell.key), None)
-            if summary is not None:
-                points.append(_make_point(run, numbers[run.id], summary, metric, self.by))
-        return tuple(points)
+        key, numbers = cell.key, self._segment_numbers
+        having = (run for run in self.runs if key in run.cells)
+        return tuple(_make_point(run, numbers[run.id], run.cells[key], metric, self.by) for run in having)
 
     def _judge(
         self, cell: Cell, metric: Metric, points: tuple[HistoryPoint, ...], family: int

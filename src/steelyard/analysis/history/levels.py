@@ -31,6 +31,12 @@ class HistoryPoint:
     n: int
     aside: str = ""
 
+    @property
+    def figure(self) -> float:
+        """The median of a point that is used, which has one."""
+        assert self.median is not None  # noqa: S101 - see above
+        return self.median
+
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
@@ -79,7 +85,7 @@ def find_changes(
     """
     if not points:
         return []
-    places = find_change_points([_value(point) for point in points], family=family)
+    places = find_change_points([point.figure for point in points], family=family)
     ends = [0, *(one.at for one in places), len(points)]
     return [
         _describe_change(
@@ -106,7 +112,7 @@ def _describe_change(
     """A change among `points`, where `both` are those of the level before it and the one after."""
     first = points[one.at]
     middle = both.index(first)
-    sides = [[(_value(point),) for point in side] for side in (both[:middle], both[middle:])]
+    sides = [[(point.figure,) for point in side] for side in (both[:middle], both[middle:])]
     return LevelChange(
         first.run,
         first.label,
@@ -118,11 +124,6 @@ def _describe_change(
         newest,
         _find_decision([point.run for point in points], one.at, decisions),
     )
-
-
-def _value(point: HistoryPoint) -> float:
-    assert point.median is not None  # noqa: S101 - it is used, so it has one
-    return point.median
 
 
 def _find_decision(runs: Sequence[str], at: int, decisions: Mapping[str, Decision]) -> Decision | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from steelyard.analysis.comparison.comparability import Setting, describe_setting
 from steelyard.analysis.history.order import WALL, sort_runs
-from steelyard.analysis.summary import RunSummary, summarise_run
+from steelyard.analysis.summary import CellSummary, RunSummary, summarise_run
 from steelyard.errors import StoreError
 from steelyard.store.decisions import Decision
 from steelyard.store.reader import CONFIRMS, UNDER_WAY, Glance, RunRecord
@@ -47,6 +47,11 @@ class HistoryRun:
     def summary(self) -> RunSummary:
         """What it found."""
         return summarise_run(self.record)
+
+    @cached_property
+    def cells(self) -> dict[str, CellSummary]:
+        """What it found of each cell, by its key."""
+        return {one.cell.key: one for one in self.summary.cells}
 
     @cached_property
     def setting(self) -> Setting:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steelyard.analysis.findings import Findings
+from steelyard.analysis.summary import CellSummary
 from steelyard.model.metric import Metric
 from steelyard.printable import make_printable
 from steelyard.report.derived_lines import sections
-from steelyard.report.markdown import escape
+from steelyard.report.markdown import escape, quote_code
 from steelyard.report.sections.outcome import RunOutcome, outcome
 from steelyard.report.sections.section import Section, summary_text
 from steelyard.report.wording import format_verdicts
@@ -34,7 +35,7 @@ def _render_head(findings: Findings, short: RunOutcome) -> Iterator[str]:
     yield f"### {_SIGNS[short.mood]} {escape(findings.summary.title)}\n"
     yield from (f"{escape(text)}\n" for text in (short.verdict, short.answer, *short.failures) if text)
     for one in findings.requirements:
-        yield f"- `{one.sentence.replace('`', '')}` {escape(format_verdicts(one))}"
+        yield f"- {quote_code(one.sentence)} {escape(format_verdicts(one))}"
     yield ""
 
 
@@ -52,19 +53,15 @@ def _render_table(part: Section) -> Iterator[str]:
 
 
 def _render_figures(findings: Findings) -> Iterator[str]:
-    metrics = findings.shown.primary[:MOST_COLUMNS]
-    cells = findings.shown.cells
-    rows = [
-        (cell.cell.key, *(_figure(findings, row, metric) for metric in metrics))
-        for row, cell in enumerate(cells[:MOST_ROWS])
-    ]
+    metrics, cells = findings.shown.primary[:MOST_COLUMNS], findings.shown.cells
+    rows = [(cell.cell.key, *(_figure(cell, metric) for metric in metrics)) for cell in cells[:MOST_ROWS]]
     yield from _format_rows([("cell", *(metric.name for metric in metrics)), *rows])
     if len(cells) > MOST_ROWS:
         yield f"and {len(cells) - MOST_ROWS} more cells\n"
 
 
-def _figure(findings: Findings, row: int, metric: Metric) -> str:
-    summary = findings.shown.cells[row].metrics[metric.name].shown_summary
+def _figure(cell: CellSummary, metric: Metric) -> str:
+    summary = cell.metrics[metric.name].shown_summary
     return summary_text(summary, metric.unit) if summary else "–"
 
 

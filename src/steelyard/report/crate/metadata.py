@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from steelyard.errors import UsageError
 from steelyard.report.ci.figures import CellFigure, list_figures
 from steelyard.report.derived_lines import sections
 from steelyard.report.sections.outcome import outcome
-from steelyard.store.layout import RunFolder
+from steelyard.store.layout import CRATE
 
 VERSION = "https://w3id.org/ro/crate/1.2"
 Entity = dict[str, Any]
@@ -79,7 +79,7 @@ def describe_crate(findings: Findings, publication: Publication, files: Mapping[
 
 def _describe_itself() -> Entity:
     return {
-        "@id": RunFolder(Path()).crate_file.name,
+        "@id": CRATE,
         "@type": "CreativeWork",
         "conformsTo": {"@id": VERSION},
         "about": {"@id": "./"},
@@ -171,15 +171,3 @@ def _refer(entity: Entity) -> Entity:
 
 def _format_time(wall: object) -> str:
     return datetime.fromtimestamp(float(str(wall)), UTC).isoformat(timespec="seconds")
-
-
-def iterate_references(value: Any) -> Iterator[str]:
-    """The ids that a document refers to without describing them there."""
-    if isinstance(value, dict):
-        if set(value) == {"@id"}:
-            yield value["@id"]
-        for item in value.values():
-            yield from iterate_references(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from iterate_references(item)

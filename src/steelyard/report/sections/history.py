@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.history.history import History, HistorySeries
-from steelyard.analysis.history.levels import HistoryPoint, LevelChange
+from steelyard.analysis.history.levels import LevelChange
 from steelyard.report.bars import draw_sparkline
 from steelyard.report.numbers import scale_for
 from steelyard.report.sections.comparison import format_change
@@ -118,8 +118,8 @@ def _list_sections(history: History) -> Iterator[Section]:
 
 
 def _row(one: HistorySeries) -> tuple[str, ...]:
-    level, values = one.current_level, [point.median for point in one.used if point.median is not None]
-    now = summary_text(summarise([_median(point) for point in level]), one.metric.unit) if level else "–"
+    level, values = one.current_level, [point.figure for point in one.used]
+    now = summary_text(summarise([point.figure for point in level]), one.metric.unit) if level else "–"
     return (
         one.cell.key,
         str(len(one.used)),
@@ -127,11 +127,6 @@ def _row(one: HistorySeries) -> tuple[str, ...]:
         format_verdict(one),
         draw_sparkline(values[-NEWEST:]) if values else "",
     )
-
-
-def _median(point: HistoryPoint) -> float:
-    assert point.median is not None  # noqa: S101 - it is used, so it has one
-    return point.median
 
 
 def _list_segments(history: History) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -11,9 +10,9 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.controller.control.steer import ask, steer
 from steelyard.errors import HostError, UnknownName, UsageError
 from steelyard.spec.levels import parse_levels
-from steelyard.store.layout import RunFolder, account_name
+from steelyard.store.layout import RunFolder
 from steelyard.store.writer import is_live
-from steelyard.web.context import find_run, get_context
+from steelyard.web.context import find_run, get_context, name_user
 from steelyard.web.forms import read_form
 from steelyard.web.render import respond, respond_error
 
@@ -33,7 +32,7 @@ async def act(request: Request) -> Response:
         if verb == "extend":
             return await _extend(request, folder, fields)
         wanted, force = ("cancel", True) if verb == "force" else (verb, False)
-        await asyncio.to_thread(lambda: steer(folder, wanted, force=force, by=_name_user()))
+        await asyncio.to_thread(lambda: steer(folder, wanted, force=force, by=name_user()))
     except HostError as error:
         return respond_error(request, error, force=folder.id if verb == "cancel" else "")
     return RedirectResponse(f"../../{folder.id}", 303)
@@ -56,7 +55,7 @@ async def _extend(request: Request, folder: RunFolder, fields: dict[str, str]) -
         raise UsageError(f"'{repeat}' is no number of repetitions")
     if is_live(folder):
         added = {"levels": parse_levels(levels), "repeat": int(repeat) if repeat else None}
-        await asyncio.to_thread(lambda: ask(folder, "extend", by=_name_user(), **added))
+        await asyncio.to_thread(lambda: ask(folder, "extend", by=name_user(), **added))
         return RedirectResponse(f"../../{folder.id}", 303)
     words = [word for level in levels for word in ("-p", level)] + (["--repeat", repeat] if repeat else [])
     return _show_command(request, _start(request, "extend", folder.id, *words))
@@ -68,7 +67,3 @@ def _start(request: Request, *words: str) -> str:
 
 def _show_command(request: Request, key: str) -> Response:
     return RedirectResponse(f"{'../' * (request.url.path.count('/') - 1)}starts/{key}", 303)
-
-
-def _name_user() -> str:
-    return f"{account_name(os.geteuid())} in a browser"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 from typing import TYPE_CHECKING, Any, get_args
 
 from starlette.requests import Request
@@ -12,8 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.errors import UnknownName
 from steelyard.store.decisions import Verdict
-from steelyard.store.layout import account_name
-from steelyard.web.context import WebContext, get_context
+from steelyard.web.context import WebContext, get_context, name_user
 from steelyard.web.forms import read_form
 from steelyard.web.quiet import find_reason_to_wait
 from steelyard.web.render import respond, wants_json
@@ -57,8 +55,7 @@ async def decide_on_run(request: Request) -> Response:
 
     def write() -> None:
         run = load_history(store, experiment).find_run(fields.get("run", ""))
-        who = f"{account_name(os.geteuid())} in a browser"
-        decide(store, run, verdict, fields.get("why", ""), who)  # type: ignore[arg-type]
+        decide(store, run, verdict, fields.get("why", ""), name_user())  # type: ignore[arg-type]
 
     await asyncio.to_thread(write)
     return RedirectResponse(f"../{experiment}", 303)
