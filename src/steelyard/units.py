@@ -223,3 +223,8 @@ def _round(value: float, digits: int) -> str:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(decimals, 12)}f}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -175,7 +175,7 @@ def test_what_somebody_else_wrote_is_shown_and_does_nothing(call, store):
     with folder.units.open("ab") as file:
         file.write(b'[1]\n{"kind":"run","unit":"good","run":"../../etc"}\n{"torn')
     assert call("show", "acceptance")[0] == 0
-    assert "unknown run" in folder.summary.read_text()
+    assert "its run ../../etc is not in the store" in folder.summary.read_text()
 
 
 def test_rules_of_its_experiments_tell_who_they_name(call, store, tmp_path, monkeypatch):
@@ -200,3 +200,21 @@ def test_a_file_that_is_not_there_is_told_as_before_there_were_suites(call):
     assert code == 2
     assert "cannot read nowhere.yaml" in err
     assert "`steelyard init` writes an example" in err
+
+
+def test_the_list_of_suites_tells_how_far_each_is(call, store):
+    assert "no suites in" in call("list", "--suites")[2]
+    call("run", "-q", "suite.yaml")
+    (folder,) = list_suites(store)
+    code, out, _ = call("list", "--suites")
+    assert code == 0
+    assert folder.id in out
+    assert "complete     3 of 3 experiments done" in out
+    assert json.loads(call("list", "--suites", "--json")[1])[0]["units"][1]["name"] == "bad"
+    assert "1 suite; --suites" in call("list")[2]
+    assert not folder.is_live()
+    with folder.lock():
+        assert "running" in call("list", "--suites")[1]
+        code, _, error = call("resume", folder.id)
+        assert code == 3
+        assert "in use by another process" in error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from steelyard.units import show
+from steelyard.units import format_count, show
 
 Line = Mapping[str, Any]
 
@@ -56,9 +56,7 @@ def describe_line(line: Line) -> str:
     if kind == "service-ready":
         hosts, seconds = line.get("hosts") or [], float(line.get("seconds", 0.0))
         where = f"{line.get('address')} port {line.get('port')}"
-        return (
-            f"the database is up on {_format_count(len(hosts), 'node')} after {show(seconds, 's')}: {where}"
-        )
+        return f"the database is up on {format_count(len(hosts), 'node')} after {show(seconds, 's')}: {where}"
     if kind == "snapshot-recovered":
         took = show(float(line.get("seconds", 0.0)), "s")
         return f"recovered snapshot {line.get('snapshot')} in {took}"
@@ -69,7 +67,3 @@ def describe_line(line: Line) -> str:
     if kind == "run-held":
         return "the database stays up until `steelyard cluster stop`"
     return ""
-
-
-def _format_count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -53,9 +53,9 @@ def start(
     what had finished is in the store.
     """
     site = choose_site(choices, experiment)
-    place = origin.parent if origin else None
-    functions, experiment = read_texts(experiment, place), load_functions(experiment, place)
-    experiment = experiment.with_folder((place or Path()).absolute())
+    place = (origin.parent if origin else Path()).absolute()
+    experiment = experiment.with_folder(place)
+    functions, experiment = read_texts(experiment), load_functions(experiment)
     check_ownership(store.runs, "the store", shared=True)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
@@ -73,13 +73,13 @@ def start(
             site,
             choices or RunChoices(),
             observer or Observer(),
-            place,
+            experiment.folder if origin else None,
         )
         facts = {"run": folder.id, "experiment": experiment.experiment, "seed": seed, "site": site.name}
         facts |= {"tags": experiment.tags} if experiment.tags else {}
         facts |= {"file": describe_file(origin)} if origin else {}
         facts |= _plugin_facts(experiment)
-        facts["folder"] = str(experiment.folder)
+        facts["folder"] = str(place)
         if complete(Session(context).run("run-started", 1, **facts)):
             _continue_run(writer, store, choices, observer)
     _follow(folder, site, choices, observer)

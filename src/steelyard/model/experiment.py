@@ -91,6 +91,11 @@ class Experiment(Part):
 
     experiment: Title = Field(description="The experiment's name, which becomes part of the run's id")
     about: str = Field("", description="One or more sentences for the report")
+    dir: str = Field(
+        "",
+        description="The folder in which paths of this file begin, such as those of programs and plug-ins; "
+        "default: the file's own",
+    )
     parameters: dict[str, Annotated[Levels, _widen_to("levels")]] = Field(default_factory=dict)
     roles: dict[
         Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")], Annotated[Role, _widen_to("hosts")]
@@ -209,13 +214,14 @@ class Experiment(Part):
 
     @property
     def folder(self) -> Path | None:
-        """Where its file lies, and the programs beside it; None where that is not known."""
+        """Where its file lies, or its `dir`, with the programs there; None where that is not known."""
         return self._folder
 
     def with_folder(self, folder: Path) -> Self:
         """The same with the folder of its file."""
-        experiment = self.model_copy(update=self._list_uses(folder))
-        experiment._folder = folder
+        place = folder / self.dir
+        experiment = self.model_copy(update=self._list_uses(place))
+        experiment._folder = place
         return experiment
 
     def _list_uses(self, folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from steelyard.analysis.comparison.sides import Which
 from steelyard.printable import make_one_line
 from steelyard.report.columns import align, shorten
 from steelyard.report.sections.comparison import conclusion, reasons, sections, verdict
-from steelyard.report.wording import format_count
+from steelyard.units import format_count
 
 _MOST = 12  # differences
 _LONGEST = 200  # characters of a difference

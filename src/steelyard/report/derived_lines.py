@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from steelyard.analysis.derived import DerivedResults
 from steelyard.printable import make_one_line
 from steelyard.report.columns import align
-from steelyard.report.wording import format_count
+from steelyard.units import format_count
 
 if TYPE_CHECKING:  # it loads numpy, which showing most runs does not need
     from steelyard.report.sections.section import Section

@@ -25,7 +25,7 @@ from steelyard.report.gallery import chart_kinds
 from steelyard.report.markup import mark_code
 from steelyard.report.page import Page, build_page
 from steelyard.report.template_cache import make_environment
-from steelyard.report.wording import format_count
+from steelyard.units import format_count
 
 if TYPE_CHECKING:  # one loads numpy, which few reports need
     import jinja2

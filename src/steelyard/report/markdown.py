@@ -22,7 +22,8 @@ from steelyard.report.files import write_text
 from steelyard.report.gallery import Gallery
 from steelyard.report.page import Page, build_page
 from steelyard.report.sections.comparison import ComparisonSection
-from steelyard.report.wording import format_count, format_list
+from steelyard.report.wording import format_list
+from steelyard.units import format_count
 
 TEMPLATES = Path(__file__).parent / "templates"
 WIDTH = 760

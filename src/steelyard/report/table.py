@@ -19,7 +19,6 @@ from steelyard.report.sections.outcome import doubts
 from steelyard.report.sections.results import figure
 from steelyard.report.wording import (
     describe_all_counted,
-    format_count,
     format_levels,
     format_list,
     format_marks,
@@ -27,6 +26,7 @@ from steelyard.report.wording import (
 )
 from steelyard.stats.interval import smallest_n
 from steelyard.stats.summary import Summary
+from steelyard.units import format_count
 
 NO_INTERVAL = "[–]"
 DISTURBED = "*"

@@ -8,6 +8,7 @@ from steelyard.analysis.cell_metric import CellMetric
 from steelyard.analysis.requirements import JudgedRequirement, RequirementVerdict, Ruling
 from steelyard.analysis.summary import CellSummary
 from steelyard.model.trial import Cell, show_level
+from steelyard.units import format_count
 
 _OPEN = (RequirementVerdict.MISSING, RequirementVerdict.UNDECIDED)
 _WORST_FIRST = (RequirementVerdict.NOT_MET, *_OPEN, RequirementVerdict.MET)
@@ -18,11 +19,6 @@ def format_list(items: Sequence[object], most: int = 3) -> str:
     """Some of them, and how many more: `a, b, c and 4 more`."""
     shown = ", ".join(map(str, items[:most]))
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
-
-
-def format_count(count: int, noun: str) -> str:
-    """`1 trial`, `2 trials`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def format_levels(cell: Cell) -> list[str]:

@@ -81,6 +81,17 @@ def extend_experiment(
     return _dump_checked(yaml, tree, name, folder)
 
 
+def name_folder(text: str, folder: Path) -> str:
+    """A sound file's text with `dir`, so that it finds what lies in `folder`, its own, from anywhere."""
+    yaml = YAML()
+    tree = yaml.load(text)
+    place = str(folder / str(tree.pop("dir", "")))
+    tree.insert(list(tree).index("experiment") + 1, "dir", place)
+    stream = io.StringIO()
+    yaml.dump(tree, stream)
+    return stream.getvalue()
+
+
 def dump(tree: Mapping[str, Any]) -> str:
     """A tree as the text of an experiment file."""
     yaml = YAML()

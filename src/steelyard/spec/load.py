@@ -28,6 +28,8 @@ def load_source(source: Source, folder: Path | None = None) -> Experiment:
     Raises SpecError with every problem, in the order of the file.
     """
     experiment, faults = check_tree(source.value, folder)
+    if experiment and experiment.folder and experiment.dir and not experiment.folder.is_dir():
+        faults.append(Fault(("dir",), f"{experiment.folder} is no folder on this machine"))
     if experiment is None or faults:
         raise SpecError(sorted({locate_fault(source, fault) for fault in faults}))
     return experiment

@@ -20,6 +20,9 @@ from steelyard.errors import RunBusy, StoreError, UnknownName
 from steelyard.files import write_whole
 from steelyard.store.appending import append_lines, read_added_lines
 from steelyard.store.layout import Store, is_run_id, make_dated_folder, match_ids
+from steelyard.store.writer import PATIENCE
+
+_PAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +59,42 @@ class SuiteFolder:
         """Write down what happened. Raises StoreError."""
         append_lines(self.units, [{"wall": time.time(), **facts}])
 
+    def is_live(self) -> bool:
+        """Whether somebody goes on with it just now, on this machine or through a shared file system."""
+        try:
+            with self.lock(fcntl.LOCK_SH, patience=0):
+                return False
+        except RunBusy:
+            return True
+        except StoreError:
+            return False  # nothing is there; where nothing can be locked, nobody goes on with it either
+
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Nobody else goes on with it meanwhile. Raises RunBusy, StoreError."""
+    def lock(self, how: int = fcntl.LOCK_EX, *, patience: float = PATIENCE) -> Iterator[None]:
+        """Nobody else goes on with it meanwhile. Raises RunBusy, StoreError.
+
+        Tried for `patience` seconds, because `is_live` holds it for an instant.
+        """
         try:
             file = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise StoreError(f"cannot open {self.path}: {error.strerror}") from error
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._acquire(file, how, time.monotonic() + patience)
             yield
-        except BlockingIOError:
-            raise RunBusy(f"suite {self.id} is in use by another process") from None
         finally:
             os.close(file)
+
+    def _acquire(self, file: int, how: int, until: float) -> None:
+        while True:
+            try:
+                return fcntl.flock(file, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise RunBusy(f"suite {self.id} is in use by another process") from None
+            except OSError as error:
+                raise StoreError(f"cannot lock {self.path}: {error.strerror}") from error
+            time.sleep(_PAUSE)
 
 
 def create_suite(store: Store, name: str, text: str, place: Path) -> SuiteFolder:

@@ -9,9 +9,8 @@ from typing import Any
 from steelyard.printable import make_one_line, make_printable
 from steelyard.report.columns import align
 from steelyard.report.markdown import escape, quote_code
-from steelyard.report.wording import format_count
 from steelyard.suites.summary import WORST_FIRST, SuiteSummary, UnitSummary
-from steelyard.units import show_span
+from steelyard.units import format_count, show_span
 
 _SIGNS = {
     "passed": "✅",

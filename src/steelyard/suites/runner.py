@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from steelyard.controller.choices import RunChoices
 from steelyard.controller.observer import BothObservers, Observer, Progress
 from steelyard.controller.run import resume, start
-from steelyard.errors import Interrupted, SteelyardError, UnknownName
+from steelyard.errors import Interrupted, SteelyardError
 from steelyard.spec.suites import LoadedSuite, SuiteUnit
 from steelyard.store.layout import RunFolder, Store
 from steelyard.store.reader import glance
 from steelyard.store.suites import SuiteFolder
+from steelyard.suites.progress import find_runs
 
 Announce = Callable[[SuiteUnit, int, int], Observer]
 
@@ -25,7 +26,7 @@ class SuiteRunner:
         self._folder, self._loaded, self._store, self._choices = folder, loaded, store, choices
         lines = folder.read_lines()
         self._spent = sum(float(line.get("seconds") or 0.0) for line in lines if line.get("kind") == "ended")
-        self._runs = find_runs(folder)
+        self._runs = find_runs(lines, store)
 
     def run(self, announce: Announce) -> None:
         """Every unit in its order, as long as the budget lasts. `announce` says who observes each.
@@ -40,8 +41,8 @@ class SuiteRunner:
                 self._run_unit(unit, announce(unit, number, len(self._loaded.units)))
 
     def _is_over(self, unit: SuiteUnit) -> bool:
-        run = self._find(unit)
-        return run is not None and glance(run).state == "complete"
+        run = self._runs.get(unit.name)
+        return isinstance(run, RunFolder) and glance(run).state == "complete"
 
     def _left(self) -> float:
         """Seconds of the budget."""
@@ -70,22 +71,13 @@ class SuiteRunner:
             self._folder.add_line(kind="ended", unit=unit.name, seconds=seconds, failure=failure)
 
     def _measure(self, unit: SuiteUnit, choices: RunChoices, observer: Observer) -> None:
-        run = self._find(unit)
-        if run is None:
+        run = self._runs.get(unit.name)
+        if isinstance(run, RunFolder):
+            resume(run, self._store, choices=choices, observer=observer)
+        else:
             start(
                 unit.experiment, unit.text, self._store, choices=choices, observer=observer, origin=unit.file
             )
-        else:
-            resume(run, self._store, choices=choices, observer=observer)
-
-    def _find(self, unit: SuiteUnit) -> RunFolder | None:
-        name = self._runs.get(unit.name)
-        if name is None:
-            return None
-        try:
-            return self._store.find(name)
-        except UnknownName:
-            return None  # it was removed, so it is made again
 
 
 class _Noter(Observer):
@@ -101,9 +93,3 @@ class _Noter(Observer):
     def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
         """Also of one that ended before its first trial."""
         self._folder.add_line(kind="run", unit=self._unit.name, run=folder.id)
-
-
-def find_runs(folder: SuiteFolder) -> Mapping[str, str]:
-    """The run of each unit that has one."""
-    lines = [line for line in folder.read_lines() if line.get("kind") == "run"]
-    return {str(line.get("unit")): str(line.get("run")) for line in lines}

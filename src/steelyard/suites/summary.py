@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from steelyard.analysis.findings import Findings, Standing
 from steelyard.errors import SteelyardError
@@ -15,7 +15,7 @@ from steelyard.report.wording import format_verdicts
 from steelyard.store.layout import Store
 from steelyard.store.reader import RunRecord
 from steelyard.store.suites import SuiteFolder
-from steelyard.suites.runner import find_runs
+from steelyard.suites.progress import UnitProgress, read_progress
 
 UnitOutcome = Standing | Literal["interrupted", "not-run"]
 WORST_FIRST: tuple[UnitOutcome, ...] = ("failed", "not-met", "undecided", "interrupted", "not-run", "passed")
@@ -65,56 +65,36 @@ class SuiteSummary:
 
 def summarise_suite(folder: SuiteFolder, store: Store) -> SuiteSummary:
     """From what was written down when it began, and the records of its runs. Raises StoreError."""
-    lines = folder.read_lines()
-    plan: Mapping[str, Any] = next((line for line in lines if line.get("kind") == "plan"), {})
-    runs = find_runs(folder)
-    units = [_summarise_unit(unit, runs, lines, store) for unit in _list_units(plan)]
-    return SuiteSummary(
-        folder.id,
-        str(plan.get("suite", "")),
-        str(plan.get("about", "")),
-        plan.get("budget"),
-        tuple(units),
-        {str(name): str(why) for name, why in dict(plan.get("not_tested") or {}).items()},
-    )
+    stands = read_progress(folder, store)
+    units = tuple(_summarise_unit(unit, store) for unit in stands.units)
+    return SuiteSummary(stands.id, stands.name, stands.about, stands.budget, units, stands.not_tested)
 
 
-def _list_units(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for unit in plan.get("units") or ():
-        yield str(unit.get("name")), str(unit.get("file"))
-
-
-def _summarise_unit(
-    unit: tuple[str, str], runs: Mapping[str, str], lines: Sequence[Mapping[str, Any]], store: Store
-) -> UnitSummary:
-    name, file = unit
-    ended = [line for line in lines if line.get("kind") == "ended" and line.get("unit") == name]
-    seconds = sum(float(line.get("seconds") or 0.0) for line in ended)
-    failure = str(ended[-1].get("failure", "")) if ended else ""
-    if name not in runs:
-        outcome_: UnitOutcome = "failed" if failure else "not-run"
-        reason = failure or "it has not begun"
-        return UnitSummary(name, file, "", outcome_, reason, "", (), (), seconds)
+def _summarise_unit(unit: UnitProgress, store: Store) -> UnitSummary:
+    if not unit.run:
+        outcome_: UnitOutcome = "failed" if unit.failure else "not-run"
+        reason = unit.failure or "it has not begun"
+        return UnitSummary(unit.name, unit.file, "", outcome_, reason, "", (), (), unit.seconds)
     try:
-        return _describe_run(name, file, RunRecord(store.find(runs[name])), failure, seconds)
+        return _describe_run(unit, RunRecord(store.find(unit.run)))
     except SteelyardError as error:
-        return UnitSummary(name, file, runs[name], "failed", error.message, "", (), (), seconds)
+        return UnitSummary(unit.name, unit.file, unit.run, "failed", error.message, "", (), (), unit.seconds)
 
 
-def _describe_run(name: str, file: str, record: RunRecord, failure: str, seconds: float) -> UnitSummary:
+def _describe_run(unit: UnitProgress, record: RunRecord) -> UnitSummary:
     findings, state = Findings(record), record.glance().state
     short = outcome(findings, sections(findings.derived))
     over = state == "complete"
     cut_off: UnitOutcome = "failed" if state == "failed" else "interrupted"
     stands = findings.judge_standing() if over else cut_off
     return UnitSummary(
-        name,
-        file,
+        unit.name,
+        unit.file,
         record.id,
         stands,
-        failure or ("" if over else f"the run is {state}"),
+        unit.failure or ("" if over else f"the run is {state}"),
         short.answer,
         tuple((one.sentence, format_verdicts(one)) for one in findings.requirements),
         tuple(map(str, record.design.get("covers") or ())),
-        seconds,
+        unit.seconds,
     )

@@ -25,6 +25,7 @@ from steelyard.web.pages import (
     new,
     run,
     runs,
+    suites,
     telemetry,
     trials,
 )
@@ -32,7 +33,7 @@ from steelyard.web.render import get_assets, respond_error
 from steelyard.web.runs_index import RunsIndex
 from steelyard.web.starting.starter import RunStarter
 
-_PAGES = ("/", "/new", "/compare", "/history", "/machines", "/catalog")
+_PAGES = ("/", "/new", "/compare", "/history", "/suites", "/machines", "/catalog")
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
@@ -80,6 +81,9 @@ def list_routes() -> list[Route]:
         Route("/history", history.list_histories),
         Route("/history/{experiment}", history.show_history),
         Route("/history/{experiment}/decisions", history.decide_on_run, methods=["POST"]),
+        Route("/suites", suites.show_suites),
+        Route("/suites/{suite}", suites.show_suite),
+        Route("/suites/{suite}/resume", suites.resume_suite, methods=["POST"]),
         Route("/new", new.show_new),
         Route("/new", new.post_new, methods=["POST"]),
         Route("/machines", machines.show_machine),

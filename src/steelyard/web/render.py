@@ -22,8 +22,7 @@ from steelyard.printable import make_data_printable, make_printable
 from steelyard.report.charts.theme import format_variables
 from steelyard.report.markup import mark_code
 from steelyard.report.template_cache import make_environment
-from steelyard.report.wording import format_count
-from steelyard.units import show, show_span
+from steelyard.units import format_count, show, show_span
 
 if TYPE_CHECKING:
     import jinja2

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.controller.run import start
 from steelyard.errors import SteelyardError, UnknownName
-from steelyard.spec.load import load_source
+from steelyard.spec.load import load, load_source
 from steelyard.spec.yaml.source import read
+from steelyard.store.importing import Importer
 from steelyard.store.layout import Store
+from steelyard.store.reader import glance
 from steelyard.web.drafts.check import check_draft
 from steelyard.web.drafts.fields import apply_fields, list_fields
 from steelyard.web.drafts.origins import read_origin
@@ -139,3 +142,34 @@ def test_a_planted_link_is_not_written_through(store, tmp_path):
     with pytest.raises(SteelyardError):
         saved.save(SOUND, "disk")
     assert victim.read_text() == "mine"
+
+
+def test_a_draft_of_a_run_finds_what_lies_beside_the_runs_file(store, tmp_path):
+    place = tmp_path / "project"
+    place.mkdir()
+    (place / "solver").write_text("#!/bin/sh\nexit 0\n")
+    (place / "solver").chmod(0o700)
+    (place / "mine.yaml").write_text(
+        "experiment: mine  # a comment\nworkload: {use: command, run: [./solver]}\nrepeat: 2\n"
+    )
+    experiment, text = load(place / "mine.yaml")
+    run = start(experiment, text, store, origin=place / "mine.yaml")
+    draft = read_origin(f"run:{run.id}", store)
+    assert f"dir: {place}\n" in draft
+    assert "# a comment" in draft
+    saved = SavedDrafts(store)
+    again, text = load(saved.find(saved.save(draft, "mine")))
+    assert again.folder == place
+    folder = start(again, text, store, origin=saved.find("mine"))
+    assert glance(folder).failed == 0
+    assert f"dir: {place}\n" in read_origin(f"run:{folder.id}", store)
+
+
+def test_a_run_of_somebody_elses_brings_no_folder(store, tmp_path):
+    (tmp_path / "mine.yaml").write_text(SOUND)
+    experiment, text = load(tmp_path / "mine.yaml")
+    run = start(experiment, text, store, origin=tmp_path / "mine.yaml")
+    other = Store(tmp_path / "other")
+    Importer(store, other).take(run)
+    assert "dir:" in read_origin(f"run:{run.id}", store)
+    assert "dir:" not in read_origin(f"run:{other.list_runs()[0].id}", other)

@@ -59,6 +59,16 @@ def test_problems_are_told_as_one_types(client):
     assert "No problems" in json.loads(post(client, "?as=parts", do="check", text=TEXT).text)["problems"]
 
 
+def test_the_plan_waits_while_a_run_measures(client, monkeypatch):
+    monkeypatch.setattr("steelyard.web.quiet.find_measuring_run", lambda: "run x measures")
+    page = client.ask("/new").text
+    assert "run x measures" in page
+    assert "No problems" in page
+    assert "What it would run" not in page
+    assert "What it would run" in client.ask("/new?now=1").text
+    assert "What it would run" in post(client, "?now=1", do="check", text=TEXT).text
+
+
 def test_a_form_is_put_into_the_file(client):
     answer = post(client, do="form", text=TEXT, **{"field.repeat": "9", "field.experiment": "other"})
     assert "repeat: 9" in answer.text

@@ -16,7 +16,7 @@ from steelyard.hosts.token import Token
 from steelyard.store.layout import RunFolder, account_name
 from steelyard.store.reader import RunRecord
 from steelyard.store.writer import is_live
-from steelyard.units import show_span
+from steelyard.units import format_count, show_span
 from steelyard.untrusted import read_content
 
 PATIENCE, LOOK_EVERY = 10.0, 0.1
@@ -30,7 +30,8 @@ def status(folder: RunFolder) -> dict[str, Any]:
     report: dict[str, Any] = {
         "state": glance.state,
         **counts,
-        "run": f"run {folder.id} is {glance.state}: {counts['done']} trials done, {counts['failed']} failed",
+        "run": f"run {folder.id} is {glance.state}: {format_count(counts['done'], 'trial')} done,"
+        f" {counts['failed']} failed",
     }
     if glance.state == "suspended":
         report["run"] += f"; {_describe_suspension(record)}"

@@ -19,12 +19,12 @@ from steelyard.store.layout import RunFolder
 from steelyard.store.writer import RunWriter
 
 
-def read_texts(experiment: Experiment, origin: Path | None) -> dict[str, str]:
-    """The files of all functions, by the names under which they are kept. `origin`: the experiment's folder.
-
-    Raises UsageError when one cannot be read.
+def read_texts(experiment: Experiment) -> dict[str, str]:
+    """The files of all functions, by the names under which they are kept. Raises UsageError when one cannot
+    be read.
     """
-    return {_stored_name(index, entry): _read_text(entry, origin) for index, entry in _scripts(experiment)}
+    place = experiment.folder
+    return {_stored_name(index, entry): _read_text(entry, place) for index, entry in _scripts(experiment)}
 
 
 def save_texts(found: dict[str, str], writer: RunWriter) -> None:
@@ -35,9 +35,9 @@ def save_texts(found: dict[str, str], writer: RunWriter) -> None:
         writer.write_text(writer.folder.functions / name, text.rstrip("\n"), sync=True)
 
 
-def load_functions(experiment: Experiment, origin: Path | None) -> Experiment:
+def load_functions(experiment: Experiment) -> Experiment:
     """The experiment with the functions that its timeline names, from the user's files. Raises UsageError."""
-    return _attach_functions(experiment, lambda _, entry: _path(entry, origin))
+    return _attach_functions(experiment, lambda _, entry: _path(entry, experiment.folder))
 
 
 def reload_functions(experiment: Experiment, folder: RunFolder) -> Experiment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.analysis.claims import format_by_kind, format_source, format_span, select_claims
 from steelyard.analysis.summary import RunSummary
-from steelyard.report.wording import format_count
+from steelyard.units import format_count
 
 
 def cautions(summary: RunSummary) -> list[str]:

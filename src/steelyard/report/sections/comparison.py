@@ -11,12 +11,13 @@ from steelyard.analysis.comparison.gate import ALLOWABLE, GatedComparison, Objec
 from steelyard.analysis.comparison.sides import Which
 from steelyard.report.numbers import Scale, scale_for
 from steelyard.report.sections.section import Section
-from steelyard.report.wording import format_count, format_list
+from steelyard.report.wording import format_list
 from steelyard.stats.comparison import Comparison
 from steelyard.stats.detectable import LARGEST
 from steelyard.stats.interval import Interval
 from steelyard.stats.sample import format_percent
 from steelyard.stats.verdict import Verdict
+from steelyard.units import format_count
 
 HEAD = ("cell", "n", "a", "b", "change [95 %]", "verdict")
 MOST_REASONS = 12

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from steelyard.analysis.machines import read_fact
-from steelyard.report.wording import format_count
 from steelyard.store.reader import RunRecord
-from steelyard.units import show
+from steelyard.units import format_count, show
 
 DEEPEST = 6
 MOST_ROWS = 400

@@ -13,9 +13,10 @@ from steelyard.report.bars import draw_sparkline
 from steelyard.report.numbers import scale_for
 from steelyard.report.sections.comparison import format_change
 from steelyard.report.sections.section import Section, summary_text
-from steelyard.report.wording import format_count, format_list
+from steelyard.report.wording import format_list
 from steelyard.stats.over_time.change_points import FEWEST
 from steelyard.stats.summary import summarise
+from steelyard.units import format_count
 
 HEAD = ("cell", "runs", "now [95 %]", "verdict", "over time")
 NEWEST = 60

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from steelyard.analysis.limit import Limit, LimitStudy, ProbedLevel
 from steelyard.report.numbers import show_interval
 from steelyard.report.sections.section import NO_INTERVAL, Section
-from steelyard.report.wording import format_count
 from steelyard.stats.interval import Interval
+from steelyard.units import format_count
 
 
 def limit_section(found: LimitStudy) -> Section:

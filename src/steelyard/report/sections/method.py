@@ -6,9 +6,9 @@ from steelyard.analysis.claims import format_by_kind, format_source, select_clai
 from steelyard.analysis.overhead import Overhead
 from steelyard.analysis.summary import RunSummary
 from steelyard.report.sections.cautions import describe_early_stops, describe_policy
-from steelyard.report.wording import format_count, format_list
+from steelyard.report.wording import format_list
 from steelyard.stats.interval import median_ranks
-from steelyard.units import show
+from steelyard.units import format_count, show
 
 _POLICIES = {
     "none": "No outliers were set aside: they hardly affect the median and its interval.",

@@ -17,9 +17,9 @@ from steelyard.model.metric import Metric
 from steelyard.report.sections.cautions import cautions
 from steelyard.report.sections.environment import describe_machine
 from steelyard.report.sections.results import figure
-from steelyard.report.wording import format_count, format_list
+from steelyard.report.wording import format_list
 from steelyard.store.reader import RunRecord
-from steelyard.units import show_span
+from steelyard.units import format_count, show_span
 
 if TYPE_CHECKING:  # they load numpy, which showing most runs does not need
     from steelyard.report.sections.comparison import ComparisonSection

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from steelyard.analysis.findings import Findings
 from steelyard.analysis.summary import RunSummary
 from steelyard.errors import StoreError
-from steelyard.report.wording import format_count, format_list
+from steelyard.report.wording import format_list
 from steelyard.store.reader import RunRecord
+from steelyard.units import format_count
 
 MOST_LEVELS = 20
 _ORDERS = {

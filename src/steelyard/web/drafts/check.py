@@ -24,19 +24,23 @@ class DraftProblem(NamedTuple):
 
 
 class CheckedDraft(NamedTuple):
-    """`title`: the experiment's name; `plan`: what would be run, line by line. Either problems or a plan."""
+    """`title`: the experiment's name; `plan`: what would be run, line by line; empty where there are
+    problems, or where none was asked for.
+    """
 
     title: str
     problems: list[DraftProblem]
     plan: list[str]
 
 
-def check_draft(text: str, store: Store, folder: Path, site: str = "") -> CheckedDraft:
+def check_draft(
+    text: str, store: Store, folder: Path, site: str = "", *, planning: bool = True
+) -> CheckedDraft:
     """Check a draft as `steelyard plan` would, which would lie in a folder; nothing is run."""
     try:
         experiment = load_source(read(text, NAME), folder)
-        plan = make_plan(experiment, store, site or None)
-        return CheckedDraft(experiment.experiment, [], describe_plan(plan))
+        plan = describe_plan(make_plan(experiment, store, site or None)) if planning else []
+        return CheckedDraft(experiment.experiment, [], plan)
     except SpecError as error:
         return CheckedDraft("", list(_locate(error.problems)), [])
     except SteelyardError as error:

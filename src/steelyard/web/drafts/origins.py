@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from steelyard.errors import UnknownName
+from steelyard.controller.design_document import find_folder
+from steelyard.errors import SpecError, UnknownName
 from steelyard.spec.catalog import describe_entries, format_default
-from steelyard.spec.change import dump
+from steelyard.spec.change import dump, name_folder
 from steelyard.spec.first_experiment import fill_template
+from steelyard.spec.load import load_source
+from steelyard.spec.yaml.source import read
 from steelyard.store.layout import Store
 from steelyard.store.reader import RunRecord
 from steelyard.web.drafts.saved import SavedDrafts
@@ -22,12 +26,26 @@ def read_origin(origin: str, store: Store) -> str:
     if not origin:
         return fill_template(WORDS, "FILE")
     if kind == "run":
-        return RunRecord(store.find(name)).experiment_text
+        return _copy_run(RunRecord(store.find(name)))
     if kind == "draft":
         return SavedDrafts(store).read(name)
     if kind == "entry":
         return _write_example(name)
     raise UnknownName("origin", kind, ("run", "draft", "entry"))
+
+
+def _copy_run(record: RunRecord) -> str:
+    """The file of a run, with the folder in which it found plug-ins and programs, if that is still there.
+
+    Where a run of somebody else's was made is nothing to look for here.
+    """
+    text, folder = record.experiment_text, find_folder(record)
+    if folder is None or not folder.is_dir() or record.folder.imported_from():
+        return text
+    with suppress(SpecError):  # what is wrong with it is told beside it
+        load_source(read(text, record.id), folder)
+        return name_folder(text, folder)
+    return text
 
 
 def _write_example(name: str) -> str:

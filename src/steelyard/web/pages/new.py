@@ -81,12 +81,12 @@ async def _describe(request: Request, text: str, site: str, name: str) -> Draft:
             f"'{site}' is not the name of a site", hint="for example local:2, slurm, or none at all"
         )
     waits = find_reason_to_wait(request)
-    checked = await asyncio.to_thread(lambda: _check(context, text, site))
+    checked = await asyncio.to_thread(lambda: _check(context, text, site, planning=not waits))
     return Draft(text, site, name, checked, await asyncio.to_thread(lambda: list_fields(text)), waits)
 
 
-def _check(context: WebContext, text: str, site: str) -> CheckedDraft:
-    return check_draft(text, context.store, SavedDrafts(context.store).folder, site)
+def _check(context: WebContext, text: str, site: str, *, planning: bool) -> CheckedDraft:
+    return check_draft(text, context.store, SavedDrafts(context.store).folder, site, planning=planning)
 
 
 async def _show(request: Request, draft: Draft) -> Response:
