@@ -122,7 +122,7 @@ def test_a_suspended_run_lets_another_one_measure_and_goes_on(scene: Scene, tmp_
     assert until(lambda: "run-suspended" in scene.kinds())
     assert scene.begun() == 1, "the trial that was running was finished, no other one began"
     told = lab.steelyard("status", "last").said
-    assert "is suspended: 1 trials done" in told
+    assert "is suspended: 1 trial done" in told
     assert "suspended it" in told
     assert "this machine's turn was given back" in told
     again = lab.steelyard("suspend", "last")

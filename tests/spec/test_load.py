@@ -19,6 +19,7 @@ workload:
   cwd: "${experiment.dir}"
   metrics: {residual: {regex: 'residual (.*)'}}
 repeat: 1
+disturbed: include
 """
 
 

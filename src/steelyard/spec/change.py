@@ -45,7 +45,7 @@ def apply_changes(
 
     Raises SpecError, and UnknownName for a parameter that it does not have.
     """
-    yaml = YAML()
+    yaml = _make_yaml()
     tree = yaml.load(text)
     for key, new in changes.items():
         tree[key] = {**(tree.get(key) or {}), **new} if isinstance(new, Mapping) else new
@@ -68,7 +68,7 @@ def extend_experiment(
     Raises UsageError and SpecError.
     """
     experiment = load_source(read(text, name), folder)
-    yaml = YAML()
+    yaml = _make_yaml()
     tree = yaml.load(text)
     for parameter, new in levels.items():
         tree["parameters"][parameter] = _add_levels(experiment, parameter, new)
@@ -83,7 +83,7 @@ def extend_experiment(
 
 def name_folder(text: str, folder: Path) -> str:
     """A sound file's text with `dir`, so that it finds what lies in `folder`, its own, from anywhere."""
-    yaml = YAML()
+    yaml = _make_yaml()
     tree = yaml.load(text)
     place = str(folder / str(tree.pop("dir", "")))
     tree.insert(list(tree).index("experiment") + 1, "dir", place)
@@ -94,12 +94,19 @@ def name_folder(text: str, folder: Path) -> str:
 
 def dump(tree: Mapping[str, Any]) -> str:
     """A tree as the text of an experiment file."""
-    yaml = YAML()
+    yaml = _make_yaml()
     yaml.default_flow_style = False
     yaml.representer.ignore_aliases = lambda _: True
     stream = io.StringIO()
     yaml.dump(dict(tree), stream)
     return stream.getvalue()
+
+
+def _make_yaml() -> YAML:
+    """Keeps comments, and lines as long as they are."""
+    yaml = YAML()
+    yaml.width = 1 << 16
+    return yaml
 
 
 def _add_levels(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -> list[Scalar]:
