@@ -11,6 +11,8 @@ use crate::instant;
 use crate::processes::Pids;
 use crate::spawn::Report;
 
+/// That what a program has left behind may take to end by itself.
+const LEAVE_WITHIN: Duration = Duration::from_millis(200);
 /// Between looks at a tree that still has time to end by itself.
 const GLANCE: Duration = Duration::from_millis(20);
 /// Between looks at processes that were sent SIGKILL.
@@ -168,7 +170,7 @@ impl Child {
         self.killed = true;
     }
 
-    /// Keep how it ended. What it left behind has no time left, unless a grace still runs.
+    /// Keep how it ended. What it left behind has a moment left, unless a grace still runs.
     pub fn end(&mut self, status: libc::c_int, usage: &libc::rusage) {
         self.ended = Some(Ended {
             status,
@@ -178,7 +180,8 @@ impl Child {
             peak: usage.ru_maxrss * 1024,
         });
         if !self.killed {
-            self.deadline = Some(Instant::now());
+            let moment = if self.script { Duration::ZERO } else { LEAVE_WITHIN };
+            self.deadline = Some(Instant::now() + moment);
         }
     }
 

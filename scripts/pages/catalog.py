@@ -15,6 +15,7 @@ ABOUT = {
     "service": "What is deployed before measuring: `services: {kv: {use: NAME}}`.",
     "event": "What happens at a moment of a trial: `timeline: [{at: 5s, do: NAME}]`.",
     "collector": "What is recorded beside the workload: `collect: [NAME]`.",
+    "environment": "What surrounds a program on its host: `wrap: {in: NAME, image: …}`.",
     "site": "Where hosts come from: `--site NAME`, or an entry of `sites.yaml`.",
 }
 
@@ -52,6 +53,7 @@ def _section(entry: Entry) -> Iterator[str]:
             for metric in entry["metrics"]
         ),
     )
+    yield from rows(("image", ""), ((form, about) for form, about in entry["images"].items()))
     needs, covers = ", ".join(entry["needs"]), ", ".join(entry["covers"])
     facts = [f"Needs: {needs}." if needs else "", f"Covers: {covers}." if covers else ""]
     if any(facts):

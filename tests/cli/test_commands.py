@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 from patience import until
 from steelyard.cli.app import COMMANDS, run
+from steelyard.plugins import builtin_names
+from steelyard.spec.conditions import environment_class
 
 # The machine that runs the tests is busy running them, so that disturbed trials have to count.
 SLEEPS = ("run", "-q", "--disturbed", "include", "--", "sleep", "{0.001,0.002}")
@@ -436,6 +439,15 @@ def test_doctor_describes_the_scratch(steelyard):
     said = steelyard("doctor", "--scratch", "/dev/shm")
     assert said.code == 0
     assert "tmpfs" in said.out
+
+
+def test_doctor_tells_which_containers_run(steelyard):
+    tried = {one["name"]: one for one in steelyard("doctor", "--json").document["environments"]}
+    assert tried.keys() == builtin_names("environments")
+    for name, one in tried.items():
+        assert one["runs"] is not bool(one["reason"])
+        if not all(shutil.which(tool.name) for tool in environment_class(name).needs):
+            assert "is not installed" in one["reason"]
 
 
 def test_schema_is_a_schema(steelyard):

@@ -15,23 +15,25 @@ from hypothesis import strategies as st
 from steelyard.collectors.telemetry import FILES
 from steelyard.controller.machine.advice import assess_environment
 from steelyard.evidence.disturbance import THOROUGH
-from steelyard.evidence.environment import Environment, commands, variables
+from steelyard.evidence.environment import EnvironmentEvidence, commands, variables
 from steelyard.evidence.mounts import find_file_system
 from steelyard.model.tool import Tool
 
 CPU = "/sys/devices/system/cpu"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-parse = Environment().parse
-PATHS = sorted({path.replace("*", "x") for path in Environment.files} | {"git commit", "version of x"})
+parse = EnvironmentEvidence().parse
+PATHS = sorted(
+    {path.replace("*", "x") for path in EnvironmentEvidence.files} | {"git commit", "version of x"}
+)
 
 # Gathers everything about the machine it runs on, as a run does.
 GATHER = """
 import json, os, subprocess, sys
 from pathlib import Path
-from steelyard.evidence.environment import Environment, commands, variables
+from steelyard.evidence.environment import EnvironmentEvidence, commands, variables
 from steelyard.model.tool import Tool
 raw = {}
-for pattern in Environment.files:
+for pattern in EnvironmentEvidence.files:
     for path in Path("/").glob(pattern.removeprefix("/")):
         try:
             raw[str(path)] = path.read_bytes().decode(errors="replace")
@@ -41,7 +43,7 @@ for name, argv in commands([Tool("sh", version=("-c", "echo sh 1.0"))], sys.argv
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         raw[name] = done.stdout
-print(json.dumps({**Environment().parse(raw), "variables": variables(os.environ)}, allow_nan=False))
+print(json.dumps({**EnvironmentEvidence().parse(raw), "variables": variables(os.environ)}, allow_nan=False))
 """
 
 
@@ -77,7 +79,7 @@ def test_a_recorded_machine(found: dict[str, Any]) -> None:
 
 
 def test_this_machine(read: Callable[..., dict[str, str]]) -> None:
-    found = parse(read(Environment.files))
+    found = parse(read(EnvironmentEvidence.files))
     assert "unreadable" not in found
     assert found["cpu"]["threads"] == os.cpu_count()
     assert found["kernel"]["release"] == os.uname().release
@@ -101,7 +103,7 @@ def test_no_secret_of_the_environment_is_recorded(tmp_path: Path) -> None:
     assert found["tools"] == {"sh": "sh 1.0"}
 
 
-@pytest.mark.parametrize("path", [*Environment.files, *FILES, *THOROUGH])
+@pytest.mark.parametrize("path", [*EnvironmentEvidence.files, *FILES, *THOROUGH])
 def test_no_collector_asks_for_an_environment_or_a_command_line(path: str) -> None:
     assert "environ" not in path
     assert path == "/proc/cmdline" or "cmdline" not in path
@@ -279,6 +281,6 @@ def test_no_text_is_too_odd(raw: dict[str, str]) -> None:
 def test_advice_on_a_recorded_machine(recorded: Callable[[str], Any]) -> None:
     raw = recorded("environment")
     scratch = find_file_system("/home/x", raw["/proc/self/mountinfo"])
-    found = [item.what for item in assess_environment(Environment().parse(raw), scratch)]
+    found = [item.what for item in assess_environment(EnvironmentEvidence().parse(raw), scratch)]
     assert "this is a virtual machine (unnamed hypervisor)" in found
     assert not any("scratch" in what for what in found)

@@ -18,6 +18,7 @@ HEADINGS = {
     "service": "services that workloads use",
     "event": "events for the timeline",
     "collector": "collectors, which record a trial",
+    "environment": "environments, which surround a program",
     "site": "sites, where hosts come from",
 }
 
@@ -32,7 +33,7 @@ HEADINGS = {
 )
 @json_option
 def command(name: str | None, covers: str | None, as_json: bool) -> int:
-    """List workloads, services, events, collectors and sites, or describe those called NAME.
+    """List workloads, services, events, collectors, environments and sites, or describe those called NAME.
 
     \b
     steelyard catalog
@@ -87,7 +88,9 @@ def _print_entries(entries: Iterable[Entry], heading: str) -> None:
 def _format_entry(entry: Entry) -> Iterator[str]:
     from steelyard.spec.catalog import format_default
 
-    yield from (f"{entry['name']} ({entry['kind']})", "", entry["about"], "", "options:")
+    yield from (f"{entry['name']} ({entry['kind']})", "", entry["about"])
+    if entry["options"] or not entry["images"]:
+        yield from ("", "options:")
     for key, option in entry["options"].items():
         default = format_default(option["default"])
         yield f"  {key:18} {option['about']}" + (f"  [{default}]" if default else "")
@@ -96,5 +99,9 @@ def _format_entry(entry: Entry) -> Iterator[str]:
     for metric in entry["metrics"]:
         better = "" if entry["kind"] == "collector" else f"{metric['better']:7} "
         yield f"  {metric['name']:26} {metric['unit']:4} {better}{metric['about']}"
+    if entry["images"]:
+        yield from ("", "images:")
+    for form, about in entry["images"].items():
+        yield f"  {form:18} {about}"
     needs = ", ".join(entry["needs"]) or "nothing"
     yield from ("", f"needs {needs}; covers {', '.join(entry['covers']) or 'no published requirement'}")

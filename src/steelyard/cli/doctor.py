@@ -9,6 +9,7 @@ import click
 
 from steelyard.cli.options import json_option, print_json, store_option
 from steelyard.cli.terminal import echo
+from steelyard.printable import make_one_line
 
 _COLOURS = {"bad": "red", "warning": "yellow", "info": "cyan"}
 
@@ -38,6 +39,8 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
         print_json(environment)
         return 0
     echo(f"scratch {where}: {_describe_scratch(environment['scratch'])}")
+    for tried in environment["environments"]:
+        echo(f"{tried['name']:12} {_describe_tried(tried)}")
     for note in environment["advice"]:
         _print_note(note)
     if not any(note["severity"] != "info" for note in environment["advice"]):
@@ -51,6 +54,13 @@ def _print_note(note: dict[str, Any]) -> None:
     echo(f"         {note['why']}")
     if note["what_to_do"]:
         echo(f"         → {note['what_to_do']}")
+
+
+def _describe_tried(tried: dict[str, Any]) -> str:
+    """Whether a container runs here."""
+    if tried["runs"]:
+        return f"containers run; one that does nothing took {tried['seconds'] * 1e3:.0f} ms"
+    return f"no containers: {make_one_line(tried['reason'])}"
 
 
 def _describe_scratch(system: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steelyard.controller.machine.remains import sweep_remains
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.hosts.minder.scratch import remove_scratch
 from steelyard.hosts.scratch_marker import digest
@@ -30,6 +31,7 @@ def clean(store: Store) -> CleanupReport:
     report = CleanupReport()
     try:
         report.process_count = sweep()
+        sweep_remains()
     except SteelyardError as error:
         report.failures.append(error.message)
     _end_rentals(report)

@@ -19,7 +19,6 @@ from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.keys.reference import FOLDER
 from steelyard.model.keys.roles import count_needed_hosts
 from steelyard.model.keys.uses import WorkloadUse
-from steelyard.model.keys.wrap import Conditions
 from steelyard.model.lifetimes import describe_restriction
 from steelyard.model.paths import is_service
 from steelyard.model.tool import Tool
@@ -27,6 +26,7 @@ from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_all, list_tools, service_class
 from steelyard.spec.checks.omission import omissions
 from steelyard.spec.checks.references import References
+from steelyard.spec.conditions import read_conditions
 from steelyard.spec.placement import WorkloadPlacement, count_used_hosts, resolve_placement
 from steelyard.spec.service_kinds import resolve_service
 from steelyard.stats.condition import AGAIN
@@ -154,7 +154,7 @@ def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[st
     return [
         (
             _label(use, phase.name, resolve_placement(use, cell.parameters, experiment)),
-            Conditions.of(use.wrap, cell.parameters).wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
+            read_conditions(use, cell.parameters).wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
         )
         for use, workload in _bind_placeholders(experiment, cell)
         for phase in workload.phases(replace(place, to=_placeholder_endpoint(experiment, use, cell)))

@@ -19,6 +19,7 @@ from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.machine.collecting import Collecting
 from steelyard.controller.machine.environment import gather_all
 from steelyard.controller.machine.machine_lock import MachineLock
+from steelyard.controller.machine.remains import remove_remains, sweep_remains
 from steelyard.controller.machine.watch import TrialWatcher
 from steelyard.controller.overhead import OverheadMeter
 from steelyard.controller.part import SessionPart
@@ -30,7 +31,7 @@ from steelyard.hosts.local import LocalHost
 from steelyard.hosts.sweep import sweep
 from steelyard.hosts.token import Token
 from steelyard.model.tool import Tool
-from steelyard.spec.bind import list_tools
+from steelyard.spec.bind import list_environments, list_tools
 from steelyard.spec.checks.omission import omissions
 
 if TYPE_CHECKING:  # what only some runs use
@@ -79,6 +80,9 @@ async def acquire_resources(
         scope.push_async_callback(scratches.close)
         await scratches.open()
         needs = list_tools(context.experiment, context.design.cells)
+        if environments := list_environments(context.experiment, context.design.cells):
+            await asyncio.to_thread(sweep_remains)
+            scope.push_async_callback(remove_remains, placement.hosts, environments, str(token))
         await _bring_programs(placement.hosts, needs)
         collecting = Collecting(context.experiment, placement, context.folder)
         await collecting.check_tools()

@@ -21,7 +21,7 @@ from steelyard.evidence.raw import Raw, drop_empty, match_files, parse_pairs, re
 from steelyard.evidence.secrets import redact
 from steelyard.model.tool import Tool
 
-__all__ = ["Environment", "FileSystem", "commands", "find_file_system", "variables"]
+__all__ = ["EnvironmentEvidence", "FileSystem", "commands", "find_file_system", "variables"]
 
 _DMI = "/sys/class/dmi/id"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0"
@@ -37,7 +37,7 @@ _TELLING = re.compile(
 )
 
 
-class Environment(Evidence):
+class EnvironmentEvidence(Evidence):
     """Hardware, kernel, memory, mounts, disks, limits and load of a host."""
 
     files = (

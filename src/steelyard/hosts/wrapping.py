@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import PurePosixPath
 
 from steelyard.errors import TrialFailure
 from steelyard.hosts.base import Host
 from steelyard.model.command import Command
-from steelyard.model.keys.wrap import RUNTIMES, TOLD, Conditions, KernelReport
+from steelyard.model.environment import Inside, Surrounding
+from steelyard.model.keys.wrap import TOLD, Conditions, KernelReport
+
+_PATIENCE = 60.0  # seconds for a program that does nothing: the first one may unpack its image
 
 
 async def wrap_command(
@@ -22,9 +24,9 @@ async def wrap_command(
             raise TrialFailure(
                 "tool-missing", f"wrap: {tool.name} is not installed on {host.name} (apt install {tool.apt})"
             )
-    runtime = await _choose_runtime(host, asked) if asked.image else ""
     places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
-    return asked.wrap_command(command, runtime=runtime, mounts=places, told=str(scratch / TOLD))
+    environment = await _choose(host, asked, places) if asked.environments else None
+    return asked.wrap_command(command, environment=environment, mounts=places, told=str(scratch / TOLD))
 
 
 async def read_kernel(host: Host, scratch: PurePosixPath) -> KernelReport:
@@ -33,10 +35,28 @@ async def read_kernel(host: Host, scratch: PurePosixPath) -> KernelReport:
     return KernelReport.from_text((await host.read([path])).get(path, ""))
 
 
-async def _choose_runtime(host: Host, asked: Conditions) -> str:
-    paths = await asyncio.gather(*map(host.which, RUNTIMES))
-    there = {name: bool(path) for name, path in zip(RUNTIMES, paths, strict=True)}
-    if runtime := asked.runtime(there):
-        return runtime
-    needed = f"wrap: image {asked.image} needs {' or '.join(asked.runtimes())}"
-    raise TrialFailure("tool-missing", f"{needed}, which {host.name} does not have")
+async def _choose(host: Host, asked: Conditions, mounts: tuple[str, ...]) -> Surrounding:
+    """What surrounds a process there: of several, the first in which a program runs that does nothing."""
+    there = [one for one in asked.environments if await _has_tools(host, one)]
+    if not there:
+        needed = " or ".join(dict.fromkeys(tool.name for one in asked.environments for tool in one.needs))
+        what = f"image {asked.image}" if asked.image else f"in: {asked.inside}"
+        raise TrialFailure("tool-missing", f"wrap: {what} needs {needed}, which {host.name} does not have")
+    if len(asked.environments) == 1:
+        return there[0]  # whatever is wrong with it, it says itself
+    for one in there:
+        if await runs_nothing(host, one, Inside(asked.image, mounts)):
+            return one
+    tried = ", ".join(one.name for one in there)
+    message = f"wrap: no container runs {asked.image or 'a program'} on {host.name}; tried: {tried}"
+    raise TrialFailure("tool-missing", f"{message}; name one, as `in: {there[0].name}`, to see why it fails")
+
+
+async def runs_nothing(host: Host, environment: Surrounding, inside: Inside) -> bool:
+    """Whether `true` runs inside."""
+    command = environment.enter(Command(("true",)), inside)
+    return await host.capture(command.argv, seconds=_PATIENCE) is not None
+
+
+async def _has_tools(host: Host, environment: Surrounding) -> bool:
+    return all([await host.which(tool.name) for tool in environment.needs])

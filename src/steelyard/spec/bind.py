@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, SpecError, UnknownName
+from steelyard.model.environment import Surrounding
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.keys.reference import Known, Placeholders, fill_script
 from steelyard.model.keys.timeline import Entry
 from steelyard.model.keys.uses import ServiceUse, WorkloadUse
-from steelyard.model.keys.wrap import RUNTIMES, Conditions
+from steelyard.model.keys.wrap import Conditions
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import find
+from steelyard.spec.conditions import read_conditions
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.program_paths import resolve_paths
 from steelyard.spec.service_kinds import resolve_service, variants
@@ -183,21 +185,31 @@ def list_tools(experiment: Experiment, cells: Sequence[Cell]) -> tuple[Tool, ...
 def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
     services = _services(experiment, cell)
     for use, workload in bind_all(experiment, cell):
+        if read_conditions(use, cell.parameters).image:
+            continue  # they are in the image
         yield from workload.tools(short_name(services[use.to].use) if use.to in services else None)
     for service in services.values():
-        yield from service_class(service.plugin).needs
+        if not read_conditions(service, cell.parameters).image:
+            yield from service_class(service.plugin).needs
     for collector in experiment.collect:
         yield from collector_class(collector.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
-        if conditions.image:
-            there = {name: bool(shutil.which(name)) for name in RUNTIMES}
-            yield RUNTIMES[conditions.runtime(there) or conditions.runtimes()[0]]
+        if conditions.environments:
+            needs = [environment.needs for environment in conditions.environments]
+            here = (tools for tools in needs if all(shutil.which(tool.name) for tool in tools))
+            yield from next(here, needs[0])
+
+
+def list_environments(experiment: Experiment, cells: Sequence[Cell]) -> list[Surrounding]:
+    """All that may surround a process in these cells, each once."""
+    every = (one for cell in cells for asked in _conditions(experiment, cell) for one in asked.environments)
+    return list(dict.fromkeys(every))
 
 
 def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:
     uses: tuple[WorkloadUse | ServiceUse, ...] = (*experiment.workload, *experiment.services.values())
-    return [Conditions.of(use.wrap, cell.parameters) for use in uses if use.wrap]
+    return [read_conditions(use, cell.parameters) for use in uses if use.wrap]
 
 
 def _services(experiment: Experiment, cell: Cell) -> dict[str, ServiceUse]:

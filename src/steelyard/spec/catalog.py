@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from steelyard.errors import UnknownName
+from steelyard.model.environment import FORMS
 from steelyard.spec.kinds import Kind, entries, entry_names
 
 Entry = Mapping[str, Any]
@@ -38,6 +39,7 @@ def describe_entry(kind: Kind, name: str) -> Entry:
             key: _describe_option(key, option, schema) for key, option in schema.get("properties", {}).items()
         },
         "metrics": list(_METRICS[kind.word](entry)) if kind.word in _METRICS else [],
+        "images": {form: FORMS[form] for form in sorted(entry.images)} if kind.word == "environment" else {},
         "examples": list(entry.examples),
     }
 

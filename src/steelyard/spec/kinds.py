@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from steelyard.plugins import names
 from steelyard.spec.bind import collector_class, event_class, service_class, workload_class
+from steelyard.spec.conditions import environment_class
 from steelyard.spec.sites import site_class
 
 
@@ -27,6 +28,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("events", "event", "do", event_class),
         Kind("collectors", "collector", "use", collector_class),
         Kind("sites", "site", "use", site_class),
+        Kind("environments", "environment", "in", environment_class),
     )
 }
 

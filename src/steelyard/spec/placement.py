@@ -15,10 +15,10 @@ from steelyard.model.expression import ExpressionError, find_names, substitute
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.keys.roles import Count, RoleClaim, Selection, count_needed_hosts
 from steelyard.model.keys.uses import ServiceUse, WorkloadUse
-from steelyard.model.keys.wrap import Conditions
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import exists
 from steelyard.spec.bind import workload_class
+from steelyard.spec.conditions import read_conditions
 from steelyard.spec.faults import Fault, Path, explain_errors
 from steelyard.spec.service_kinds import variants
 from steelyard.workloads.base import ANY_SERVICE
@@ -75,11 +75,6 @@ def _check_count(value: object) -> Copies:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_COPIES:
         raise UsageError(f"{value!r} is neither a number from 1 to {MOST_COPIES:,} nor 'cores'")
     return value
-
-
-def conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
-    """What processes of an entry are put under in a cell. Raises UsageError, ExpressionError."""
-    return Conditions.of(use.wrap, levels)
 
 
 def trim_claims(experiment: Experiment, cells: Iterable[Cell]) -> dict[str, RoleClaim]:
@@ -199,7 +194,7 @@ class PlacementChecker:
     def cell_faults(self, use: WorkloadUse, path: Path, cell: Cell) -> Iterator[Fault]:
         """Whether the entry finds its hosts in a cell."""
         suffix = f", with {cell.key}" if any("${" in str(value) for value in use.settings().values()) else ""
-        readers = (("on", self._check_on), ("copies", _copies), ("ranks", _ranks), ("wrap", conditions))
+        readers = (("on", self._check_on), ("copies", _copies), ("ranks", _ranks), ("wrap", read_conditions))
         for key, read in readers:
             try:
                 read(use, cell.parameters)

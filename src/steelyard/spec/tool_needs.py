@@ -11,6 +11,7 @@ from steelyard.model.space import cells
 from steelyard.model.tool import Tool
 from steelyard.plugins import names
 from steelyard.spec.bind import collector_class, list_tools, service_class, workload_class
+from steelyard.spec.conditions import environment_class
 from steelyard.spec.load import load
 
 _HINT = "give a name from `steelyard catalog`, or an experiment file such as examples/hello.yaml"
@@ -47,7 +48,8 @@ def _entries() -> list[tuple[str, tuple[Tool, ...]]]:
     workloads = ((name, workload_class(name).needs) for name in sorted(names("workloads")))
     services = ((name, service_class(name).needs) for name in sorted(names("services")))
     collectors = ((name, collector_class(name).needs) for name in sorted(names("collectors")))
-    return [*workloads, *services, *collectors]
+    environments = ((name, environment_class(name).needs) for name in sorted(names("environments")))
+    return [*workloads, *services, *collectors, *environments]
 
 
 def _drop_repeats(tools: Iterable[Tool]) -> list[Tool]:

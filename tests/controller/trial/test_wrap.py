@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +18,7 @@ from steelyard.errors import TrialFailure
 from steelyard.hosts.wrapping import wrap_command
 from steelyard.model.command import Command
 from steelyard.model.keys.wrap import Conditions
+from steelyard.spec.conditions import find_environments
 from steelyard.testing import FakeHost, Said
 
 CPU = min(os.sched_getaffinity(0))
@@ -146,7 +148,7 @@ def test_an_image_is_started_by_podman_where_it_is(measure: Callable[..., api.Ru
         "debian:12": "debian:12",
     }
     assert under(run)["nice"] == {"asked": "2", "got": nicer_by(2)}
-    (first, _) = podman.read_text().splitlines()
+    first = next(line for line in podman.read_text().splitlines() if not line.endswith(" true"))
     assert "--network=host" in first
     assert "--env STEELYARD_TOKEN" in first
     scratch = first.partition("--workdir ")[2].split()[0]
@@ -162,11 +164,15 @@ def test_an_image_is_started_by_podman_where_it_is(measure: Callable[..., api.Ru
             r"wrap: numactl is not installed on fake \(apt install numactl\)",
         ),
         (
-            {"image": "alpine"},
+            {"inside": "container", "image": "alpine"},
             "podman apptainer",
             "image alpine needs podman or apptainer, which fake does not",
         ),
-        ({"image": "a.sif"}, "apptainer", "image a.sif needs apptainer, which fake does not have"),
+        (
+            {"inside": "container", "image": "a.sif"},
+            "apptainer",
+            "image a.sif needs apptainer, which fake does not have",
+        ),
     ],
 )
 def test_a_host_that_lacks_what_it_takes_is_named(asked, lacks, says, monkeypatch):
@@ -176,8 +182,12 @@ def test_a_host_that_lacks_what_it_takes_is_named(asked, lacks, says, monkeypatc
         return None if program in lacks.split() else program
 
     monkeypatch.setattr(host, "which", which)
+    conditions = Conditions(**asked)
+    if conditions.inside:
+        found = find_environments(conditions.inside, conditions.image)
+        conditions = replace(conditions, environments=found)
     with pytest.raises(TrialFailure, match=says):
-        asyncio.run(wrap_command(host, Command(("x",)), Conditions(**asked), PurePosixPath("/scratch")))
+        asyncio.run(wrap_command(host, Command(("x",)), conditions, PurePosixPath("/scratch")))
 
 
 def test_the_plan_shows_them_and_what_the_machine_lacks(own_place: Path, capsys, monkeypatch) -> None:
@@ -204,5 +214,5 @@ timeline: {at: 1s, do: pause, service: kv, node: 0}
     assert cli(("plan", "mine.yaml")) == 2
     said = capsys.readouterr().err
     assert "cpus: 'all' is not a list of numbers" in said
-    assert "'kv' runs in an image, where events cannot reach it" in said
+    assert "'kv' runs in a container, where events cannot reach it" in said
     assert "unknown key 'cpu'; did you mean 'cpus'?" in said

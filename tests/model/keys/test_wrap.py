@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -50,41 +51,28 @@ def test_null_leaves_one_out():
     assert conditions(cpus="${none}").wrap_command(COMMAND) == COMMAND
 
 
-def test_a_container_sees_what_it_needs_and_no_secret_is_a_word():
-    image = conditions(image="alpine:3")
-    argv = image.wrap_command(COMMAND, mounts=("/scratch", "/raw")).argv
-    assert argv[:2] == ("podman", "run")
-    assert argv[-3:] == ("alpine:3", "prog", "a b")
-    assert "/scratch:/scratch" in argv
-    assert argv[argv.index("--workdir") + 1] == "/scratch"
-    assert {"A", "PASSWORD", "STEELYARD_TOKEN"} <= set(argv)
-    assert "x" not in argv
-    argv = image.wrap_command(COMMAND, runtime="apptainer", mounts=("/scratch",)).argv
-    assert argv == (
-        *("apptainer", "--quiet", "exec", "--bind", "/scratch", "--pwd", "/scratch"),
-        *("docker://alpine:3", "prog", "a b"),
-    )
+class Box:
+    """An environment that writes down what it is told."""
+
+    name, needs = "box", ()
+
+    def enter(self, command, inside):
+        return command.wrap("box", str(inside.image), *inside.mounts, inside.at)
+
+
+def test_what_surrounds_it_is_within_its_other_conditions():
+    asked = replace(conditions(image="alpine:3", cpus=0), environments=(Box(),))
+    assert (asked.inside, asked.image) == ("container", "alpine:3")
+    words = ("taskset", "-c", "0", "box", "alpine:3", "/scratch", "/raw", "/scratch", "prog", "a b")
+    assert asked.wrap_command(COMMAND, mounts=("/scratch", "/raw")).argv == words
     elsewhere = Command(("prog",), cwd=PurePosixPath("/data"))
-    argv = conditions(image="/i/tool.sif", cpus=0).wrap_command(elsewhere, runtime="apptainer").argv
-    assert argv == (
-        "taskset",
-        "-c",
-        "0",
-        "apptainer",
-        "--quiet",
-        "exec",
-        "--pwd",
-        "/data",
-        "/i/tool.sif",
-        "prog",
-    )
+    assert asked.wrap_command(elsewhere).argv[-2:] == ("/data", "prog")
 
 
-def test_an_image_is_started_by_what_there_is():
-    name, file = conditions(image="alpine"), conditions(image="tool.sif")
-    assert name.runtime({"podman": True, "apptainer": True}) == "podman"
-    assert name.runtime({"apptainer": True}) == "apptainer"
-    assert file.runtime({"podman": True}) is None
+def test_on_the_host_there_is_no_image():
+    found = conditions(**{"in": "host", "image": "alpine:3"})
+    assert not found.any
+    assert conditions(**{"in": "podman", "image": "alpine:3"}).inside == "podman"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +86,7 @@ def test_an_image_is_started_by_what_there_is():
         ({"nice": "much"}, "nice"),
         ({"image": "-v/:/host"}, "image"),
         ({"image": "a b"}, "image"),
+        ({"in": "${n}"}, "in: 3 is not the name of an environment"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked, says):

@@ -22,7 +22,6 @@ from steelyard.controller.scratch import Scratches
 from steelyard.errors import HostError
 from steelyard.model.keys.reference import find_services, order_services
 from steelyard.model.keys.uses import ServiceUse
-from steelyard.model.keys.wrap import Conditions
 from steelyard.model.lifetimes import deployment_key, resolve_recover
 from steelyard.model.snapshot import Snapshot
 from steelyard.model.trial import Cell
@@ -31,6 +30,7 @@ from steelyard.services.kit.capabilities import HasMirror
 from steelyard.services.kit.context import ServiceContext
 from steelyard.services.kit.mounting import MountedService
 from steelyard.spec.bind import bind_service, service_class
+from steelyard.spec.conditions import read_conditions
 from steelyard.spec.placement import service_hosts
 from steelyard.spec.service_kinds import resolve_service
 
@@ -151,7 +151,7 @@ class Deployment:
                 levels=dict(cell.parameters),
                 known=there.known,
                 named_endpoints=there.select_endpoints(use.options, self._experiment.services),
-                wrap=Conditions.of(use.wrap, cell.parameters),
+                wrap=read_conditions(use, cell.parameters),
             )
             service = bind_service(use, cell, context, there.known)
             shared = await find_shared_hosts(service, use)

@@ -11,7 +11,7 @@ from typing import Any
 from steelyard.controller.machine.advice import assess_environment
 from steelyard.controller.placement import Placement, group_by_machine
 from steelyard.controller.scratch import Scratches
-from steelyard.evidence.environment import Environment, commands, find_file_system, variables
+from steelyard.evidence.environment import EnvironmentEvidence, commands, find_file_system, variables
 from steelyard.hosts.base import Host
 from steelyard.model.tool import Tool
 
@@ -59,12 +59,12 @@ async def gather(
     `scratch` is where test data go, `origin` the experiment's folder, whose git commit is noted. Values of
     environment variables are never read, only whether some that change results are set.
     """
-    raw = await host.read(Environment.files)
+    raw = await host.read(EnvironmentEvidence.files)
     for name, argv in commands(needs, str(origin) if origin else None).items():
         said = await host.capture(argv)
         if said is not None:
             raw[name] = said
-    environment = dict(Environment().parse(raw))
+    environment = dict(EnvironmentEvidence().parse(raw))
     real = PurePosixPath(os.path.realpath(scratch)) if host.shares_files else scratch
     system = find_file_system(real, raw.get("/proc/self/mountinfo", ""))
     free = await host.read_free_space(scratch)

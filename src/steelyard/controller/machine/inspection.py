@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.controller.machine.environment import gather
+from steelyard.controller.machine.environments import try_environments
 from steelyard.hosts.local import LocalHost
 from steelyard.hosts.token import Token
 from steelyard.plugins import names
@@ -17,4 +18,6 @@ async def inspect_machine(scratch: PurePosixPath) -> dict[str, Any]:
     """The environment of this machine, with advice; nothing is changed. Raises HostError."""
     needs = {tool for name in names("workloads") for tool in workload_class(name).needs}
     async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
-        return await gather(host, sorted(needs, key=lambda tool: tool.name), scratch, None)
+        tried = [one._asdict() for one in await try_environments(host)]
+        facts = await gather(host, sorted(needs, key=lambda tool: tool.name), scratch, None)
+        return {**facts, "environments": tried}

@@ -14,6 +14,7 @@ from steelyard.model.keys.uses import WorkloadUse
 from steelyard.model.keys.wrap import Conditions
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_workload
+from steelyard.spec.conditions import read_conditions
 from steelyard.workloads.base import Workload
 
 
@@ -35,5 +36,5 @@ class PipelineStep:
             workload=bind_workload(self.use, cell, deployed.known),
             to=deployed.endpoints.get(self.use.to or ""),
             named=deployed.select_endpoints(self.use.options, experiment.services),
-            wrap=Conditions.of(self.use.wrap, cell.parameters),
+            wrap=read_conditions(self.use, cell.parameters),
         )

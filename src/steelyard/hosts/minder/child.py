@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 TICK = 1.0  # seconds that an orphan which died waits at most to be collected
 GLANCE = 0.02  # seconds between looks at a tree that still has time to end by itself
+LEAVE_WITHIN = 0.2  # seconds that what a program has left behind may take to end by itself
 PAUSE, LONGEST_PAUSE = 0.002, 0.5  # seconds between looks at processes that were sent SIGKILL
 
 
@@ -28,13 +29,13 @@ class Child:
         self.leftovers = 0
 
     def record_exit(self, status: int, usage: Any, now: float) -> None:
-        """Keep how it ended. What it left behind has no time left, unless a grace still runs."""
+        """Keep how it ended. What it left behind has a moment left, unless a grace still runs."""
         code, peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
         way = f"{code} -" if code >= 0 else f"- {-code}"
         bound = "<" if peak <= self.least_peak else ""
         times = f"{now - self.clock:.9f} {usage.ru_utime:.6f} {usage.ru_stime:.6f}"
         self.result = f"{way} {times} {bound}{peak}"
-        self.deadline = self.deadline if self.killed else now
+        self.deadline = self.deadline if self.killed else now + LEAVE_WITHIN
 
     def describe_exit(self) -> str:
         """The event that tells of its end."""

@@ -1,20 +1,21 @@
-"""Conditions that one process can be put under: `wrap: {cpus: 0-3, memory_node: 0, nice: 5, image: …}`.
+"""Conditions that one process can be put under: `wrap: {cpus: 0-3, memory_node: 0, nice: 5, in: podman}`.
 
-Each is a program before the command (taskset, numactl, nice, podman or apptainer), and each may be a level;
-null leaves it out. What the kernel then says of the process is kept, and compared with what was asked.
+Each is a program before the command (taskset, numactl, nice, what makes an environment), and each may be a
+level; null leaves it out. What the kernel then says of the process is kept, and compared with what was asked.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field, StrictInt
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
+from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.expression import substitute
 from steelyard.model.metric import Mark
 from steelyard.model.part import Part
@@ -35,16 +36,11 @@ _NICENESS = range(-20, 20)
 _TASKSET = Tool("taskset", apt="util-linux", dnf="util-linux")
 _NUMACTL = Tool("numactl", apt="numactl", dnf="numactl", version=("--show",))
 _NICE = Tool("nice", apt="coreutils", dnf="coreutils")
-RUNTIMES = {
-    "podman": Tool("podman", apt="podman", dnf="podman"),
-    "apptainer": Tool("apptainer"),
-}
-"""What starts an image."""
+TOOLS = (_TASKSET, _NUMACTL, _NICE)
+"""All that may put a process under conditions, but for environments."""
 
-TOOLS = (_TASKSET, _NUMACTL, _NICE, *RUNTIMES.values())
-"""All that may put a process under conditions."""
-
-_NAMES = ("STEELYARD_TOKEN", "STEELYARD_CHILD")  # by which `clean` knows what is ours, also in a container
+HOST = "host"
+"""What surrounds a program that nothing surrounds."""
 
 
 class Wrap(Part):
@@ -59,33 +55,51 @@ class Wrap(Part):
     nice: StrictInt | str | None = Field(
         None, description="Scheduling niceness, from -20 to 19; below 0 needs root (nice)"
     )
+    inside: str | None = Field(
+        None,
+        alias="in",
+        description="What surrounds it: `host` (nothing), `container` (the first kind that works there), or "
+        "one by name, such as bubblewrap; default: container with `image`, else host",
+    )
     image: str | None = Field(
-        None, description="The container image to run it in: a name for podman, or a .sif file for apptainer"
+        None,
+        description="The image to run it in: an unpacked directory, a .sif or .sqfs file, or the name of one "
+        "that podman or apptainer has",
     )
 
     def settings(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(exclude_none=True, by_alias=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Those of a cell. `cpus` and `memory_nodes` are numbers in order."""
+    """Those of a cell. `cpus` and `memory_nodes` are numbers in order.
+
+    `inside` is what was asked to surround it, or None for the host itself; `environments` are those by name
+    that may do it, the first choice first.
+    """
 
     cpus: tuple[int, ...] | None = None
     memory_nodes: tuple[int, ...] | None = None
     nice: int | None = None
+    inside: str | None = None
     image: str | None = None
+    environments: tuple[Surrounding, ...] = ()
 
     @classmethod
     def of(cls, wrap: Wrap | None, levels: Mapping[str, Any]) -> Conditions:
-        """Put a cell's levels in. Raises ExpressionError, UsageError that names the key."""
+        """Put a cell's levels in; its environments are yet to be found. Raises ExpressionError, UsageError
+        that names the key.
+        """
         settings = substitute(wrap.settings(), levels) if wrap else {}
+        image = _parse_image(settings.get("image"))
+        inside = _parse_inside(settings.get("in")) or ("container" if image else HOST)
         return cls(
             _parse_numbers("cpus", settings.get("cpus")),
             _parse_numbers("memory_node", settings.get("memory_node")),
             _parse_nice(settings.get("nice")),
-            _parse_image(settings.get("image")),
+            *((None, None) if inside == HOST else (inside, image)),
         )
 
     @property
@@ -94,7 +108,7 @@ class Conditions:
         return self != Conditions()
 
     def required_tools(self) -> tuple[Tool, ...]:
-        """The programs that put a process under them, but for a container's, of which there are two."""
+        """The programs that put a process under them, but for an environment's."""
         tools = (
             (self.cpus, _TASKSET),
             (self.memory_nodes, _NUMACTL),
@@ -103,15 +117,22 @@ class Conditions:
         return tuple(tool for asked, tool in tools if asked is not None)
 
     def wrap_command(
-        self, command: Command, *, runtime: str = "", mounts: tuple[str, ...] = (), told: str = ""
+        self,
+        command: Command,
+        *,
+        environment: Surrounding | None = None,
+        mounts: tuple[str, ...] = (),
+        told: str = "",
     ) -> Command:
         """The command under these conditions; `told` is the file for what the kernel says of it.
 
-        In a container it sees the `mounts` at their own paths, and the first of them is where it runs.
+        In an environment, by default the first choice, it sees the `mounts` at their own paths, and the first
+        of them is where it runs.
         """
-        inner = command
-        if self.image:
-            inner = self._wrap_in_container(command, runtime or self.runtimes()[0], mounts)
+        inner, chosen = command, environment or next(iter(self.environments), None)
+        if chosen:
+            at = str(command.cwd or (mounts[0] if mounts else "/"))
+            inner = chosen.enter(command, Inside(self.image, mounts, at))
         tell = ("sh", "-c", _TELL, told) if told else ()
         cpus = ("taskset", "-c", format_numbers(self.cpus)) if self.cpus else ()
         memory = (
@@ -119,27 +140,6 @@ class Conditions:
         )
         nice = ("nice", "-n", str(self.nice)) if self.nice is not None else ()
         return inner.wrap(*nice, *cpus, *memory, *tell)
-
-    def runtime(self, there: Mapping[str, bool]) -> str | None:
-        """What starts its image on a host: podman or apptainer, as far as they are `there`."""
-        return next((name for name in self.runtimes() if there.get(name)), None)
-
-    def runtimes(self) -> tuple[str, ...]:
-        """What can start its image, the first choice first."""
-        return ("apptainer",) if str(self.image).endswith(".sif") else tuple(RUNTIMES)
-
-    def _wrap_in_container(self, command: Command, runtime: str, mounts: tuple[str, ...]) -> Command:
-        at = str(command.cwd or (mounts[0] if mounts else "/"))
-        inside = replace(command, cwd=None)
-        if runtime == "apptainer":
-            image = str(self.image)
-            named = image if image.endswith(".sif") or "://" in image else f"docker://{image}"
-            binds = [word for path in mounts for word in ("--bind", path)]
-            return inside.wrap("apptainer", "--quiet", "exec", *binds, "--pwd", at, named)
-        volumes = [word for path in mounts for word in ("--volume", f"{path}:{path}")]
-        variables = [word for name in sorted({*command.variables, *_NAMES}) for word in ("--env", name)]
-        fixed = ("--rm", "--interactive", "--network=host", "--security-opt=label=disable", "--entrypoint=")
-        return inside.wrap("podman", "run", *fixed, *volumes, *variables, "--workdir", at, str(self.image))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,8 @@ class ConditionCheck:
             for key, value in asked.items()
             if value is not None
         }
-        return conditions | ({"image": {"asked": self.asked.image}} if self.asked.image else {})
+        around = {"in": self.asked.inside, "image": self.asked.image}
+        return conditions | {key: {"asked": value} for key, value in around.items() if value}
 
     def marks(self) -> list[Mark]:
         """One for each that it did not get."""
@@ -190,7 +191,7 @@ class ConditionCheck:
                 f"{self.who}: {key} {one['asked']} was requested, but the kernel reports {one['got']}",
             )
             for key, one in self.record().items()
-            if key != "image" and one["asked"] != one["got"]
+            if one["asked"] != one.get("got", one["asked"])
         ]
 
 
@@ -241,5 +242,11 @@ def _parse_image(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
-        raise UsageError(f"image: {value!r} is not an image name such as alpine:3 or /images/tool.sif")
+        raise UsageError(f"image: {value!r} is not an image such as alpine:3, /images/debian or tool.sif")
+    return value
+
+
+def _parse_inside(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"in: {value!r} is not the name of an environment, such as bubblewrap")
     return value

@@ -11,8 +11,9 @@ from steelyard.model.keys.roles import Selection
 from steelyard.model.keys.uses import ServiceUse
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_service_options, can_grow, service_class
+from steelyard.spec.conditions import read_conditions
 from steelyard.spec.faults import Fault
-from steelyard.spec.placement import conditions, count_picked_hosts, option_faults, service_hosts
+from steelyard.spec.placement import count_picked_hosts, option_faults, service_hosts
 from steelyard.spec.service_kinds import option_hint, option_path, resolve_service
 
 
@@ -66,7 +67,7 @@ class ServiceChecker:
 
     def _host_faults(self, use: ServiceUse, cell: Cell) -> Iterator[Fault]:
         try:
-            conditions(use, cell.parameters)
+            read_conditions(use, cell.parameters)
         except ExpressionError as error:
             yield Fault(("wrap", *error.path), error.message)
         except UsageError as error:

@@ -93,8 +93,11 @@ class TimelineChecker:
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
-        elif use.wrap and use.wrap.image:
-            message = f"service: '{service}' runs in an image, where events cannot reach it; remove 'image'"
+        elif use.wrap and (use.wrap.image or use.wrap.inside):
+            message = (
+                f"service: '{service}' runs in a container, where events cannot reach it;"
+                f" remove '{'image' if use.wrap.image else 'in'}'"
+            )
             yield Fault(("service",), message)
         elif kind.needs_spare_hosts and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; add 'grow_into'")

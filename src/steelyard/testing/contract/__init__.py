@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import pytest
 
-_TESTS = ("collectors", "events", "recording", "services", "sites", "suite", "workloads")
+_TESTS = ("collectors", "environments", "events", "recording", "services", "sites", "suite", "workloads")
 pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _TESTS))  # a failure shows the values
 
 from steelyard.testing.contract.collectors import CollectorContract  # noqa: E402
+from steelyard.testing.contract.environments import EnvironmentContract  # noqa: E402
 from steelyard.testing.contract.events import EventContract  # noqa: E402
 from steelyard.testing.contract.package import PackageContract  # noqa: E402
 from steelyard.testing.contract.services import ServiceContract  # noqa: E402
@@ -34,6 +35,7 @@ from steelyard.testing.contract.workloads import WorkloadContract  # noqa: E402
 
 __all__ = [
     "CollectorContract",
+    "EnvironmentContract",
     "EventContract",
     "PackageContract",
     "ServiceContract",

@@ -6,6 +6,7 @@ from importlib import metadata
 from typing import Any
 
 from steelyard.testing.contract.collectors import CollectorContract
+from steelyard.testing.contract.environments import EnvironmentContract
 from steelyard.testing.contract.events import EventContract
 from steelyard.testing.contract.services import ServiceContract
 from steelyard.testing.contract.sites import SiteContract
@@ -18,6 +19,7 @@ SUITES: tuple[type[Contract], ...] = (
     EventContract,
     CollectorContract,
     SiteContract,
+    EnvironmentContract,
 )
 
 

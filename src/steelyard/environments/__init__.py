@@ -1,0 +1,1 @@
+"""What surrounds a program on its host: containers, by the program that makes them. A file each."""

@@ -1,0 +1,41 @@
+"""A root in which anything can be mounted, though nothing is written to the image that it is made of.
+
+It is new and empty, and what lies in the image is mounted into it: each by itself in those directories below
+which a mount is to come. So the image of `/home/ada/scratch` needs no mount point, and may belong to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+_LOOP = """\
+image=$1 left_out=$2 opened=$3; shift 3
+while [ "$opened" -gt 0 ]; do
+    within=$1 opened=$((opened - 1)); shift
+    for found in "$image$within"/* "$image$within"/.[!.]*; do
+        [ -e "$found" ] || continue
+        name=${found#"$image"}
+        case "$left_out" in *"
+$name
+"*) ;; *) ADD ;; esac
+    done
+done
+"""
+
+
+def write_loop(add: str) -> str:
+    """A script of sh that does `add` for each part of an image: $found is its path, $name where it belongs.
+
+    Its arguments are `list_arguments`, and then those of `add`, which are all that is left of them after it.
+    """
+    return _LOOP.replace("ADD", add)
+
+
+def list_arguments(image: str, mounts: Iterable[str], *others: str) -> tuple[str, ...]:
+    """An image, into which `mounts` go; at the `others`, something else than its own."""
+    places = [PurePosixPath(path) for path in (*mounts, *others)]
+    above = {PurePosixPath("/"), *(parent for place in places for parent in place.parents)}
+    kept = sorted(str(path) for path in above if not any(path.is_relative_to(other) for other in others))
+    opened = ["" if path == "/" else path for path in kept]
+    return image, "\n".join(("", *opened, *mounts, *others, "")), str(len(opened)), *opened

@@ -1,0 +1,10 @@
+"""What an environment is made of: it describes how a command is started inside."""
+
+from __future__ import annotations
+
+from steelyard.environments.base import CARRIED, Environment
+from steelyard.model.command import Command
+from steelyard.model.environment import Inside
+from steelyard.model.tool import Tool
+
+__all__ = ["CARRIED", "Command", "Environment", "Inside", "Tool"]

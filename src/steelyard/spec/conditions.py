@@ -1,0 +1,50 @@
+"""The conditions of `wrap` in a cell, with the environments that may surround a process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from steelyard.environments.base import Environment
+from steelyard.errors import PlugInError, UnknownName, UsageError
+from steelyard.model.environment import find_form
+from steelyard.model.keys.uses import ServiceUse, WorkloadUse
+from steelyard.model.keys.wrap import Conditions
+from steelyard.model.trial import Scalar
+from steelyard.plugins import find
+
+CONTAINERS = ("bubblewrap", "podman", "apptainer", "charliecloud", "gvisor")
+"""What `container` may be, the first choice first."""
+
+_CONTAINER = "container"
+
+
+def environment_class(name: str) -> type[Environment]:
+    """The class of an environment. Raises UnknownName, PlugInError."""
+    return find("environments", name, Environment)  # type: ignore[type-abstract]
+
+
+def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
+    """What processes of an entry are put under in a cell. Raises UsageError, ExpressionError."""
+    asked = Conditions.of(use.wrap, levels)
+    if asked.inside is None:
+        return asked
+    try:
+        return replace(asked, environments=find_environments(asked.inside, asked.image))
+    except (UnknownName, PlugInError) as error:
+        raise UsageError(f"in: {error.message}", hint=error.hint) from error
+
+
+def find_environments(inside: str, image: str | None) -> tuple[Environment, ...]:
+    """Those that may be meant by a name, and take an image of that form. Raises UsageError, PlugInError."""
+    names, form = CONTAINERS if inside == _CONTAINER else (inside,), find_form(image)
+    known = [(name, environment_class(name)) for name in names]
+    taking = tuple(kind(name) for name, kind in known if form in kind.images)
+    if taking:
+        return taking
+    forms = sorted({form for _, kind in known for form in kind.images} - {"host"})
+    raise UsageError(
+        f"in: {inside} needs an image; add `image: …`"
+        if image is None
+        else f"image: {inside} cannot run {image}, a {form}; it takes a {' or a '.join(forms)}"
+    )
