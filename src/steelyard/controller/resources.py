@@ -31,7 +31,7 @@ from steelyard.hosts.local import LocalHost
 from steelyard.hosts.sweep import sweep
 from steelyard.hosts.token import Token
 from steelyard.model.tool import Tool
-from steelyard.spec.bind import list_environments, list_tools
+from steelyard.spec.bind import list_remains, list_tools
 from steelyard.spec.checks.omission import omissions
 
 if TYPE_CHECKING:  # what only some runs use
@@ -80,9 +80,9 @@ async def acquire_resources(
         scope.push_async_callback(scratches.close)
         await scratches.open()
         needs = list_tools(context.experiment, context.design.cells)
-        if environments := list_environments(context.experiment, context.design.cells):
+        if remains := list_remains(context.experiment, context.design.cells):
             await asyncio.to_thread(sweep_remains)
-            scope.push_async_callback(remove_remains, placement.hosts, environments, str(token))
+            scope.push_async_callback(remove_remains, placement.hosts, remains, str(token))
         await _bring_programs(placement.hosts, needs)
         collecting = Collecting(context.experiment, placement, context.folder)
         await collecting.check_tools()

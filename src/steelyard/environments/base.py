@@ -35,6 +35,8 @@ class Environment(ABC):
 
     - `images`: the forms of images that it can make a root of; `host` where it needs none;
     - `needs`: the programs that it takes on the host;
+    - `limits_itself`: whether it leaves the control group that it is started in, so that it must hold the
+      limits of `Inside` itself;
     - `covers`: ids of published requirements.
     """
 
@@ -43,6 +45,7 @@ class Environment(ABC):
     Options: ClassVar[type[EnvironmentOptions]] = EnvironmentOptions
     images: ClassVar[frozenset[ImageForm]] = frozenset()
     needs: ClassVar[tuple[Tool, ...]] = ()
+    limits_itself: ClassVar[bool] = False
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 

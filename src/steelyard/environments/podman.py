@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.plugin.environment import Command, Environment, Inside, Tool
+from steelyard.plugin.environment import PERIOD, Command, Environment, Inside, Tool
 
 # By itself it would raise both limits above those of its host, which not even root may do everywhere. Of
 # processes, podman 4.3 leaves 32768 to itself and so to all below it.
@@ -34,11 +34,16 @@ class Podman(Environment):
 
     images = frozenset({"name", "directory"})
     needs = (Tool("podman", apt="podman", dnf="podman"),)
+    limits_itself = True
 
     def words(self, argv: tuple[str, ...], inside: Inside, variables: list[str]) -> Iterator[str]:
         """Without a shell or an entry point of the image's in between."""
         yield from ("sh", "-c", _SCRIPT, "sh", "--rm", "--interactive", "--network=host")
         yield from ("--security-opt=label=disable", "--entrypoint=")
+        if inside.limits.quota:
+            yield from ("--cpu-period", str(PERIOD), "--cpu-quota", str(inside.limits.quota))
+        if inside.limits.memory:
+            yield from ("--memory", str(int(inside.limits.memory)))
         for path in inside.mounts:
             yield from ("--volume", f"{path}:{path}")
         for name in variables:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from steelyard.errors import TrialFailure
+from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
 from steelyard.model.command import Command
 from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.keys.wrap import TOLD, Conditions, KernelReport
 
+_COMPLAIN = 'cd "$0" && "$@" 2>&1 || :'
 _PATIENCE = 60.0  # seconds for a program that does nothing: the first one may unpack its image
 
 
@@ -24,6 +25,7 @@ async def wrap_command(
             raise TrialFailure(
                 "tool-missing", f"wrap: {tool.name} is not installed on {host.name} (apt install {tool.apt})"
             )
+    asked = await _settle(host, asked, scratch)
     places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
     environment = await _choose(host, asked, places) if asked.environments else None
     return asked.wrap_command(command, environment=environment, mounts=places, told=str(scratch / TOLD))
@@ -60,3 +62,20 @@ async def runs_nothing(host: Host, environment: Surrounding, inside: Inside) -> 
 
 async def _has_tools(host: Host, environment: Surrounding) -> bool:
     return all([await host.which(tool.name) for tool in environment.needs])
+
+
+async def _settle(host: Host, asked: Conditions, scratch: PurePosixPath) -> Conditions:
+    """The conditions as this host can hold them. Raises TrialFailure, before a trial begins, if it cannot."""
+    if asked.cores:
+        status = await host.read(["/proc/self/status"])
+        allowed = KernelReport.from_text("".join(status.values())).cpus or ()
+        try:
+            asked = asked.choose_cpus(allowed)
+        except UsageError as error:
+            raise TrialFailure("host-failed", f"wrap: {error.message} on {host.name}") from error
+    if asked.limits.any and not any(one.limits_itself for one in asked.environments):
+        trial = asked.limits.enter(Command(("true",)), "")
+        words = ("sh", "-c", _COMPLAIN, str(scratch), *trial.argv)
+        if complaint := (await host.capture(words) or "").strip():
+            raise TrialFailure("host-failed", f"wrap: {complaint} ({host.name})")
+    return asked

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from steelyard.model.command import Command
+from steelyard.model.control_groups import Limits
 from steelyard.model.tool import Tool
 
 ImageForm = Literal["host", "directory", "sif", "squashfs", "name"]
@@ -39,15 +40,27 @@ class Inside:
 
     It sees the `image` as its root (None: the host's own files, which it cannot change), and the `mounts`,
     absolute paths of the host, where they are outside. It begins in `at`; the first of the mounts is its
-    own, for what the environment must write down.
+    own, for what the environment must write down. `limits` are for an environment that holds them itself;
+    it is within those already where others do.
     """
 
     image: str | None
     mounts: tuple[str, ...] = ()
     at: str = "/"
+    limits: Limits = field(default_factory=Limits)
 
 
-class Surrounding(Protocol):
+class HasRemains(Protocol):
+    """What may leave something on a host though all its processes are gone."""
+
+    def list_left(self) -> Command | None:
+        """What prints the tokens of those that left something, a line each; None: none can."""
+
+    def remove_left(self, token: str) -> Command | None:
+        """What removes that which those of a run left, whose processes bore this token."""
+
+
+class Surrounding(HasRemains, Protocol):
     """An environment as all see it who start programs in one; `steelyard.environments.base` explains it."""
 
     @property
@@ -58,8 +71,9 @@ class Surrounding(Protocol):
     def needs(self) -> tuple[Tool, ...]:
         """The programs that it takes on the host."""
 
+    @property
+    def limits_itself(self) -> bool:
+        """Whether it leaves the control group that it was started in, and so must hold limits itself."""
+
     def enter(self, command: Command, inside: Inside) -> Command:
         """The command that starts a command inside."""
-
-    def remove_left(self, token: str) -> Command | None:
-        """What removes that which killed ones of a run left behind."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from steelyard.environments.base import CARRIED, Environment
 from steelyard.model.command import Command
+from steelyard.model.control_groups import PERIOD
 from steelyard.model.environment import Inside
 from steelyard.model.tool import Tool
 
-__all__ = ["CARRIED", "Command", "Environment", "Inside", "Tool"]
+__all__ = ["CARRIED", "PERIOD", "Command", "Environment", "Inside", "Tool"]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, SpecError, UnknownName
-from steelyard.model.environment import Surrounding
+from steelyard.model.control_groups import ControlGroups
+from steelyard.model.environment import HasRemains
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
 from steelyard.model.keys.plugin_use import short_name
@@ -201,10 +202,11 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
             yield from next(here, needs[0])
 
 
-def list_environments(experiment: Experiment, cells: Sequence[Cell]) -> list[Surrounding]:
-    """All that may surround a process in these cells, each once."""
-    every = (one for cell in cells for asked in _conditions(experiment, cell) for one in asked.environments)
-    return list(dict.fromkeys(every))
+def list_remains(experiment: Experiment, cells: Sequence[Cell]) -> list[HasRemains]:
+    """All that may leave something when the processes of these cells are killed, each once."""
+    asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]
+    groups = [ControlGroups()] if any(conditions.limits.any for conditions in asked) else []
+    return [*groups, *dict.fromkeys(one for conditions in asked for one in conditions.environments)]
 
 
 def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:

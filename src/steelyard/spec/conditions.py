@@ -30,9 +30,14 @@ def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar])
     if asked.inside is None:
         return asked
     try:
-        return replace(asked, environments=find_environments(asked.inside, asked.image))
+        environments = find_environments(asked.inside, asked.image)
     except (UnknownName, PlugInError) as error:
         raise UsageError(f"in: {error.message}", hint=error.hint) from error
+    if asked.limits.io_read or asked.limits.io_write:
+        environments = tuple(one for one in environments if not one.limits_itself)
+        if not environments:
+            raise UsageError(f"io_read, io_write: {asked.inside} cannot hold them; use bubblewrap")
+    return replace(asked, environments=environments)
 
 
 def find_environments(inside: str, image: str | None) -> tuple[Environment, ...]:

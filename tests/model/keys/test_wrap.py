@@ -54,7 +54,7 @@ def test_null_leaves_one_out():
 class Box:
     """An environment that writes down what it is told."""
 
-    name, needs = "box", ()
+    name, needs, limits_itself = "box", (), False
 
     def enter(self, command, inside):
         return command.wrap("box", str(inside.image), *inside.mounts, inside.at)
@@ -67,6 +67,36 @@ def test_what_surrounds_it_is_within_its_other_conditions():
     assert asked.wrap_command(COMMAND, mounts=("/scratch", "/raw")).argv == words
     elsewhere = Command(("prog",), cwd=PurePosixPath("/data"))
     assert asked.wrap_command(elsewhere).argv[-2:] == ("/data", "prog")
+
+
+def test_limits_are_held_around_it_or_by_itself():
+    asked = replace(conditions(image="alpine:3", memory="64MiB"), environments=(Box(),))
+    argv = asked.wrap_command(COMMAND, told="/told").argv
+    assert argv.index("67108864") < argv.index("box")
+    assert argv[:2] == ("sh", "-c")
+    Box.limits_itself = True
+    try:
+        argv = asked.wrap_command(COMMAND, told="/told").argv
+    finally:
+        Box.limits_itself = False
+    assert "67108864" not in argv
+    assert argv[0] == "box"
+    assert argv[-3:] == ("/told", "prog", "a b"), "the kernel is asked inside"
+
+
+def test_a_number_of_cores_is_the_first_that_its_host_allows():
+    asked = conditions(cores=2)
+    assert asked.choose_cpus((1, 4, 5)).cpus == (1, 4)
+    assert "<2 of its host>" in asked.wrap_command(COMMAND).argv
+    with pytest.raises(UsageError, match="cores: 2 are asked for, and there are 1"):
+        asked.choose_cpus((3,))
+
+
+def test_a_policy_is_the_kernels():
+    assert conditions(cpu_policy="batch").wrap_command(COMMAND).argv[:3] == ("chrt", "--batch", "0")
+    stat = "17 (sh) S " + "0 " * 15 + "5 " + "0 " * 21 + "3 0 0\n"
+    assert KernelReport.from_text(stat).policy == "batch"
+    assert KernelReport.from_text(stat).nice == 5
 
 
 def test_on_the_host_there_is_no_image():
@@ -86,6 +116,10 @@ def test_on_the_host_there_is_no_image():
         ({"nice": "much"}, "nice"),
         ({"image": "-v/:/host"}, "image"),
         ({"image": "a b"}, "image"),
+        ({"cores": 0}, "cores: 0 is not a number of CPUs"),
+        ({"cores": 1, "cpus": 0}, "cores: give the number of CPUs or"),
+        ({"cpu_policy": "fast"}, "cpu_policy: 'fast' is none of other, batch"),
+        ({"memory": "1"}, "memory: '1'"),
         ({"in": "${n}"}, "in: 3 is not the name of an environment"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What containers leave behind when all their processes are killed at once: their names, their mounts."""
+"""What containers and control groups leave behind when all their processes are killed at once."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from steelyard.errors import HostError
 from steelyard.hosts.base import Host
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.model.environment import Surrounding
+from steelyard.model.control_groups import ControlGroups
+from steelyard.model.environment import HasRemains
 from steelyard.plugins import names
 from steelyard.spec.conditions import environment_class
 
 _PATIENCE = 60.0  # seconds for each command
 
 
-async def remove_remains(hosts: Iterable[Host], environments: Sequence[Surrounding], token: str) -> None:
+async def remove_remains(hosts: Iterable[Host], remains: Sequence[HasRemains], token: str) -> None:
     """Remove those of a run from its hosts, as far as they answer."""
-    commands = [command for one in environments if (command := one.remove_left(token))]
+    commands = [command for one in remains if (command := one.remove_left(token))]
     with suppress(HostError):
         waits = (host.capture(command.argv, seconds=_PATIENCE) for host in hosts for command in commands)
         await asyncio.gather(*waits)
 
 
 def sweep_remains() -> int:
-    """Remove those of dead runs from this machine; how many of their environments there were."""
+    """Remove those of dead runs from this machine; how many there were."""
+    environments = (environment_class(name)(name) for name in sorted(names("environments")))
+    every: list[HasRemains] = [ControlGroups(), *environments]
     count = 0
-    for name in sorted(names("environments")):
-        environment = environment_class(name)(name)
-        for text in sorted(set(_run(environment.list_left()).split())):
+    for one in every:
+        for text in sorted(set(_run(one.list_left()).split())):
             token = Token.from_text(text)
             if token and token.is_dead():
-                _run(environment.remove_left(text))
+                _run(one.remove_left(text))
                 count += 1
     return count
 

@@ -51,7 +51,7 @@ class WorkloadUse(PlugInUse):
         None, description="The launcher of ranks: mpirun, srun, jsrun, blaunch, pbsdsh; default: the site's"
     )
     wrap: Wrap | None = Field(
-        None, description="Conditions for each copy: cpus, memory_node, nice, in, image; each may be a level"
+        None, description="Conditions for each copy: CPUs, limits, a container …; each may be a level"
     )
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -129,7 +129,7 @@ class ServiceUse(PlugInUse):
     save: Save | None = Field(None, description="Take a snapshot of its data before it is removed")
     wrap: Wrap | None = Field(
         None,
-        description="Conditions for its servers: cpus, memory_node, nice, in, image; each may be a level",
+        description="Conditions for its servers: CPUs, limits, a container …; each may be a level",
     )
     options: dict[str, Any] = Field(default_factory=dict)
 
