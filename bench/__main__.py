@@ -33,6 +33,7 @@ NAMES = (
     "jobs",
     "launch",
     "encryption",
+    "containers",
     "driver",
     "watching",
     "serve",

@@ -8,10 +8,21 @@ from steelyard.environments.kit.skeleton import list_arguments, write_loop
 from steelyard.plugin.environment import Environment, Inside, Tool
 
 _OWN = ("/proc", "/sys", "/dev", "/tmp")  # noqa: S108 - not those of the image
+# For each mount it reads the table of all mounts: empty directories and links into /usr are made instead.
+_ADD = """{
+            for inner in "$found"/* "$found"/.[!.]*; do [ ! -e "$inner" ] || break; done
+            if [ -L "$found" ] && [ "$found" -ef "$image/usr$name" ]; then
+                set -- "$@" --symlink "usr$name" "$name"
+            elif [ -d "$found" ] && [ ! -e "$inner" ]; then
+                set -- "$@" --dir "$name"
+            else
+                set -- "$@" --ro-bind "$found" "$name"
+            fi
+        }"""
 # Bubblewrap mounts in the order of its options, so the parts of the image come before all that was given.
 _SCRIPT = f"""\
 given=$(($# - 3 - $3))
-{write_loop('set -- "$@" --ro-bind "$found" "$name"')}\
+{write_loop(_ADD)}\
 while [ "$given" -gt 0 ]; do set -- "$@" "$1"; shift; given=$((given - 1)); done
 exec bwrap "$@"
 """
@@ -37,7 +48,7 @@ class Bubblewrap(Environment):
         # An init of Bubblewrap's would still be ending when Bubblewrap itself has ended.
         yield from ("--unshare-all", "--share-net", "--as-pid-1", "--die-with-parent")
         yield from ("--proc", "/proc", "--dev", "/dev")
-        yield from ("--ro-bind", "/sys", "/sys", "--tmpfs", "/tmp")  # noqa: S108
+        yield from ("--ro-bind", "/sys/devices", "/sys/devices", "--tmpfs", "/tmp")  # noqa: S108
         for path in inside.mounts:
             yield from ("--bind", path, path)
         yield from ("--remount-ro", "/", "--chdir", inside.at, "--", *argv)

@@ -31,9 +31,15 @@ echo written > here; { echo spoilt > /mark; } 2>/dev/null; exit 7
 
 
 def make_image(place: Path) -> Path:
-    """An image in a new directory: a shell, a few programs of this machine, and a file `/mark`."""
-    for name in ("bin", "proc", "sys", "dev", "tmp", "etc", "home", "var/tmp"):
+    """An image in a new directory: a shell, a few programs of this machine, and a file `/mark`.
+
+    Its programs and libraries are below /usr, as distributions have them.
+    """
+    for name in ("proc", "sys", "dev", "tmp", "etc", "home", "mnt", "var/tmp"):
         (place / name).mkdir(parents=True)
+    for name in ("bin", "lib", "lib64"):
+        (place / "usr" / name).mkdir(parents=True)
+        (place / name).symlink_to(f"usr/{name}")
     for program in _PROGRAMS:
         file = Path(shutil.which(program) or "/bin/sh").resolve()
         shutil.copy(file, place / "bin" / program)
