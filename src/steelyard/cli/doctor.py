@@ -25,7 +25,8 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     steelyard doctor
     steelyard doctor --scratch /mnt/nvme
 
-    Nothing is changed. Findings are sorted by severity: misleading results, scattered results, good to know.
+    Nothing is changed; containers are tried with a program that does nothing. Findings are sorted by
+    severity: misleading results, scattered results, good to know.
     """
     import asyncio
 

@@ -51,7 +51,7 @@ class Gvisor(Environment):
 
 def _specify(argv: tuple[str, ...], inside: Inside) -> dict[str, object]:
     """The container's config.json; two marks stand for what its host alone knows."""
-    start = ("/bin/sh", "-c", '. "$0"; exec "$@"', f"{_BUNDLE}/variables", *argv)
+    start = ("/bin/sh", "-c", '. "$0"; : > "$0"; exec "$@"', f"{_BUNDLE}/variables", *argv)
     binds = [
         {"destination": path, "type": "bind", "source": path, "options": ["rbind", "rw"]}
         for path in inside.mounts

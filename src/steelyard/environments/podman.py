@@ -16,6 +16,11 @@ files=$(limit 'Max open files') processes=$(limit 'Max processes')
 set -- --ulimit="nofile=$files:$files" --ulimit="nproc=$processes:$processes" "$@"
 exec podman run --label="steelyard=$STEELYARD_TOKEN" "$@"
 """
+_LIST = """\
+place=${XDG_DATA_HOME:-$HOME/.local/share}/containers
+[ "$(id -u)" != 0 ] || place=/var/lib/containers
+[ ! -d "$place" ] || podman ps --all --filter=label=steelyard --format='{{index .Labels "steelyard"}}'
+"""
 # A container whose every process was killed is still there for podman, and so are its mounts and cgroups.
 _REMOVE = """\
 left=$(podman ps --all --quiet --no-trunc --filter="label=steelyard=$1") && [ -n "$left" ] || exit 0
@@ -54,9 +59,8 @@ class Podman(Environment):
         yield from argv
 
     def list_left(self) -> Command:
-        """Of all containers of ours, whether they run or not."""
-        form = '{{index .Labels "steelyard"}}'
-        return Command(("podman", "ps", "--all", "--filter=label=steelyard", f"--format={form}"))
+        """Of all containers of ours, whether they run or not; Podman is not asked where it never ran."""
+        return Command(("sh", "-c", _LIST))
 
     def remove_left(self, token: str) -> Command:
         """By the label that each was given."""

@@ -64,7 +64,8 @@ if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
     for kind in cpu memory io; do { echo "+$kind" > "$above/cgroup.subtree_control"; } 2> /dev/null; done
     make "it" "$above"
     [ -z "$quota" ] || put cpu_quota "$group/cpu.max" "$quota PERIOD"
-    [ -z "$memory" ] || { put memory "$group/memory.max" "$memory"; put memory "$group/memory.swap.max" 0; }
+    [ -z "$memory" ] || put memory "$group/memory.max" "$memory"
+    [ -z "$memory" ] || { echo 0 > "$group/memory.swap.max"; } 2> /dev/null || : # where there is swap
     [ -z "$reads" ] || { find_disk io_read; put io_read "$group/io.max" "$disk rbps=$reads"; }
     [ -z "$writes" ] || { find_disk io_write; put io_write "$group/io.max" "$disk wbps=$writes"; }
     put it "$group/cgroup.procs" $$

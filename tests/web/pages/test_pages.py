@@ -24,7 +24,12 @@ def record(build, plans):
 def machine(monkeypatch):
     """What `steelyard doctor` would say; to look costs seconds."""
     note = {"severity": "warning", "what": f"busy {HOSTILE}", "why": "others", "what_to_do": "`wait`"}
-    monkeypatch.setattr("steelyard.web.pages.machines.inspect", lambda scratch: [note])
+    tried = [
+        {"name": "podman", "runs": False, "seconds": 0.0, "reason": f"no {HOSTILE}"},
+        {"name": "bubblewrap", "runs": True, "seconds": 0.012, "reason": ""},
+    ]
+    looked = {"advice": [note], "environments": tried}
+    monkeypatch.setattr("steelyard.web.pages.machines.inspect", lambda scratch: looked)
 
 
 @pytest.fixture
@@ -185,8 +190,9 @@ def test_what_takes_long_waits_while_a_run_measures(client, record, monkeypatch)
 
 def test_the_machine_is_looked_at_for_real(tmp_path, monkeypatch):
     monkeypatch.undo()
-    notes = machines.inspect(tmp_path)
-    assert all({"severity", "what", "why", "what_to_do"} <= note.keys() for note in notes)
+    looked = machines.inspect(tmp_path)
+    assert all({"severity", "what", "why", "what_to_do"} <= note.keys() for note in looked["advice"])
+    assert all({"name", "runs", "seconds", "reason"} == one.keys() for one in looked["environments"])
 
 
 def test_a_trial_over_time_shows_the_workload_and_its_hosts(client_of, build, plans):

@@ -21,16 +21,17 @@ from steelyard.web.runs_index import RunsQuery
 async def show_machine(request: Request) -> Response:
     """The page."""
     context, waits = get_context(request), find_reason_to_wait(request)
-    advice = None if waits else await asyncio.to_thread(lambda: inspect(context.store.scratch))
+    looked = {} if waits else await asyncio.to_thread(lambda: inspect(context.store.scratch))
     runs = context.index.select(RunsQuery()).runs
     under_way = [dataclasses.asdict(run) for run in runs if run.state in UNDER_WAY]
-    facts = {"turn": find_measuring_run() or "", "under_way": under_way, "advice": advice}
+    facts: dict[str, Any] = {"turn": find_measuring_run() or "", "under_way": under_way}
+    facts |= {"advice": looked.get("advice"), "environments": looked.get("environments", [])}
     return respond(request, "machines.html.j2", facts)
 
 
-def inspect(scratch: Path) -> list[dict[str, Any]]:
-    """The advice of `steelyard doctor`."""
+def inspect(scratch: Path) -> dict[str, Any]:
+    """What `steelyard doctor` says: `advice`, and which `environments` run a program."""
     from steelyard.controller.machine.inspection import inspect_machine
 
     environment = asyncio.run(inspect_machine(PurePosixPath(scratch.absolute())))
-    return list(environment["advice"])
+    return {name: environment[name] for name in ("advice", "environments")}
