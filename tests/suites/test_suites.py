@@ -152,9 +152,14 @@ def test_a_suite_that_was_cut_off_goes_on_where_it_was(call, store):
         "experiment: slow\nworkload: {use: command, run: [sleep, '600']}\nrepeat: 1\ndisturbed: include\n"
     )
     Path("suite.yaml").write_text("suite: long\nexperiments: [good.yaml, slow.yaml, bad.yaml]\n")
+
+    def is_in_second() -> bool:
+        runs = store.list_runs()
+        return len(runs) == 2 and runs[1].journal.is_file() and bool(RunRecord(runs[1]).last_number)
+
     process = subprocess.Popen([sys.executable, "-m", "steelyard", "run", "-q", "--beside", "suite.yaml"])
     try:
-        assert until(lambda: len(store.list_runs()) == 2 and RunRecord(store.list_runs()[1]).last_number)
+        assert until(is_in_second)
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
