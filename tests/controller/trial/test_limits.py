@@ -63,6 +63,7 @@ def test_who_takes_more_memory_is_killed(measure: Callable[..., api.Run]) -> Non
     run = measure(EAT, options={"wrap": {"memory": "32MiB"}}, disturbed="include")
     (trial,) = run.record.trials
     assert (trial.result.status, trial.result.category) == ("failed", "crashed")
+    assert "takes more memory than its limit, 32MiB" in trial.message
     assert held(run) == {"memory": {"asked": "32MiB", "got": "32MiB"}}
     assert list_left(run) == ""
 
@@ -115,4 +116,5 @@ def test_limits_hold_in_a_container(measure: Callable[..., api.Run], tmp_path: P
     assert spent["wall"] > 2 * (spent["user"] + spent["system"]), "the kernel makes it wait"
     eaten = measure("y=x; while :; do y=$y$y; done", options={"wrap": wrap}, disturbed="include")
     assert eaten.record.trials[0].result.category == "crashed"
+    assert "its limit, 32MiB" in eaten.record.trials[0].message
     assert list_left(run) == list_left(eaten) == ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path, PurePosixPath
+from signal import SIGKILL
 from typing import Any
 
 from steelyard.errors import ParseFailure, TrialFailure
 from steelyard.hosts.short_programs import tail
 from steelyard.model.command import Exit, Output, Phase
+from steelyard.model.control_groups import Limits
 from steelyard.model.metric import Mark, Reading
 from steelyard.store.journal import write_failure
 from steelyard.store.layout import SAMPLES
@@ -18,22 +20,26 @@ from steelyard.workloads.base import Workload
 MOST_READ = 64 * 1024 * 1024
 MOST_FIGURES = 2 * 1024 * 1024
 EVIDENCE = 1500
+_KILLED = 128 + SIGKILL  # what a shell or a container ends with whose program was killed
 FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC")
 
 
-def judge(phase: Phase, ended: Exit, folder: Path, limit: float | None) -> None:
-    """Raises TrialFailure for a phase that did not end well; `limit` is how many seconds it had."""
+def judge(phase: Phase, ended: Exit, folder: Path, seconds: float | None, limits: Limits) -> None:
+    """Raises TrialFailure for a phase that did not end well within so many seconds, and its other limits."""
     if ended.timed_out:
-        raise TrialFailure("timed-out", f"{phase.name} did not finish within {limit:g} s and was terminated")
+        said = f"{phase.name} did not finish within {seconds:g} s and was terminated"
+        raise TrialFailure("timed-out", said)
     if ended.code != 0:
-        raise _crash_failure(phase, ended, folder)
+        raise _crash_failure(phase, ended, folder, limits)
 
 
-def _crash_failure(phase: Phase, ended: Exit, folder: Path) -> TrialFailure:
+def _crash_failure(phase: Phase, ended: Exit, folder: Path, limits: Limits) -> TrialFailure:
     how = f"{'ended' if ended.signal is None else 'was terminated'} {ended.way}"
     said = tail(folder / "stderr", EVIDENCE) or tail(folder / "stdout", EVIDENCE)
     category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
     program = PurePosixPath(phase.command.argv[0]).name
+    if limits.memory and (ended.signal == SIGKILL or ended.code == _KILLED):
+        how += f"; the kernel does so if it takes more memory than its limit, {limits.memory}"
     return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; output: {said}" if said else ""))
 
 

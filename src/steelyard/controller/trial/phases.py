@@ -168,8 +168,8 @@ class _Stage:
         """One copy from its start to what it says. Raises TrialFailure, unless its failure only counts."""
         folder, host = self.runner.make_folder(workdir, self.label), workdir.host
         raw = await _make_raw(workdir, folder)
-        place = self.runner.make_place(self.step, workdir, raw)
-        phase = await self._wrap_phase(workdir, raw, self._phase(place))
+        plain = self._phase(self.runner.make_place(self.step, workdir, raw))
+        phase = await self._wrap_phase(workdir, raw, plain)
         phase = dataclasses.replace(phase, command=self._launch(workdir, phase.command))
         limit = phase.timeout or self.step.use.timeout or self.runner.limit
         if missing := await explain_missing_file(host, phase.command, self.runner.known.get(FOLDER)):
@@ -192,7 +192,7 @@ class _Stage:
                 ended, condition_check=ConditionCheck(f"{self.label} of {ended.name}", self.step.wrap, got)
             )
         try:
-            judge(phase, ended.exit, folder, limit)
+            judge(plain, ended.exit, folder, limit, self.step.wrap.limits)
             if phase.measured and self.step.use.measured:
                 read = read_output(self.step.workload, phase, ended.exit, folder)
                 reading = drop_short(self.step.workload.metrics(), read)
