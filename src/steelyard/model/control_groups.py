@@ -168,4 +168,6 @@ def _parse(kind: type[Any], key: str, settings: Mapping[str, Any]) -> Any:
     least = {Share: 0.01, Size: 1 << 20, Rate: 1024.0}[kind]
     if amount < least:
         raise UsageError(f"{key}: {value} is less than {kind(least)}")
-    return Size(amount - amount % _PAGE) if kind is Size else amount
+    if kind is Share:
+        return Share(round(amount * PERIOD) / PERIOD)  # as the kernel counts, as below
+    return Size(amount - amount % _PAGE) if kind is Size else Rate(int(amount))

@@ -24,8 +24,8 @@ from steelyard.hosts.short_programs import make_runner
 from steelyard.hosts.tasks import run_tasks, wait_first
 from steelyard.hosts.wrapping import read_kernel, wrap_command
 from steelyard.model.command import Command, Endpoint
+from steelyard.model.condition_check import ConditionCheck
 from steelyard.model.keys.reference import FOLDER
-from steelyard.model.keys.wrap import ConditionCheck
 from steelyard.model.metric import Mark
 from steelyard.model.protocol import WireProtocol
 from steelyard.model.tool import Tool

@@ -104,7 +104,14 @@ def test_limits_hold_in_a_container(measure: Callable[..., api.Run], tmp_path: P
     if not shutil.which({"bubblewrap": "bwrap"}.get(name, name)):
         pytest.skip(f"{name} is not installed")
     image = make_image(tmp_path / "image")
-    wrap = {"in": name, "image": str(image), "memory": "32MiB", "cpu_quota": "20%", "cores": 1, "cpu_policy": "batch"}
+    wrap = {
+        "in": name,
+        "image": str(image),
+        "memory": "32MiB",
+        "cpu_quota": "20%",
+        "cores": 1,
+        "cpu_policy": "batch",
+    }
     run = measure(COUNT, options={"wrap": wrap}, disturbed="include")
     (trial,) = run.record.trials
     assert trial.result.status == "ok", trial.message

@@ -1,4 +1,4 @@
-"""Conditions of a process: what is asked, how it is started, what the kernel said."""
+"""Conditions of a process: what is asked, and how it is started."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
-from steelyard.model.keys.wrap import ConditionCheck, Conditions, KernelReport, Wrap, format_numbers
+from steelyard.model.kernel_report import format_numbers
+from steelyard.model.keys.wrap import Conditions, Wrap
 
-STATUS = """Name:	sh
-Cpus_allowed_list:	0-1,4
-Mems_allowed_list:	0-1
-"""
-STAT = "17 (a (b) c) S 1 17 17 0 -1 4194304 1 0 0 0 0 0 0 0 20 5 1 0 9 1 1\n"
 COMMAND = Command(("prog", "a b"), {"A": "1"}, secrets={"PASSWORD": "x"})
 
 
@@ -92,11 +88,8 @@ def test_a_number_of_cores_is_the_first_that_its_host_allows():
         asked.choose_cpus((3,))
 
 
-def test_a_policy_is_the_kernels():
+def test_a_policy_is_chrts():
     assert conditions(cpu_policy="batch").wrap_command(COMMAND).argv[:3] == ("chrt", "--batch", "0")
-    stat = "17 (sh) S " + "0 " * 15 + "5 " + "0 " * 21 + "3 0 0\n"
-    assert KernelReport.from_text(stat).policy == "batch"
-    assert KernelReport.from_text(stat).nice == 5
 
 
 def test_on_the_host_there_is_no_image():
@@ -128,27 +121,7 @@ def test_what_makes_no_sense_is_refused(asked, says):
         conditions(**asked)
 
 
-def test_what_the_kernel_says_is_read():
-    assert KernelReport.from_text(STATUS + STAT) == KernelReport((0, 1, 4), (0, 1), 5)
-    assert KernelReport.from_text(f"{STATUS}{STAT}55901f015000 bind:1 file=/bin/sh\n").memory_nodes == (1,)
-    assert KernelReport.from_text(f"{STATUS}{STAT}55901f015000 default file=/bin/sh\n").memory_nodes == (0, 1)
-
-
-@given(st.text())
-def test_any_text_may_stand_there(text):
-    assert isinstance(KernelReport.from_text(text), KernelReport)
-
-
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_lists_are_written_as_they_are_read(numbers):
     listed = tuple(sorted(numbers))
     assert conditions(cpus=format_numbers(listed)).cpus == listed
-
-
-def test_what_was_not_got_is_marked():
-    asked = conditions(cpus="0-3", nice=5)
-    found = ConditionCheck("run", asked, KernelReport((0, 1), (0,), 5))
-    assert found.record() == {"cpus": {"asked": "0-3", "got": "0-1"}, "nice": {"asked": "5", "got": "5"}}
-    (mark,) = found.marks()
-    assert mark.reason == "run: cpus 0-3 was requested, but the kernel reports 0-1"
-    assert len(ConditionCheck("run", asked, KernelReport()).marks()) == 2

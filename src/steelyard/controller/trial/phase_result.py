@@ -11,7 +11,7 @@ from steelyard.controller.trial.window import Window
 from steelyard.errors import TrialFailure
 from steelyard.hosts.base import Host
 from steelyard.model.command import Command, Exit
-from steelyard.model.keys.wrap import ConditionCheck
+from steelyard.model.condition_check import ConditionCheck
 from steelyard.model.metric import Mark, Reading
 
 

@@ -35,8 +35,8 @@ from steelyard.hosts.tasks import run_tasks
 from steelyard.hosts.wrapping import read_kernel, wrap_command
 from steelyard.launchers import launch_alone
 from steelyard.model.command import Command, Phase, Place
+from steelyard.model.condition_check import ConditionCheck
 from steelyard.model.keys.reference import FOLDER, Known
-from steelyard.model.keys.wrap import ConditionCheck
 from steelyard.model.metric import Reading
 from steelyard.store.journal import write_failure
 from steelyard.workloads.base import Workload

@@ -15,24 +15,13 @@ from pydantic import Field, StrictInt
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
-from steelyard.model.control_groups import REPORT, Limits, read_limits
+from steelyard.model.control_groups import Limits
 from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.expression import substitute
-from steelyard.model.metric import Mark
+from steelyard.model.kernel_report import format_numbers, parse_list, tell
 from steelyard.model.part import Part
 from steelyard.model.tool import Tool
 
-TOLD = ".steelyard-kernel"
-"""The file in the scratch of a process that holds what the kernel said of it."""
-
-MOST_NODE = 1 << 16
-# Written by the process itself before it becomes the program, so that no program is too short to be seen.
-_TELL = (
-    '{ cat "/proc/$$/status" "/proc/$$/stat"; head -n 1 "/proc/$$/numa_maps"; } > "$0" 2>/dev/null || :; '
-    'exec "$@"'
-)
-_TELL_WITHIN = _TELL.replace("; }", "; report; }")
-_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 _IMAGE = re.compile(r"[A-Za-z0-9./][A-Za-z0-9._/:@+-]{0,254}")
 _NICENESS = range(-20, 20)
 _TASKSET = Tool("taskset", apt="util-linux", dnf="util-linux")
@@ -40,7 +29,6 @@ _NUMACTL = Tool("numactl", apt="numactl", dnf="numactl", version=("--show",))
 _NICE = Tool("nice", apt="coreutils", dnf="coreutils")
 _CHRT = Tool("chrt", apt="util-linux", dnf="util-linux")
 _PRIORITIES = {"other": "0", "batch": "0", "idle": "0", "fifo": "1", "rr": "1"}
-_POLICIES = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle"}  # sched(7), as /proc has them
 TOOLS = (_TASKSET, _NUMACTL, _NICE, _CHRT)
 """All that may put a process under conditions, but for environments."""
 
@@ -165,18 +153,18 @@ class Conditions:
         if chosen:
             at = str(command.cwd or (mounts[0] if mounts else "/"))
             if chosen.limits_itself:
-                inner, told = (_tell_within(command, told) if told else command), ""
+                inner, told = (tell(command, told, limits=True) if told else command), ""
             inner = chosen.enter(inner, Inside(self.image, mounts, at, self.limits))
         if self.limits.any and not (chosen and chosen.limits_itself):
             inner = self.limits.enter(inner, told)
-        tell = ("sh", "-c", _TELL, told) if told else ()
+        inner = tell(inner, told) if told else inner
         policy = ("chrt", f"--{self.policy}", _PRIORITIES[self.policy]) if self.policy else ()
         cpus = ("taskset", "-c", self._name_cpus()) if self.cpus or self.cores else ()
         memory = (
             ("numactl", f"--membind={format_numbers(self.memory_nodes)}", "--") if self.memory_nodes else ()
         )
         nice = ("nice", "-n", str(self.nice)) if self.nice is not None else ()
-        return inner.wrap(*nice, *policy, *cpus, *memory, *tell)
+        return inner.wrap(*nice, *policy, *cpus, *memory)
 
     def _name_cpus(self) -> str:
         """Those that it may use; as words where only its host knows them."""
@@ -191,118 +179,13 @@ class Conditions:
         return replace(self, cpus=allowed[: self.cores])
 
 
-@dataclass(frozen=True, slots=True)
-class KernelReport:
-    """What the kernel says of a process; None where it does not."""
-
-    cpus: tuple[int, ...] | None = None
-    memory_nodes: tuple[int, ...] | None = None
-    nice: int | None = None
-    policy: str | None = None
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def cores(self) -> int | None:
-        """How many CPUs it may use."""
-        return len(self.cpus) if self.cpus else None
-
-    @classmethod
-    def from_text(cls, text: str) -> KernelReport:
-        """From /proc/PID/status, /proc/PID/stat and the first line of /proc/PID/numa_maps, in a row, and what
-        `control_groups.REPORT` says.
-
-        Where numactl binds memory, that is the process's policy, which stands in numa_maps alone.
-        """
-        allowed = dict(re.findall(r"^(Cpus|Mems)_allowed_list:\s*([0-9,-]+)$", text, re.MULTILINE))
-        bound = re.search(r"^[0-9a-f]+ bind(?:=\w+)?:([0-9,-]+) ", text, re.MULTILINE)
-        stat = re.search(
-            r"^\d+ \(.*\) [A-Za-z] (?:-?\d+ ){15}(-?\d+) (?:(?:-?\d+ ){21}(\d+) )?", text, re.MULTILINE
-        )
-        nodes = bound[1] if bound else allowed.get("Mems")
-        return cls(
-            _parse_list(allowed.get("Cpus")),
-            _parse_list(nodes),
-            int(stat[1]) if stat else None,
-            _POLICIES.get(stat[2]) if stat else None,
-            read_limits(text),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionCheck:
-    """What was asked for a process, and what it got."""
-
-    who: str
-    asked: Conditions
-    got: KernelReport
-
-    def record(self) -> dict[str, Any]:
-        """For the record: each that was asked, with what the kernel says."""
-        asked, got = _describe(self.asked), _describe(self.got)
-        conditions = {
-            key: {"asked": format_numbers(value), "got": format_numbers(got[key])}
-            for key, value in asked.items()
-            if value is not None
-        }
-        around = {"in": self.asked.inside, "image": self.asked.image}
-        return conditions | {key: {"asked": value} for key, value in around.items() if value}
-
-    def marks(self) -> list[Mark]:
-        """One for each that it did not get."""
-        return [
-            Mark(
-                "fallback",
-                f"{self.who}: {key} {one['asked']} was requested, but the kernel reports {one['got']}",
-            )
-            for key, one in self.record().items()
-            if one["asked"] != one.get("got", one["asked"])
-        ]
-
-
-def _describe(which: Conditions | KernelReport) -> dict[str, Any]:
-    """What was asked, or got, by the keys of the file."""
-    return {
-        "cpus": which.cpus,
-        "cores": which.cores,
-        "memory_node": which.memory_nodes,
-        "nice": which.nice,
-        "cpu_policy": which.policy,
-        **which.limits.describe(),
-    }
-
-
-def format_numbers(value: tuple[int, ...] | int | str | None) -> str:
-    """As the kernel writes lists: 0-3,8."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, int | str):
-        return str(value)
-    spans: list[list[int]] = []
-    for number in value:
-        if spans and number == spans[-1][-1] + 1:
-            spans[-1] = [spans[-1][0], number]
-        else:
-            spans.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
-
-
 def _parse_numbers(key: str, value: object) -> tuple[int, ...] | None:
     if value is None:
         return None
     text = str(value).replace(" ", "")
-    if isinstance(value, bool) or not _LIST.fullmatch(text) or not (numbers := _parse_list(text)):
+    if isinstance(value, bool) or not (numbers := parse_list(text)):
         raise UsageError(f"{key}: {value!r} is not a list of numbers such as 0-3 or 0,2")
     return numbers
-
-
-def _parse_list(text: str | None) -> tuple[int, ...] | None:
-    if not text or not _LIST.fullmatch(text):
-        return None
-    numbers: set[int] = set()
-    for part in text.split(","):
-        low, _, high = part.partition("-")
-        numbers |= set(range(int(low), min(int(high or low), MOST_NODE) + 1))
-    return tuple(sorted(numbers))
 
 
 def _parse_nice(value: object) -> int | None:
@@ -343,8 +226,3 @@ def _parse_policy(value: object) -> str | None:
     if value is None or value in _PRIORITIES:
         return value if isinstance(value, str) else None
     raise UsageError(f"cpu_policy: {value!r} is none of {', '.join(_PRIORITIES)}")
-
-
-def _tell_within(command: Command, told: str) -> Command:
-    """The command that has the kernel speak of itself first, also of its control group."""
-    return command.wrap("sh", "-c", REPORT + _TELL_WITHIN, told)
