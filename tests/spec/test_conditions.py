@@ -50,7 +50,7 @@ def test_levels_name_environments():
     use = WorkloadUse(use="command", wrap={"in": "${where}", "image": "/images/debian"})
     assert not read_conditions(use, {"where": "host"}).any
     assert [one.name for one in read_conditions(use, {"where": "gvisor"}).environments] == ["gvisor"]
-    with pytest.raises(UsageError, match=r"in: .*'podmann'"):
+    with pytest.raises(UsageError, match=r"in: .*'podmann'.*; there are host, container, apptainer, "):
         read_conditions(use, {"where": "podmann"})
 
 
@@ -64,3 +64,13 @@ def test_all_that_is_wrong_is_said_at_once(own_place, capsys):
     said = capsys.readouterr().err
     assert "cpus: 'all' is not a list of numbers" in said
     assert "in: charliecloud needs an image" in said
+
+
+def test_one_mistake_within_a_workload_gives_one_message(own_place, capsys):
+    (own_place / "x.yaml").write_text(
+        "experiment: x\nworkload: {use: command, run: ['true'], wrap: {memroy: 1GiB}}\n"
+    )
+    assert call_steelyard(("plan", "x.yaml")) == 2
+    said = capsys.readouterr().err
+    assert "unknown key 'memroy'; did you mean 'memory'?" in said
+    assert "1 problem. Nothing was run." in said

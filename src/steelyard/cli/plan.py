@@ -96,7 +96,7 @@ def _document(found: Preview) -> dict[str, Any]:
         "idle_node_hours": found.idle,
         "seconds": found.seconds,
         "disk": found.disk,
-        "commands": [{"phase": name, "argv": command_.argv} for name, command_ in found.commands],
+        "commands": [{"phase": one.phase, "argv": one.command.argv} for one in found.commands],
         "warnings": list(found.warnings),
         "lacks": [tool.name for tool in found.missing_tools],
         "absent": list(found.missing_programs),

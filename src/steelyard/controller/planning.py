@@ -82,7 +82,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         *_service_lines(experiment),
         *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
         "commands of one trial:",
-        *(f"  {name:12} {_format_command(command_)}" for name, command_ in found.commands),
+        *(f"  {one.phase:12} {_format_command(one.shown)}" for one in found.commands),
         *(f"warning: {text}" for text in found.warnings),
         *_missing_lines(found),
     ]

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from steelyard.controller.pace import TrialPace
 from steelyard.design import Design, Results
@@ -36,6 +36,14 @@ from steelyard.workloads.base import Workload
 TRIED = 200
 
 
+class PlannedCommand(NamedTuple):
+    """A command of a trial: for `phase`, as it would be started, and as one reads it."""
+
+    phase: str
+    command: Command
+    shown: Command
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
     """Numbers of cells and trials (at least, at most, with all that may be made again); seconds (at least, at
@@ -56,7 +64,7 @@ class Preview:
     seed: int
     seconds: tuple[float, float] | None
     disk: int
-    commands: tuple[tuple[str, Command], ...]
+    commands: tuple[PlannedCommand, ...]
     hosts: int | None
     idle: tuple[float, float] | None
     missing_tools: tuple[Tool, ...]
@@ -150,11 +158,12 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
     return max(used, max(filled, default=0))
 
 
-def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[tuple[str, Command]]:
+def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[PlannedCommand]:
     return [
-        (
+        PlannedCommand(
             _label(use, phase.name, resolve_placement(use, cell.parameters, experiment)),
             read_conditions(use, cell.parameters).wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
+            read_conditions(use, cell.parameters).describe_command(phase.command),
         )
         for use, workload in _bind_placeholders(experiment, cell)
         for phase in workload.phases(replace(place, to=_placeholder_endpoint(experiment, use, cell)))

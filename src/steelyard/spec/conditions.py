@@ -11,7 +11,7 @@ from steelyard.model.environment import find_form
 from steelyard.model.keys.uses import ServiceUse, WorkloadUse
 from steelyard.model.keys.wrap import Conditions
 from steelyard.model.trial import Scalar
-from steelyard.plugins import find
+from steelyard.plugins import find, names
 
 CONTAINERS = ("bubblewrap", "podman", "apptainer", "charliecloud", "gvisor")
 """What `container` may be, the first choice first."""
@@ -32,7 +32,8 @@ def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar])
     try:
         environments = find_environments(asked.inside, asked.image)
     except (UnknownName, PlugInError) as error:
-        raise UsageError(f"in: {error.message}", hint=error.hint) from error
+        known = ", ".join(("host", _CONTAINER, *sorted(names("environments"))))
+        raise UsageError(f"in: {error.message}; there are {known}") from error
     if asked.limits.io_read or asked.limits.io_write:
         environments = tuple(one for one in environments if not one.limits_itself)
         if not environments:
@@ -42,8 +43,8 @@ def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar])
 
 def find_environments(inside: str, image: str | None) -> tuple[Environment, ...]:
     """Those that may be meant by a name, and take an image of that form. Raises UsageError, PlugInError."""
-    names, form = CONTAINERS if inside == _CONTAINER else (inside,), find_form(image)
-    known = [(name, environment_class(name)) for name in names]
+    meant, form = CONTAINERS if inside == _CONTAINER else (inside,), find_form(image)
+    known = [(name, environment_class(name)) for name in meant]
     taking = tuple(kind(name) for name, kind in known if form in kind.images)
     if taking:
         return taking

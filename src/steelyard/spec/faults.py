@@ -42,6 +42,8 @@ def explain_errors(error: ValidationError, tree: Any, model: type[BaseModel]) ->
     seen: set[Path] = set()
     for entry in error.errors(include_url=False):
         kind, path = entry["type"], map_to_tree(entry["loc"], tree)
+        if kind == "too_short" and entry["input"]:
+            continue  # it is not empty: what is wrong with what it holds is told by itself
         name = str(entry["loc"][-1]) if entry["loc"] else ""
         place = (*path, name) if kind in ("missing", "extra_forbidden") else path
         if place in seen:

@@ -197,7 +197,7 @@ def test_the_plan_shows_them_and_what_the_machine_lacks(own_place: Path, capsys,
     monkeypatch.setenv("PATH", str(own_place))
     assert cli(("plan", "mine.yaml")) == 0
     out = capsys.readouterr().out
-    assert "taskset -c 0-1 apptainer --quiet exec" in out
+    assert "taskset -c 0-1 in container image=x.sif prog" in out
     assert "this machine lacks taskset" in out
     assert "this machine lacks apptainer, which no registry has" in out
 

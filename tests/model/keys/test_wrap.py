@@ -109,6 +109,7 @@ def test_on_the_host_there_is_no_image():
         ({"nice": "much"}, "nice"),
         ({"image": "-v/:/host"}, "image"),
         ({"image": "a b"}, "image"),
+        ({"image": "./a"}, "image: ./a: give its absolute path"),
         ({"cores": 0}, "cores: 0 is not a number of CPUs"),
         ({"cores": 1, "cpus": 0}, "cores: give the number of CPUs or"),
         ({"cpu_policy": "fast"}, "cpu_policy: 'fast' is none of other, batch"),

@@ -166,6 +166,14 @@ class Conditions:
         nice = ("nice", "-n", str(self.nice)) if self.nice is not None else ()
         return inner.wrap(*nice, *policy, *cpus, *memory)
 
+    def describe_command(self, command: Command) -> Command:
+        """The command with what is around it in words, where the words of a shell would tell nobody."""
+        asked = [f"{key}={value}" for key, value in self.limits.describe().items() if value is not None]
+        image = [f"image={self.image}"] if self.image else []
+        around = ["in", self.inside or HOST, *image, *asked] if self.inside or asked else []
+        bare = replace(self, inside=None, image=None, environments=(), limits=Limits())
+        return bare.wrap_command(command.wrap(*around))
+
     def _name_cpus(self) -> str:
         """Those that it may use; as words where only its host knows them."""
         return format_numbers(self.cpus) if self.cpus else f"<{self.cores} of its host>"
@@ -200,6 +208,8 @@ def _parse_nice(value: object) -> int | None:
 def _parse_image(value: object) -> str | None:
     if value is None:
         return None
+    if isinstance(value, str) and value.startswith("."):
+        raise UsageError(f"image: {value}: give its absolute path")
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
         raise UsageError(f"image: {value!r} is not an image such as alpine:3, /images/debian or tool.sif")
     return value
