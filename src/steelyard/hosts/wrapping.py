@@ -77,6 +77,12 @@ async def _settle(host: Host, asked: Conditions, scratch: PurePosixPath) -> Cond
             asked = asked.choose_cpus(allowed)
         except UsageError as error:
             raise TrialFailure("host-failed", f"wrap: {error.message} on {host.name}") from error
+    if (
+        asked.image
+        and asked.image.startswith("/")
+        and await host.capture(("test", "-e", asked.image)) is None
+    ):
+        raise TrialFailure("tool-missing", f"wrap: image {asked.image} is not on {host.name}")
     if asked.limits.any and not any(one.limits_itself for one in asked.environments):
         trial = asked.limits.enter(Command(("true",)), "")
         words = ("sh", "-c", _COMPLAIN, str(scratch), *trial.argv)

@@ -190,6 +190,13 @@ def test_a_host_that_lacks_what_it_takes_is_named(asked, lacks, says, monkeypatc
         asyncio.run(wrap_command(host, Command(("x",)), conditions, PurePosixPath("/scratch")))
 
 
+def test_an_image_that_is_not_there_is_named_before_the_trial(measure: Callable[..., api.Run]) -> None:
+    run = measure("true", options={"wrap": {"image": "/nowhere/at/all"}})
+    (trial,) = run.record.trials
+    assert trial.result.category == "tool-missing"
+    assert trial.message.startswith("wrap: image /nowhere/at/all is not on ")
+
+
 def test_the_plan_shows_them_and_what_the_machine_lacks(own_place: Path, capsys, monkeypatch) -> None:
     (own_place / "mine.yaml").write_text(
         "experiment: mine\nworkload: {use: command, run: [prog], wrap: {cpus: 0-1, image: x.sif}}\n"
