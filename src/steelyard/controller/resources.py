@@ -18,6 +18,7 @@ from steelyard.controller.control.socket import find_own_address
 from steelyard.controller.jobs.limit import TimeLimit
 from steelyard.controller.machine.collecting import Collecting
 from steelyard.controller.machine.environment import gather_all
+from steelyard.controller.machine.images import bring_images
 from steelyard.controller.machine.machine_lock import MachineLock
 from steelyard.controller.machine.remains import remove_remains, sweep_remains
 from steelyard.controller.machine.watch import TrialWatcher
@@ -31,7 +32,7 @@ from steelyard.hosts.local import LocalHost
 from steelyard.hosts.sweep import sweep
 from steelyard.hosts.token import Token
 from steelyard.model.tool import Tool
-from steelyard.spec.bind import list_remains, list_tools
+from steelyard.spec.bind import list_recipes, list_remains, list_tools
 from steelyard.spec.checks.omission import omissions
 
 if TYPE_CHECKING:  # what only some runs use
@@ -80,6 +81,8 @@ async def acquire_resources(
         scope.push_async_callback(scratches.close)
         await scratches.open()
         needs = list_tools(context.experiment, context.design.cells)
+        recipes = list_recipes(context.experiment, part.design.cells)
+        await bring_images(context, placement.hosts, scratches, recipes)
         if remains := list_remains(context.experiment, context.design.cells):
             await asyncio.to_thread(sweep_remains)
             scope.push_async_callback(remove_remains, placement.hosts, remains, str(token))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
+from steelyard.hosts.images import find_root
 from steelyard.model.command import Command
 from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.kernel_report import TOLD, KernelReport
@@ -27,6 +29,8 @@ async def wrap_command(
             raise TrialFailure(
                 "tool-missing", f"wrap: {tool.name} is not installed on {host.name} (apt install {tool.apt})"
             )
+    if asked.recipe:
+        asked = replace(asked, image=str(await find_root(host, asked.recipe)))
     asked = await _settle(host, asked, scratch)
     places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
     if asked.environments and not host.shares_files:

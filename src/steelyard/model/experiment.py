@@ -19,6 +19,7 @@ from pydantic import (
     StrictBool,
     StrictInt,
     field_validator,
+    model_validator,
 )
 
 from steelyard.model.keys.alert import Alert
@@ -27,6 +28,7 @@ from steelyard.model.keys.compare import Compare, widen_compare
 from steelyard.model.keys.computed import ComputedMetric
 from steelyard.model.keys.derive import Derive
 from steelyard.model.keys.find import Find
+from steelyard.model.keys.image import ImageRecipe
 from steelyard.model.keys.levels import Levels, Sample
 from steelyard.model.keys.method import (
     Repeat,
@@ -106,6 +108,10 @@ class Experiment(Part):
     ] = Field(
         default_factory=dict,
         description="The services to deploy before measuring, each under a name you choose",
+    )
+    images: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")], ImageRecipe] = Field(
+        default_factory=dict,
+        description="Images to make before measuring (mmdebstrap), each under a name for `wrap: {image: …}`",
     )
     timeline: Annotated[
         tuple[Annotated[Entry, BeforeValidator(widen_entry)], ...], BeforeValidator(_to_list)
@@ -211,6 +217,14 @@ class Experiment(Part):
         if len(value) > 1 and (None in names or len(set(names)) < len(names)):
             raise ValueError("with several entries, each needs a distinct 'phase: NAME'")
         return value
+
+    @model_validator(mode="after")
+    def _tell_of_images(self) -> Self:
+        uses: tuple[WorkloadUse | ServiceUse, ...] = (*self.workload, *self.services.values())
+        for use in uses:
+            if use.wrap:
+                use.wrap.know_images(self.images)
+        return self
 
     @property
     def folder(self) -> Path | None:

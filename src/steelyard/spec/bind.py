@@ -14,6 +14,7 @@ from steelyard.model.control_groups import ControlGroups
 from steelyard.model.environment import HasRemains
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import substitute
+from steelyard.model.keys.image import MMDEBSTRAP, ImageRecipe
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.keys.reference import Known, Placeholders, fill_script
 from steelyard.model.keys.timeline import Entry
@@ -196,10 +197,17 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from collector_class(collector.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
+        yield from (MMDEBSTRAP,) if conditions.recipe else ()
         if conditions.environments:
             needs = [environment.needs for environment in conditions.environments]
             here = (tools for tools in needs if all(shutil.which(tool.name) for tool in tools))
             yield from next(here, needs[0])
+
+
+def list_recipes(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, ImageRecipe]:
+    """The images that these cells need and the file describes, by their names."""
+    asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]
+    return {str(one.image): one.recipe for one in asked if one.recipe}
 
 
 def list_remains(experiment: Experiment, cells: Sequence[Cell]) -> list[HasRemains]:

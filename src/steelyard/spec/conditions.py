@@ -17,6 +17,7 @@ CONTAINERS = ("bubblewrap", "podman", "apptainer", "charliecloud", "gvisor")
 """What `container` may be, the first choice first."""
 
 _CONTAINER = "container"
+_MADE = "/made"  # what is made of a description is a directory, whose place its host alone knows
 
 
 def environment_class(name: str) -> type[Environment]:
@@ -30,7 +31,7 @@ def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar])
     if asked.inside is None:
         return asked
     try:
-        environments = find_environments(asked.inside, asked.image)
+        environments = find_environments(asked.inside, _MADE if asked.recipe else asked.image)
     except (UnknownName, PlugInError) as error:
         known = ", ".join(("host", _CONTAINER, *sorted(names("environments"))))
         raise UsageError(f"in: {error.message}; there are {known}") from error

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pydantic import Field, StrictInt
+from pydantic import Field, PrivateAttr, StrictInt
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
@@ -19,6 +19,7 @@ from steelyard.model.control_groups import Limits
 from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.expression import substitute
 from steelyard.model.kernel_report import format_numbers, parse_list, tell
+from steelyard.model.keys.image import ImageRecipe
 from steelyard.model.part import Part
 from steelyard.model.tool import Tool
 
@@ -74,9 +75,15 @@ class Wrap(Part):
     )
     image: str | None = Field(
         None,
-        description="The image to run it in: an unpacked directory, a .sif or .sqfs file, or the name of one "
-        "that podman or apptainer has",
+        description="The image to run it in: one of `images`, an unpacked directory, a .sif or .sqfs file, "
+        "or the name of one that podman or apptainer has",
     )
+
+    _recipes: Mapping[str, ImageRecipe] = PrivateAttr(default_factory=dict)
+
+    def know_images(self, recipes: Mapping[str, ImageRecipe]) -> None:
+        """Take note of the images that the file describes, by their names."""
+        self._recipes = recipes
 
     def settings(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
@@ -88,7 +95,7 @@ class Conditions:
     """Those of a cell. `cpus` and `memory_nodes` are numbers in order.
 
     `inside` is what was asked to surround it, or None for the host itself; `environments` are those by name
-    that may do it, the first choice first.
+    that may do it, the first choice first. `recipe` is what the file says of its image, if it does.
     """
 
     cpus: tuple[int, ...] | None = None
@@ -100,6 +107,7 @@ class Conditions:
     cores: int | None = None
     policy: str | None = None
     limits: Limits = field(default_factory=Limits)
+    recipe: ImageRecipe | None = None
 
     @classmethod
     def of(cls, wrap: Wrap | None, levels: Mapping[str, Any]) -> Conditions:
@@ -118,6 +126,7 @@ class Conditions:
             cores=_parse_cores(settings),
             policy=_parse_policy(settings.get("cpu_policy")),
             limits=Limits.parse(settings),
+            recipe=wrap._recipes.get(image or "") if wrap and inside != HOST else None,
         )
 
     @property
