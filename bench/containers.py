@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.process import NotMeasured, in_turns, run
@@ -14,6 +14,7 @@ from steelyard.model.command import Command
 from steelyard.model.environment import Inside
 from steelyard.spec.conditions import environment_class
 from steelyard.testing.contract.environments import make_image
+from steelyard.tools.find import find_missing
 
 STARTS = 5  # a turn: one alone takes a few milliseconds
 MOST = {"bubblewrap": 1.5, "podman": 1.2}  # as many times as it takes without us
@@ -24,14 +25,14 @@ def rows(setting: Setting) -> Iterator[Row]:
     image = make_image(setting.fresh("image") / "root")
     for name, most in MOST.items():
         environment = environment_class(name)(name)
-        if not all(shutil.which(tool.name) for tool in environment.needs):
+        if find_missing(environment.needs):
             raise NotMeasured(f"{name} is not installed")
         place = str(setting.fresh("scratch"))
         ours = environment.enter(Command(("true",)), Inside(str(image), (place,), place)).argv
         bare = _list_bare(name, image, place)
         took = in_turns(
             setting.turns,
-            {"ours": lambda words=ours: _time(words), "bare": lambda words=bare: _time(words)},  # type: ignore[misc]
+            {"ours": partial(_time, ours), "bare": partial(_time, bare)},
         )
         what = f"true in {name}, with a scratch directory in it"
         yield Row("containers", what, "s", took["ours"], f"{name} itself", took["bare"], most=most)

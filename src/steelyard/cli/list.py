@@ -37,12 +37,12 @@ def command(newest: int, every: bool, suites: bool, store: str | None, as_json: 
     from steelyard.store.suites import list_suites
 
     where = choose_store(store)
-    begun, runs = list_suites(where), where.list_runs()
+    begun = list_suites(where)
     first = 0 if every else -newest
     if suites:
         _list_suites(begun, first, where, as_json=as_json)
     else:
-        _list_runs(runs, first, where, as_json=as_json)
+        _list_runs(where.list_runs(), first, where, as_json=as_json)
         if begun and not as_json:
             echo(f"and {format_count(len(begun), 'suite')}; --suites lists suites", err=True)
     return 0

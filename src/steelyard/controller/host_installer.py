@@ -12,13 +12,13 @@ from typing import NoReturn
 from steelyard.controller.scratch import FAR_SCRATCH
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host, Streams, finish
+from steelyard.hosts.cache import find_cache
 from steelyard.hosts.short_programs import tail
 from steelyard.model.command import Command
 from steelyard.model.tool import Tool
 from steelyard.tools.find import COMPLETE, MANAGERS, digest, host_commands, install_command, sources
 from steelyard.tools.maven import BUILDERS
 
-_CACHE = ("sh", "-c", 'printf %s "${XDG_CACHE_HOME:-$HOME/.cache}"')
 Say = Callable[[str], None]
 
 
@@ -30,8 +30,8 @@ class HostInstaller:
 
     async def install(self, tools: Sequence[Tool]) -> None:
         """Bring what is missing. Raises SteelyardError."""
-        cache = PurePosixPath(await self._host.capture(_CACHE) or self._raise_missing("home directory"))
-        places = {tool: cache / "steelyard" / "tools" / tool.name for tool in tools}
+        cache = await find_cache(self._host)
+        places = {tool: cache / "tools" / tool.name for tool in tools}
         missing = [tool for tool in tools if not await self._has_tool(tool, places[tool])]
         if not missing:
             self._say(f"{self._host.name}: everything is already installed")

@@ -159,15 +159,20 @@ def _disk(experiment: Experiment, cell: Cell, cores: int) -> int:
 
 
 def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[PlannedCommand]:
-    return [
-        PlannedCommand(
-            _label(use, phase.name, resolve_placement(use, cell.parameters, experiment)),
-            read_conditions(use, cell.parameters).wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
-            read_conditions(use, cell.parameters).describe_command(phase.command),
-        )
-        for use, workload in _bind_placeholders(experiment, cell)
-        for phase in workload.phases(replace(place, to=_placeholder_endpoint(experiment, use, cell)))
-    ]
+    planned = []
+    for use, workload in _bind_placeholders(experiment, cell):
+        asked = read_conditions(use, cell.parameters)
+        placement = resolve_placement(use, cell.parameters, experiment)
+        here = replace(place, to=_placeholder_endpoint(experiment, use, cell))
+        planned += [
+            PlannedCommand(
+                _label(use, phase.name, placement),
+                asked.wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
+                asked.describe_command(phase.command),
+            )
+            for phase in workload.phases(here)
+        ]
+    return planned
 
 
 def _find_absent(experiment: Experiment, sample: Sequence[Cell], place: Place) -> dict[str, None]:

@@ -20,7 +20,7 @@ class Apptainer(Environment):
     def words(self, argv: tuple[str, ...], inside: Inside, variables: list[str]) -> Iterator[str]:
         """Variables reach the program by themselves."""
         image = str(inside.image)
-        by_name = not (image.startswith("/") or image.endswith((".sif", ".sqfs", ".squashfs")))
+        by_name = inside.form == "name"
         yield from ("apptainer", "--quiet", "exec")
         for path in inside.mounts:
             yield from ("--bind", path)

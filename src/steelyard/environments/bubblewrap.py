@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.environments.kit.skeleton import list_arguments, write_loop
+from steelyard.environments.kit.skeleton import OWN, list_arguments, write_loop
 from steelyard.plugin.environment import Environment, Inside, Tool
 
-_OWN = ("/proc", "/sys", "/dev", "/tmp")  # noqa: S108 - not those of the image
 # For each mount it reads the table of all mounts: empty directories and links into /usr are made instead.
 _ADD = """{
             for inner in "$found"/* "$found"/.[!.]*; do [ ! -e "$inner" ] || break; done
@@ -42,7 +41,7 @@ class Bubblewrap(Environment):
     def words(self, argv: tuple[str, ...], inside: Inside, variables: list[str]) -> Iterator[str]:
         """Variables reach the program by themselves."""
         if inside.image:
-            yield from ("sh", "-c", _SCRIPT, "sh", *list_arguments(inside.image, inside.mounts, *_OWN))
+            yield from ("sh", "-c", _SCRIPT, "sh", *list_arguments(inside.image, inside.mounts, *OWN))
         else:
             yield from ("bwrap", "--ro-bind", "/", "/")
         # An init of Bubblewrap's would still be ending when Bubblewrap itself has ended.

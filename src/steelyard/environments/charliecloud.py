@@ -39,7 +39,7 @@ class Charliecloud(Environment):
     def words(self, argv: tuple[str, ...], inside: Inside, variables: list[str]) -> Iterator[str]:
         """Variables reach the program by themselves."""
         image = str(inside.image)
-        mounts = () if image.endswith((".sqfs", ".squashfs")) else inside.mounts
+        mounts = () if inside.form == "squashfs" else inside.mounts
         lacking = (path for path in mounts if not path.startswith("/tmp/"))  # noqa: S108 - it is the host's
         yield from ("sh", "-c", _SCRIPT, "sh", image, "\n".join(lacking), "ch-run")
         for path in inside.mounts:

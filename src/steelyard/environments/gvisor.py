@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from steelyard.environments.kit.skeleton import list_arguments, write_loop
+from steelyard.environments.kit.skeleton import OWN, list_arguments, write_loop
 from steelyard.plugin.environment import Environment, Inside, Tool
 
-_OWN = ("/proc", "/sys", "/dev", "/tmp")  # noqa: S108 - not those of the image
 _BUNDLE, _PARTS = "<the bundle>", "<the parts>"
 # The variables are handed on by a file that the user alone may read: words are for everybody to see.
 _SCRIPT = (
@@ -46,7 +45,7 @@ class Gvisor(Environment):
         middle, rest = middle.split(f'"{_PARTS}", ', 1)
         place = inside.mounts[0] if inside.mounts else "/tmp"  # noqa: S108 - mktemp makes it
         yield from ("sh", "-c", _SCRIPT, "sh", place, start, middle, rest)
-        yield from list_arguments(image, inside.mounts, *_OWN)
+        yield from list_arguments(image, inside.mounts, *OWN)
 
 
 def _specify(argv: tuple[str, ...], inside: Inside) -> dict[str, object]:

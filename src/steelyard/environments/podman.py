@@ -55,7 +55,7 @@ class Podman(Environment):
             yield from ("--env", name)
         yield from ("--workdir", inside.at)
         image = str(inside.image)
-        yield from ("--rootfs", f"{image}:O") if image.startswith("/") else (image,)
+        yield from ("--rootfs", f"{image}:O") if inside.form == "directory" else (image,)
         yield from argv
 
     def list_left(self) -> Command:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host
+from steelyard.hosts.cache import find_cache
 from steelyard.hosts.short_programs import run_short_program
 from steelyard.model.command import Command
 from steelyard.model.keys.image import ImageRecipe
@@ -20,7 +21,6 @@ from steelyard.model.keys.image import ImageRecipe
 PATIENCE = 1800.0
 """Seconds for making one: a slow mirror and many packages."""
 
-_PLACE = 'printf %s "${XDG_CACHE_HOME:-$HOME/.cache}/steelyard/images/$0"'
 # The files come as pairs of path and text. A link of the image may lead out of it, so what a path really is
 # is looked at before anything is written.
 _MAKE = """\
@@ -81,10 +81,7 @@ class MadeImage:
 
 async def find_root(host: Host, recipe: ImageRecipe) -> PurePosixPath:
     """Where an image is, or will be. Raises HostError."""
-    place = await host.capture(("sh", "-c", _PLACE, recipe.digest))
-    if not place:
-        raise HostError(f"{host.name} does not tell where its cache is")
-    return PurePosixPath(place) / "root"
+    return await find_cache(host) / "images" / recipe.digest / "root"
 
 
 async def read_image(host: Host, recipe: ImageRecipe) -> MadeImage | None:

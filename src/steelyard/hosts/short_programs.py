@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -48,15 +49,21 @@ def make_runner(host: Host, cwd: PurePosixPath, logs: Path, label: str, seconds:
     return run
 
 
+async def list_absent(host: Host, paths: Sequence[str]) -> list[str]:
+    """Those of some paths where nothing is on a host, as far as it tells."""
+    said = await host.capture(("sh", "-c", _ABSENT, "sh", *paths)) if paths else ""
+    return (said or "").splitlines()
+
+
 async def explain_missing_file(host: Host, command: Command, folder: object) -> str:
     """A sentence for a file in the experiment's folder that a command names and a far host does not have."""
     if host.shares_files or not folder:
         return ""
     named = [word for word in command.argv if word.startswith(f"{folder}/")]
-    missing = await host.capture(("sh", "-c", _ABSENT, "sh", *named)) if named else ""
+    missing = await list_absent(host, named)
     if not missing:
         return ""
-    where = f"{missing.splitlines()[0]} is not on {host.name}"
+    where = f"{missing[0]} is not on {host.name}"
     return f"{where}; put the experiment in a directory that all hosts can access, or copy the file there"
 
 

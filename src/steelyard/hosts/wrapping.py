@@ -8,13 +8,13 @@ from pathlib import PurePosixPath
 from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
 from steelyard.hosts.images import find_root
+from steelyard.hosts.short_programs import list_absent
 from steelyard.model.command import Command
 from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.kernel_report import TOLD, KernelReport
 from steelyard.model.keys.wrap import Conditions
 
 _COMPLAIN = 'cd "$0" && "$@" 2>&1 || :'
-_LIST_THERE = 'for path; do [ ! -d "$path" ] || printf "%s\\n" "$path"; done'
 _PATIENCE = 60.0  # seconds for a program that does nothing: the first one may unpack its image
 
 
@@ -34,7 +34,8 @@ async def wrap_command(
     asked = await _settle(host, asked, scratch)
     places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
     if asked.environments and not host.shares_files:
-        places = tuple((await host.capture(("sh", "-c", _LIST_THERE, "sh", *places)) or "").splitlines())
+        absent = await list_absent(host, places)
+        places = tuple(path for path in places if path not in absent)
     environment = await _choose(host, asked, places) if asked.environments else None
     return asked.wrap_command(command, environment=environment, mounts=places, told=str(scratch / TOLD))
 

@@ -21,9 +21,11 @@ PERIOD = 100_000
 
 _PAGE = 4096
 # What the kernel says of the group that the process is in: where it is seen from outside, or else as a root.
+# Of version 2 there is one, without a name.
 REPORT = """\
+find_own() { sed -n "s/^[0-9]*:\\(.*,\\)*$1\\(,.*\\)*:\\(.*\\)/\\3/p" /proc/self/cgroup; }
 report() {
-    own=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    own=$(find_own "")
     for root in "/sys/fs/cgroup$own" /sys/fs/cgroup; do
         [ -e "$root/memory.max" ] || continue
         echo "Limit quota $(cat "$root/cpu.max")"; echo "Limit memory $(cat "$root/memory.max")"
@@ -31,7 +33,7 @@ report() {
         return
     done
     for kind in cpu memory blkio; do
-        own=$(sed -n "s/^[0-9]*:\\(.*,\\)*$kind\\(,.*\\)*:\\(.*\\)/\\3/p" /proc/self/cgroup)
+        own=$(find_own "$kind")
         root=/sys/fs/cgroup/$kind$own
         [ -d "$root" ] || root=/sys/fs/cgroup/$kind
         case $kind in
@@ -59,7 +61,7 @@ find_disk() {
     [ -e "/sys/dev/block/$disk" ] || fail "$1" "the directory is on no disk"
 }
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-    own=$(sed -n 's/^0:://p' /proc/self/cgroup) above=/sys/fs/cgroup
+    own=$(find_own "") above=/sys/fs/cgroup
     above=$above${own%/*}
     for kind in cpu memory io; do { echo "+$kind" > "$above/cgroup.subtree_control"; } 2> /dev/null; done
     make "it" "$above"
@@ -72,7 +74,7 @@ if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
 else
     [ -z "$writes" ] || fail io_write "groups of version 1 hold direct writes only"
     enter() {
-        own=$(sed -n "s/^[0-9]*:\\(.*,\\)*$2\\(,.*\\)*:\\(.*\\)/\\3/p" /proc/self/cgroup)
+        own=$(find_own "$2")
         make "$1" "/sys/fs/cgroup/$2${own%/}"
         put "$1" "$group/$3" "$4"
         put "$1" "$group/cgroup.procs" $$

@@ -49,6 +49,11 @@ class Inside:
     at: str = "/"
     limits: Limits = field(default_factory=Limits)
 
+    @property
+    def form(self) -> ImageForm:
+        """That of the image."""
+        return find_form(self.image)
+
 
 class HasRemains(Protocol):
     """What may leave something on a host though all its processes are gone."""

@@ -14,7 +14,7 @@ TOLD = ".steelyard-kernel"
 MOST_NODE = 1 << 16
 # Written by the process itself before it becomes the program, so that no program is too short to be seen.
 _TELL = (
-    '{ cat "/proc/$$/status" "/proc/$$/stat"; head -n 1 "/proc/$$/numa_maps"; } > "$0" 2>/dev/null || :; '
+    '{ cat "/proc/$$/status" "/proc/$$/stat"; head -n 1 "/proc/$$/numa_maps"; MORE} > "$0" 2>/dev/null || :; '
     'exec "$@"'
 )
 _LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
@@ -23,8 +23,8 @@ _POLICIES = {"0": "other", "1": "fifo", "2": "rr", "3": "batch", "5": "idle"}  #
 
 def tell(command: Command, told: str, *, limits: bool = False) -> Command:
     """The command that first has the kernel speak of it, into a file; with `limits`, of its group, too."""
-    script = REPORT + _TELL.replace("; }", "; report; }") if limits else _TELL
-    return command.wrap("sh", "-c", script, told)
+    script = _TELL.replace("MORE", "report; " if limits else "")
+    return command.wrap("sh", "-c", REPORT + script if limits else script, told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +26,7 @@ from steelyard.spec.conditions import read_conditions
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.program_paths import resolve_paths
 from steelyard.spec.service_kinds import resolve_service, variants
+from steelyard.tools.find import find_missing
 from steelyard.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from (MMDEBSTRAP,) if conditions.recipe else ()
         if conditions.environments:
             needs = [environment.needs for environment in conditions.environments]
-            here = (tools for tools in needs if all(shutil.which(tool.name) for tool in tools))
+            here = (tools for tools in needs if not find_missing(tools))
             yield from next(here, needs[0])
 
 

@@ -87,9 +87,7 @@ def name_folder(text: str, folder: Path) -> str:
     tree = yaml.load(text)
     place = str(folder / str(tree.pop("dir", "")))
     tree.insert(list(tree).index("experiment") + 1, "dir", place)
-    stream = io.StringIO()
-    yaml.dump(tree, stream)
-    return stream.getvalue()
+    return _write(yaml, tree)
 
 
 def dump(tree: Mapping[str, Any]) -> str:
@@ -97,9 +95,7 @@ def dump(tree: Mapping[str, Any]) -> str:
     yaml = _make_yaml()
     yaml.default_flow_style = False
     yaml.representer.ignore_aliases = lambda _: True
-    stream = io.StringIO()
-    yaml.dump(dict(tree), stream)
-    return stream.getvalue()
+    return _write(yaml, dict(tree))
 
 
 def _make_yaml() -> YAML:
@@ -124,6 +120,11 @@ def _add_levels(experiment: Experiment, parameter: str, new: Sequence[Scalar]) -
 
 
 def _dump_checked(yaml: YAML, tree: Any, name: str, folder: Path | None) -> tuple[Experiment, str]:
+    text = _write(yaml, tree)
+    return load_source(read(text, name), folder), text
+
+
+def _write(yaml: YAML, tree: Any) -> str:
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    return load_source(read(stream.getvalue(), name), folder), stream.getvalue()
+    return stream.getvalue()

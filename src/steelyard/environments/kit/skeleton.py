@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+OWN = ("/proc", "/sys", "/dev", "/tmp")  # noqa: S108
+"""Where a container has something of its own instead of the image's."""
+
 _LOOP = """\
 image=$1 left_out=$2 opened=$3; shift 3
 while [ "$opened" -gt 0 ]; do
