@@ -18,9 +18,15 @@ _ADD = """{
                 set -- "$@" --ro-bind "$found" "$name"
             fi
         }"""
-# Bubblewrap mounts in the order of its options, so the parts of the image come before all that was given.
+# An image that has every mount point is mounted whole, which takes a fifth less. Bubblewrap mounts in the
+# order of its options, so the image, or its parts, come before all that was given.
 _SCRIPT = f"""\
-given=$(($# - 3 - $3))
+set -f
+given=$(($# - 3 - $3)) whole=yes IFS='
+'
+for place in $2; do [ -d "$1$place" ] && [ ! -L "$1$place" ] || whole=; done
+[ -z "$whole" ] || {{ image=$1; shift $((3 + $3)); exec bwrap --ro-bind "$image" / --tmpfs /sys "$@"; }}
+set +f
 {write_loop(_ADD)}\
 while [ "$given" -gt 0 ]; do set -- "$@" "$1"; shift; given=$((given - 1)); done
 exec bwrap "$@"

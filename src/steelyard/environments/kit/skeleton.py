@@ -36,9 +36,12 @@ def write_loop(add: str) -> str:
 
 
 def list_arguments(image: str, mounts: Iterable[str], *others: str) -> tuple[str, ...]:
-    """An image, into which `mounts` go; at the `others`, something else than its own."""
-    places = [PurePosixPath(path) for path in (*mounts, *others)]
-    above = {PurePosixPath("/"), *(parent for place in places for parent in place.parents)}
-    kept = sorted(str(path) for path in above if not any(path.is_relative_to(other) for other in others))
-    opened = ["" if path == "/" else path for path in kept]
-    return image, "\n".join(("", *opened, *mounts, *others, "")), str(len(opened)), *opened
+    """An image, into which `mounts` go; at the `others`, something else than its own.
+
+    The second argument has a line for each directory that is not the image's own, and for those above them.
+    """
+    lacking = [path for path in map(PurePosixPath, mounts) if not any(map(path.is_relative_to, others))]
+    places = [*lacking, *map(PurePosixPath, others)]
+    above = sorted({"/", *(str(parent) for place in places for parent in place.parents)})
+    opened = ["" if path == "/" else path for path in above]
+    return image, "\n".join(("", *opened, *map(str, places), "")), str(len(opened)), *opened

@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -97,6 +98,25 @@ class EnvironmentContract(Contract):
         assert set(spaces) - ours, "it has a namespace of its own"
         assert (image / "mark").read_text() == "in the image\n"
         assert {path.name for path in image.iterdir()} >= {"home", "tmp", "mark"}
+
+    def test_what_is_mounted_needs_no_place_in_the_image(self, name: str, tmp_path: Path) -> None:
+        image = make_image(tmp_path / "image")
+
+        async def act(made: Bench) -> None:
+            await self._skip_unless_it_runs(name, made.hosts[0], image)
+            with tempfile.TemporaryDirectory(dir="/var/tmp") as mounted:
+                note, places = Path(mounted, "note"), (str(tmp_path), mounted)
+                note.write_text("outside\n")
+                entered = self.make(name).enter(
+                    Command(("cat", str(note), "/mark")), Inside(str(image), places)
+                )
+                assert (
+                    await made.hosts[0].capture(entered.argv, seconds=PATIENCE) == "outside\nin the image\n"
+                )
+                assert note.read_text() == "outside\n"
+
+        with_bench(act, hosts=1)
+        assert not list((image / "var/tmp").iterdir())
 
     def test_nothing_is_left_of_one_that_is_killed(self, name: str, tmp_path: Path) -> None:
         image = make_image(tmp_path / "image")
