@@ -7,7 +7,10 @@ import pytest
 from steelyard.cli.app import run as call_steelyard
 from steelyard.errors import UsageError
 from steelyard.model.environment import find_form
-from steelyard.model.keys.uses import WorkloadUse
+from steelyard.model.experiment import Experiment
+from steelyard.model.keys.uses import ServiceUse, WorkloadUse
+from steelyard.model.space import cells
+from steelyard.spec.bind import list_caveats
 from steelyard.spec.conditions import find_environments, read_conditions
 
 
@@ -50,8 +53,43 @@ def test_levels_name_environments():
     use = WorkloadUse(use="command", wrap={"in": "${where}", "image": "/images/debian"})
     assert not read_conditions(use, {"where": "host"}).any
     assert [one.name for one in read_conditions(use, {"where": "gvisor"}).environments] == ["gvisor"]
-    with pytest.raises(UsageError, match=r"in: .*'podmann'.*; there are host, container, apptainer, "):
+    with pytest.raises(UsageError, match=r"in: .*'podmann'.*; there are host, container, guest, apptainer, "):
         read_conditions(use, {"where": "podmann"})
+
+
+@pytest.mark.parametrize(
+    ("use", "says"),
+    [
+        (
+            WorkloadUse(use="command", wrap={"in": "guest", "cores": 2}),
+            "cores: 2 are asked for, and guest has 1 core$",
+        ),
+        (
+            WorkloadUse(use="command", wrap={"in": "uml", "cpus": "0-3"}),
+            "cpus: 4 are asked for, and uml has 1 core",
+        ),
+        (WorkloadUse(use="ycsb", to="kv", wrap={"in": "uml"}), "in: uml has no network, which `to` needs"),
+        (
+            WorkloadUse(use="command", ranks=2, wrap={"in": "uml"}),
+            "in: uml has no network, which `ranks` needs",
+        ),
+        (ServiceUse(use="redis", wrap={"in": "guest"}), "in: uml has no network, which a service needs"),
+    ],
+)
+def test_what_a_guest_does_not_have_is_refused(use, says):
+    with pytest.raises(UsageError, match=says):
+        read_conditions(use, {})
+
+
+def test_a_guest_says_what_its_figures_do_not_say():
+    wraps = [{"in": inside} for inside in ("host", "guest", "uml", "bubblewrap")]
+    file = {"experiment": "x", "parameters": {"in": ["host", "guest"]}}
+    uses = [
+        {"use": "command", "phase": f"p{at}", "run": ["true"], "wrap": wrap} for at, wrap in enumerate(wraps)
+    ]
+    experiment = Experiment.model_validate({**file, "workload": uses})
+    [caveat] = list_caveats(experiment, cells(experiment, seed=1))
+    assert caveat.startswith("uml: ")
 
 
 def test_all_that_is_wrong_is_said_at_once(own_place, capsys):

@@ -23,7 +23,7 @@ from steelyard.model.lifetimes import describe_restriction
 from steelyard.model.paths import is_service
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell
-from steelyard.spec.bind import bind_all, list_tools, service_class
+from steelyard.spec.bind import bind_all, list_caveats, list_tools, service_class
 from steelyard.spec.checks.omission import omissions
 from steelyard.spec.checks.references import References
 from steelyard.spec.conditions import read_conditions
@@ -120,7 +120,7 @@ def preview(
         describe_restriction(experiment, len(design.groups)),
         design.searches,
         design.replaces,
-        tuple(omissions(experiment, sample)),
+        (*omissions(experiment, sample), *list_caveats(experiment, sample)),
         pace,
         tuple(_find_absent(experiment, sample, place)) if here else (),
     )

@@ -32,7 +32,7 @@ from steelyard.hosts.local import LocalHost
 from steelyard.hosts.sweep import sweep
 from steelyard.hosts.token import Token
 from steelyard.model.tool import Tool
-from steelyard.spec.bind import list_recipes, list_remains, list_tools
+from steelyard.spec.bind import list_caveats, list_recipes, list_remains, list_tools
 from steelyard.spec.checks.omission import omissions
 
 if TYPE_CHECKING:  # what only some runs use
@@ -112,7 +112,8 @@ def _warn_of_risks(context: RunContext, part: SessionPart) -> None:
     site = context.site.site
     lacking = scratch_warnings(choose_scratch(context.choices.scratch), site)
     before = (*context.site.notes, *site.warnings(), *lacking)
-    for text in (*before, *omissions(context.experiment, part.design.cells)):
+    what = context.experiment, part.design.cells
+    for text in (*before, *omissions(*what), *list_caveats(*what)):
         context.warn(text)
 
 

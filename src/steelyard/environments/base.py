@@ -37,6 +37,9 @@ class Environment(ABC):
     - `needs`: the programs that it takes on the host;
     - `limits_itself`: whether it leaves the control group that it is started in, so that it must hold the
       limits of `Inside` itself;
+    - `most_cores`: how many CPUs a program can have inside, or None for those of its host;
+    - `has_network`: whether it has a network inside;
+    - `caveat`: what its figures do not say, for every reader of a result;
     - `covers`: ids of published requirements.
     """
 
@@ -46,6 +49,9 @@ class Environment(ABC):
     images: ClassVar[frozenset[ImageForm]] = frozenset()
     needs: ClassVar[tuple[Tool, ...]] = ()
     limits_itself: ClassVar[bool] = False
+    most_cores: ClassVar[int | None] = None
+    has_network: ClassVar[bool] = True
+    caveat: ClassVar[str] = ""
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 

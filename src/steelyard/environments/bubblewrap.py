@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.environments.kit.skeleton import OWN, list_arguments, write_loop
+from steelyard.environments.kit.skeleton import IS_WHOLE, OWN, list_arguments, write_loop
 from steelyard.plugin.environment import Environment, Inside, Tool
 
 # For each mount it reads the table of all mounts: empty directories and links into /usr are made instead.
@@ -21,12 +21,9 @@ _ADD = """{
 # An image that has every mount point is mounted whole, which takes a fifth less. Bubblewrap mounts in the
 # order of its options, so the image, or its parts, come before all that was given.
 _SCRIPT = f"""\
-set -f
-given=$(($# - 3 - $3)) whole=yes IFS='
-'
-for place in $2; do [ -d "$1$place" ] && [ ! -L "$1$place" ] || whole=; done
+given=$(($# - 3 - $3))
+{IS_WHOLE}\
 [ -z "$whole" ] || {{ image=$1; shift $((3 + $3)); exec bwrap --ro-bind "$image" / --tmpfs /sys "$@"; }}
-set +f
 {write_loop(_ADD)}\
 while [ "$given" -gt 0 ]; do set -- "$@" "$1"; shift; given=$((given - 1)); done
 exec bwrap "$@"

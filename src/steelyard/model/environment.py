@@ -80,5 +80,9 @@ class Surrounding(HasRemains, Protocol):
     def limits_itself(self) -> bool:
         """Whether it leaves the control group that it was started in, and so must hold limits itself."""
 
+    @property
+    def caveat(self) -> str:
+        """What its figures do not say, for every reader of a result; empty where there is nothing."""
+
     def enter(self, command: Command, inside: Inside) -> Command:
         """The command that starts a command inside."""

@@ -210,6 +210,13 @@ def list_recipes(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, Ima
     return {str(one.image): one.recipe for one in asked if one.recipe}
 
 
+def list_caveats(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """What figures from the environments of these cells do not say, each once."""
+    asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]
+    environments = dict.fromkeys(one for conditions in asked for one in conditions.environments[:1])
+    return [f"{one.name}: {one.caveat}" for one in environments if one.caveat]
+
+
 def list_remains(experiment: Experiment, cells: Sequence[Cell]) -> list[HasRemains]:
     """All that may leave something when the processes of these cells are killed, each once."""
     asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]

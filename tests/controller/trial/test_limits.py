@@ -15,6 +15,7 @@ import pytest
 from steelyard import api
 from steelyard.model.command import Command
 from steelyard.model.control_groups import ControlGroups, Limits
+from steelyard.spec.conditions import environment_class
 from steelyard.testing.contract.environments import make_image
 
 COUNT = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
@@ -63,7 +64,7 @@ def test_who_takes_more_memory_is_killed(measure: Callable[..., api.Run]) -> Non
     run = measure(EAT, options={"wrap": {"memory": "32MiB"}}, disturbed="include")
     (trial,) = run.record.trials
     assert (trial.result.status, trial.result.category) == ("failed", "crashed")
-    assert "takes more memory than its limit, 32MiB" in trial.message
+    assert "takes more memory than its limit, 64MiB" in trial.message
     assert held(run) == {"memory": {"asked": "32MiB", "got": "32MiB"}}
     assert list_left(run) == ""
 
@@ -99,15 +100,15 @@ def test_more_cores_than_there_are_are_refused(measure: Callable[..., api.Run]) 
     assert held(run) == {"cores": {"asked": "1", "got": "1"}}
 
 
-@pytest.mark.parametrize("name", ["bubblewrap", "podman"])
+@pytest.mark.parametrize("name", ["bubblewrap", "podman", "uml"])
 def test_limits_hold_in_a_container(measure: Callable[..., api.Run], tmp_path: Path, name: str) -> None:
-    if not shutil.which({"bubblewrap": "bwrap"}.get(name, name)):
+    if not shutil.which(environment_class(name).needs[0].name):
         pytest.skip(f"{name} is not installed")
     image = make_image(tmp_path / "image")
     wrap = {
         "in": name,
         "image": str(image),
-        "memory": "32MiB",
+        "memory": "64MiB",
         "cpu_quota": "20%",
         "cores": 1,
         "cpu_policy": "batch",
@@ -116,12 +117,12 @@ def test_limits_hold_in_a_container(measure: Callable[..., api.Run], tmp_path: P
     (trial,) = run.record.trials
     assert trial.result.status == "ok", trial.message
     got = {key: value.get("got") for key, value in held(run).items()}
-    assert got["memory"] == "32MiB"
+    assert got["memory"] == "64MiB"
     assert got["cpu_quota"] == "20%"
     assert not [mark for mark in trial.result.marks if mark.kind == "fallback"], trial.result.marks
     spent = trial.result.metrics
     assert spent["wall"] > 2 * (spent["user"] + spent["system"]), "the kernel makes it wait"
     eaten = measure("y=x; while :; do y=$y$y; done", options={"wrap": wrap}, disturbed="include")
     assert eaten.record.trials[0].result.category == "crashed"
-    assert "its limit, 32MiB" in eaten.record.trials[0].message
+    assert "its limit, 64MiB" in eaten.record.trials[0].message
     assert list_left(run) == list_left(eaten) == ""

@@ -26,6 +26,15 @@ $name
 done
 """
 
+IS_WHOLE = """\
+set -f
+whole=yes IFS='
+'
+for place in $2; do [ -d "$1$place" ] && [ ! -L "$1$place" ] || whole=; done
+set +f
+"""
+"""A script of sh whose arguments are `list_arguments`: $whole is yes if the image has all mount points."""
+
 
 def write_loop(add: str) -> str:
     """A script of sh that does `add` for each part of an image: $found is its path, $name where it belongs.

@@ -64,7 +64,8 @@ def launch_ranks(workload: Workload[Any], command: Command) -> Command:
 
 
 def _run_command(command: Command, scratch: Path, folder: Path) -> Output:
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
+    began = time.monotonic()
     done = subprocess.run(
         command.argv,
         env={**os.environ, **command.variables},
@@ -78,7 +79,7 @@ def _run_command(command: Command, scratch: Path, folder: Path) -> Output:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     wall = time.monotonic() - began
-    exit_ = Exit(done.returncode, None, wall, user, system, after.ru_maxrss * 1024, time.time())
+    exit_ = Exit(done.returncode, None, wall, user, system, after.ru_maxrss * 1024, started)
     return Output(exit_, done.stdout, done.stderr, {path.name: path for path in (folder / "raw").iterdir()})
 
 
