@@ -219,11 +219,15 @@ class Experiment(Part):
         return value
 
     @model_validator(mode="after")
-    def _tell_of_images(self) -> Self:
+    def _tell_of_conditions(self) -> Self:
+        """What processes run under may be said by their role, and its image by `images`."""
         uses: tuple[WorkloadUse | ServiceUse, ...] = (*self.workload, *self.services.values())
         for use in uses:
-            if use.wrap:
-                use.wrap.know_images(self.images)
+            role = self.roles.get((use.on or next(iter(self.claims))).partition("[")[0].strip())
+            use.learn_role(role.wrap if role else None)
+        for wrap in (*(use.own_wrap for use in uses), *(role.wrap for role in self.roles.values())):
+            if wrap:
+                wrap.know_images(self.images)
         return self
 
     @property
@@ -261,19 +265,12 @@ class Experiment(Part):
     def to_tree(self) -> dict[str, Any]:
         """The tree of a file that says the same; what has its default is left out."""
         tree: dict[str, Any] = self.model_dump(
-            mode="json", exclude_defaults=True, exclude={"workload", "timeline", "collect"}
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"workload", "timeline", "collect"}
         )
         if "parameters" in tree:
             tree["parameters"] = {
                 name: entry.get("levels", entry) for name, entry in tree["parameters"].items()
             }
-        if self.metrics:
-            tree["metrics"] = {
-                name: entry.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-                for name, entry in self.metrics.items()
-            }
-        if self.find:
-            tree["find"] = self.find.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         tree["workload"] = [_dump_use(use) for use in self.workload]
         if self.collect:
             tree["collect"] = [use.to_tree() for use in self.collect]
@@ -283,5 +280,5 @@ class Experiment(Part):
 
 
 def _dump_use(use: WorkloadUse) -> dict[str, Any]:
-    own = use.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
+    own = use.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"options"})
     return {**own, **use.model_dump(mode="json")["options"]}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from steelyard.errors import suggest_name
 from steelyard.model.experiment import RESERVED
@@ -124,9 +125,14 @@ def allowed_keys(model: type[BaseModel], loc: Iterable[str | int]) -> tuple[str,
     for step in loc:
         if isinstance(step, int) or current is None:
             continue
-        field = current.model_fields.get(step)
+        field = _list_keys(current).get(step)
         current = _find_model(field.annotation) if field else current
-    return tuple(field.alias or name for name, field in current.model_fields.items()) if current else ()
+    return tuple(_list_keys(current)) if current else ()
+
+
+def _list_keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Its fields by their keys in a file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _find_model(annotation: Any) -> type[BaseModel] | None:

@@ -166,6 +166,19 @@ class PlacementChecker:
         ]
         if len(takers) > 1:
             yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' already does")
+        yield from self._wrap_faults()
+
+    def _wrap_faults(self) -> Iterator[Fault]:
+        """Conditions of a role are those of what names it: a level would say too late which role that is."""
+        wrapping = [name for name, role in self.experiment.roles.items() if role.wrap]
+        uses: list[tuple[Path, WorkloadUse | ServiceUse]] = [
+            *((("workload", index), use) for index, use in enumerate(self.experiment.workload)),
+            *((("services", name), use) for name, use in self.experiment.services.items()),
+        ]
+        for path, use in uses if wrapping else ():
+            if "$" in (use.on or "").partition("[")[0]:
+                message = f"on: name the role itself, since role '{wrapping[0]}' has `wrap`"
+                yield Fault((*path, "on"), message)
 
     def workload_faults(self, use: WorkloadUse, path: Path) -> Iterator[Fault]:
         """What can be told without levels: names in `${…}` are not looked at here."""

@@ -223,3 +223,46 @@ timeline: {at: 1s, do: pause, service: kv, node: 0}
     assert "cpus: 'all' is not a list of numbers" in said
     assert "'kv' runs in a container, where events cannot reach it" in said
     assert "unknown key 'cpu'; did you mean 'cpus'?" in said
+
+
+def test_only_the_cells_in_a_container_refuse_it(own_place: Path, capsys) -> None:
+    (own_place / "mine.yaml").write_text(
+        """experiment: mine
+parameters: {where: [host, bubblewrap]}
+services: {kv: {use: redis, on: host, wrap: {in: "${where}", image: /image}}}
+workload: {use: redis_benchmark, to: kv}
+timeline: {at: 1s, do: pause, service: kv, node: 0}
+"""
+    )
+    assert cli(("plan", "mine.yaml")) == 2
+    assert "remove `in: bubblewrap` and `image`, or say `in: host`" in capsys.readouterr().err
+    (own_place / "mine.yaml").write_text((own_place / "mine.yaml").read_text().replace(", bubblewrap", ""))
+    assert cli(("plan", "mine.yaml")) == 0
+
+
+ROLES = """experiment: mine
+parameters: {on: [server]}
+roles: {server: {hosts: 1, wrap: {nice: 5, cpus: "0"}}, client: {hosts: 1, shares: server}}
+workload:
+- {phase: a, use: command, on: server, run: [one]}
+- {phase: b, use: command, on: "server[0]", run: [two], wrap: {nice: null, memory_node: 0}}
+- {phase: c, use: command, on: client, run: [three]}
+"""
+
+
+def test_what_a_role_says_holds_for_all_that_runs_on_it(own_place: Path, capsys) -> None:
+    (own_place / "mine.yaml").write_text(ROLES)
+    assert cli(("plan", "mine.yaml")) == 0
+    out = capsys.readouterr().out
+    assert "nice -n 5 taskset -c 0 one" in out
+    assert "taskset -c 0 numactl --membind=0 -- two" in out
+    assert "nice -n 5 taskset -c 0 numactl" not in out
+    assert "taskset -c 0 three" not in out
+
+
+def test_a_role_that_is_a_level_cannot_have_conditions(own_place: Path, capsys) -> None:
+    (own_place / "mine.yaml").write_text(ROLES.replace("on: client", 'on: "${on}"'))
+    assert cli(("plan", "mine.yaml")) == 2
+    said = capsys.readouterr().err
+    assert "mine.yaml:7:" in said
+    assert "on: name the role itself, since role 'server' has `wrap`" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, PrivateAttr, StrictBool, StrictInt
 
 from steelyard.model.keys.plugin_use import PlugInUse
 from steelyard.model.keys.roles import DEFAULT_ROLE
@@ -23,7 +23,25 @@ def widen_workload(value: object) -> object:
     return {**own, "options": rest}
 
 
-class WorkloadUse(PlugInUse):
+class WrappedUse(PlugInUse):
+    """What runs processes under conditions: its own, or those of its role, which its own go before."""
+
+    own_wrap: Wrap | None = None
+    _role_wrap: Wrap | None = PrivateAttr(None)
+
+    def learn_role(self, wrap: Wrap | None) -> None:
+        """Take note of the conditions of the role that it runs on."""
+        self._role_wrap = wrap
+
+    @property
+    def wrap(self) -> Wrap | None:
+        """The conditions of its processes, as far as the file has any."""
+        if self._role_wrap is None or self.own_wrap is None:
+            return self.own_wrap or self._role_wrap
+        return self.own_wrap.over(self._role_wrap)
+
+
+class WorkloadUse(WrappedUse):
     """One entry of `workload`: which workload, as which phase, with which options."""
 
     use: str = Field(
@@ -50,8 +68,10 @@ class WorkloadUse(PlugInUse):
     launcher: str | None = Field(
         None, description="The launcher of ranks: mpirun, srun, jsrun, blaunch, pbsdsh; default: the site's"
     )
-    wrap: Wrap | None = Field(
-        None, description="Conditions for each copy: CPUs, limits, a container …; each may be a level"
+    own_wrap: Wrap | None = Field(
+        None,
+        alias="wrap",
+        description="Conditions for each copy: CPUs, limits, a container …; each may be a level",
     )
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -70,6 +90,10 @@ class Role(Part):
         description="Number of the site's hosts, or `all` for those that no other role takes"
     )
     shares: str | None = Field(None, description="The role whose hosts it shares")
+    wrap: Wrap | None = Field(
+        None,
+        description="Conditions for all that runs on it, but for what a workload or service says itself",
+    )
 
 
 class Start(Part):
@@ -106,7 +130,7 @@ class Save(Part):
     )
 
 
-class ServiceUse(PlugInUse):
+class ServiceUse(WrappedUse):
     """One entry of `services`: what is deployed before measuring, and where."""
 
     use: str = Field(
@@ -127,8 +151,9 @@ class ServiceUse(PlugInUse):
     )
     recover: Recover | None = Field(None, description="The snapshot whose data it starts with")
     save: Save | None = Field(None, description="Take a snapshot of its data before it is removed")
-    wrap: Wrap | None = Field(
+    own_wrap: Wrap | None = Field(
         None,
+        alias="wrap",
         description="Conditions for its servers: CPUs, limits, a container …; each may be a level",
     )
     options: dict[str, Any] = Field(default_factory=dict)

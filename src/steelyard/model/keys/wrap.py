@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pydantic import Field, PrivateAttr, StrictInt
+from pydantic import Field, PrivateAttr, StrictInt, model_serializer
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
@@ -85,9 +85,22 @@ class Wrap(Part):
         """Take note of the images that the file describes, by their names."""
         self._recipes = recipes
 
+    @model_serializer
+    def list_said(self) -> dict[str, Any]:
+        """What the file says, by its keys; null, too, since that leaves out what a role says."""
+        fields = type(self).model_fields
+        said = (name for name in fields if name in self.model_fields_set)
+        return {fields[name].alias or name: getattr(self, name) for name in said}
+
+    def over(self, other: Wrap) -> Wrap:
+        """The same, with what only another one says."""
+        both = Wrap.model_validate({**other.list_said(), **self.list_said()})
+        both.know_images(self._recipes)
+        return both
+
     def settings(self) -> dict[str, Any]:
         """All that may hold `${…}`."""
-        return self.model_dump(exclude_none=True, by_alias=True)
+        return {key: value for key, value in self.list_said().items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +129,17 @@ class Conditions:
         """
         settings = substitute(wrap.settings(), levels) if wrap else {}
         image = _parse_image(settings.get("image"))
-        inside = _parse_inside(settings.get("in")) or ("container" if image else HOST)
+        inside = find_inside(settings)
         return cls(
             cpus=_parse_numbers("cpus", settings.get("cpus")),
             memory_nodes=_parse_numbers("memory_node", settings.get("memory_node")),
             nice=_parse_nice(settings.get("nice")),
-            inside=None if inside == HOST else inside,
-            image=None if inside == HOST else image,
+            inside=inside,
+            image=image if inside else None,
             cores=_parse_cores(settings),
             policy=_parse_policy(settings.get("cpu_policy")),
             limits=Limits.parse(settings),
-            recipe=wrap._recipes.get(image or "") if wrap and inside != HOST else None,
+            recipe=wrap._recipes.get(image or "") if wrap and inside else None,
         )
 
     @property
@@ -196,6 +209,14 @@ class Conditions:
         return replace(self, cpus=allowed[: self.cores])
 
 
+def find_inside(settings: Mapping[str, Any]) -> str | None:
+    """What is to surround a process, by what its `wrap` says; None for nothing. Raises UsageError."""
+    inside = settings.get("in") or ("container" if settings.get("image") else HOST)
+    if not isinstance(inside, str):
+        raise UsageError(f"in: {inside!r} is not the name of an environment, such as bubblewrap")
+    return None if inside == HOST else inside
+
+
 def _parse_numbers(key: str, value: object) -> tuple[int, ...] | None:
     if value is None:
         return None
@@ -221,12 +242,6 @@ def _parse_image(value: object) -> str | None:
         raise UsageError(f"image: {value}: give its absolute path")
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
         raise UsageError(f"image: {value!r} is not an image such as alpine:3, /images/debian or tool.sif")
-    return value
-
-
-def _parse_inside(value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise UsageError(f"in: {value!r} is not the name of an environment, such as bubblewrap")
     return value
 
 

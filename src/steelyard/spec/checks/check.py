@@ -178,7 +178,9 @@ class Checker:
         yield from self._cell_faults(path, may_vary, partial(self.services.service_faults, name), own)
 
     def _event_faults(self, index: int) -> Iterator[Fault]:
-        may_vary = self.experiment.timeline[index].options
+        options = self.experiment.timeline[index].options
+        wrap = getattr(self.experiment.services.get(str(options.get("service"))), "wrap", None)
+        may_vary = {**options, "wrap": wrap.settings()} if wrap else options
         yield from self._cell_faults(
             ("timeline", index), may_vary, partial(self.timeline.entry_faults, index)
         )

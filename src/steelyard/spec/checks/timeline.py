@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import PlugInError, UnknownName, UsageError, suggest_name
 from steelyard.model.experiment import Experiment
-from steelyard.model.expression import ExpressionError
+from steelyard.model.expression import ExpressionError, substitute
 from steelyard.model.keys.condition import parse_condition
 from steelyard.model.keys.timeline import SETTLED, Entry
-from steelyard.model.keys.uses import WorkloadUse
+from steelyard.model.keys.uses import ServiceUse, WorkloadUse
+from steelyard.model.keys.wrap import find_inside
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_event_options, event_class, has_capability
 from steelyard.spec.faults import Fault
@@ -81,10 +83,12 @@ class TimelineChecker:
             return
         yield from option_faults(kind.Options, options)
         if kind.capability is not None and "service" in options:
-            yield from self._capability_faults(entry.do, kind, str(options["service"]))
+            yield from self._capability_faults(entry.do, kind, str(options["service"]), cell)
             yield from self._node_faults(options, cell)
 
-    def _capability_faults(self, event: str, kind: type[Event[Any]], service: str) -> Iterator[Fault]:
+    def _capability_faults(
+        self, event: str, kind: type[Event[Any]], service: str, cell: Cell
+    ) -> Iterator[Fault]:
         use, capability = self.experiment.services.get(service), kind.capability
         if use is None:
             yield Fault(("service",), f"service: {describe_missing_service(service, self.experiment)}")
@@ -93,12 +97,9 @@ class TimelineChecker:
             yield Fault(
                 ("service",), f"service: {use.use} is not {capability.__name__.lower()}, so no {event}"
             )
-        elif use.wrap and (use.wrap.image or use.wrap.inside):
-            message = (
-                f"service: '{service}' runs in a container, where events cannot reach it;"
-                f" remove '{'image' if use.wrap.image else 'in'}'"
-            )
-            yield Fault(("service",), message)
+        elif inside := _find_container(use, cell):
+            message = f"service: '{service}' runs in a container, where events cannot reach it"
+            yield Fault(("service",), f"{message}; remove `in: {inside}` and `image`, or say `in: host`")
         elif kind.needs_spare_hosts and use.grow_into is None:
             yield Fault(("service",), f"service: '{service}' has no hosts to grow into; add 'grow_into'")
 
@@ -136,3 +137,10 @@ def _is_metered(name: str, experiment: Experiment) -> bool:
     from steelyard.services.kit.capabilities import Metered
 
     return has_capability(Metered, experiment.services[name], experiment)
+
+
+def _find_container(use: ServiceUse, cell: Cell) -> str | None:
+    """What surrounds a service in a cell; what is wrong with it is told with the service."""
+    with suppress(UsageError, ExpressionError):
+        return find_inside(substitute(use.wrap.settings(), cell.parameters)) if use.wrap else None
+    return None
