@@ -83,8 +83,12 @@ class Session:
             ending = await self._run_trials(trials, first_number)
             if ending == "extended":
                 return True
+            if not any(use.save for use in context.experiment.services.values()):
+                # Services that are held end in time by themselves; on a busy machine, both moments are one.
+                stop.unschedule()
             if self._held:
                 ending = await self._stay(self._held, ending)
+            stop.unschedule()
         if ending == "time-limit":
             await self._pause(LATE)
         elif ending == "complete" and context.design.next(context.results):

@@ -19,7 +19,8 @@ class StopSignal:
 
     def __init__(self, task: asyncio.Task[Any]) -> None:
         self.signal: signal.Signals | None = None
-        self._task, self._timed = task, False
+        self._task = task
+        self._timer: asyncio.TimerHandle | None = None
 
     def schedule(self, left: float | None) -> None:
         """End it in so many seconds, as a scheduler's warning would.
@@ -27,12 +28,17 @@ class StopSignal:
         From then on that warning is not heeded: it may come a minute early, which can be all that there is.
         """
         if left is not None:
-            self._timed = True
-            asyncio.get_running_loop().call_later(max(0.0, left), self._stop, signal.SIGUSR1)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, left), self._stop, signal.SIGUSR1)
+
+    def unschedule(self) -> None:
+        """Let it go on: what is left to do ends by itself."""
+        if self._timer:
+            self._timer.cancel()
 
     def handle_signal(self, number: signal.Signals) -> None:
         """A signal came."""
-        if not (self._timed and number == signal.SIGUSR1):
+        if not (self._timer and number == signal.SIGUSR1):
             self._stop(number)
 
     async def wait_for_signal(self, within: float) -> bool:
