@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -10,10 +11,12 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.hosts.images import MadeImage, make_image, read_image
+from steelyard.hosts.images import MadeImage, list_images, make_image, read_image, remove_image
+from steelyard.hosts.shell import ShellHost
 from steelyard.model.keys.image import ImageRecipe
 from steelyard.testing.contract.bench import with_bench
 from steelyard.testing.contract.environments import make_image as make_small_image
+from steelyard.transports.piped import PipedTransport
 
 RECIPE = ImageRecipe(suite="bookworm", packages=("fio", "bc"), files={"/etc/mine": "mine\n"})
 # Makes an archive as mmdebstrap does, of a directory that is there, and keeps its words.
@@ -55,8 +58,7 @@ def make(recipe: ImageRecipe) -> MadeImage:
     async def act(bench) -> None:
         host = bench.hosts[0]
         assert await read_image(host, recipe) is None
-        scratch = PurePosixPath(bench.place / host.name)
-        made.append(await make_image(host, recipe, scratch, bench.place / "logs"))
+        made.append(await make_image(host, recipe, bench.place / "logs"))
         assert await read_image(host, recipe) == made[0]
 
     with_bench(act, hosts=1)
@@ -116,3 +118,56 @@ def test_a_real_one_is_made(tmp_path, monkeypatch):
     assert made.packages["hello"]
     said = subprocess.run([f"{made.root}/usr/bin/hello"], capture_output=True, text=True, check=True)
     assert "Hello" in said.stdout
+
+
+def pack(place: Path) -> Path:
+    """A small image as a tar archive."""
+    archive = place / "root.tar"
+    subprocess.run(["tar", "-C", place / "root", "-cf", archive, "."], check=True)
+    return archive
+
+
+def test_an_archive_is_unpacked_and_its_content_names_it(fake):
+    recipe = ImageRecipe(archive="root.tar", files={"/etc/mine": "mine\n"})
+    before = recipe.digest, hash(recipe)
+    recipe.learn_content("1" * 64)
+    assert recipe.digest != before[0]
+    assert hash(recipe) == before[1]
+    made: list[MadeImage] = []
+
+    async def act(bench) -> None:
+        made.append(await make_image(bench.hosts[0], recipe, bench.place / "logs", pack(fake)))
+        assert await list_images(bench.hosts[0]) == made
+        await remove_image(bench.hosts[0], made[0])
+        assert await list_images(bench.hosts[0]) == []
+
+    with_bench(act, hosts=1)
+    assert made[0].what == "root.tar"
+    assert not (fake / "words").exists(), "mmdebstrap has nothing to do"
+    assert list_names(fake / "cache/steelyard/images") == []
+
+
+def test_an_archive_goes_to_a_host_that_does_not_share_files(fake, run):
+    recipe = ImageRecipe(archive="root.tar")
+
+    async def act() -> None:
+        transport = PipedTransport("far", "127.0.0.1")
+        async with ShellHost.open(transport, run.token, run.folder / "log") as host:
+            assert not host.shares_files
+            made = await make_image(host, recipe, fake / "logs", pack(fake))
+            assert (Path(made.root) / "mark").read_text() == "in the image\n"
+
+    asyncio.run(act())
+    assert list_names(fake / "cache/steelyard/images") == [recipe.digest], "what was brought is gone"
+
+
+def test_a_part_of_an_archive_leaves_nothing(fake):
+    archive = pack(fake)
+    archive.write_bytes(archive.read_bytes()[:9000])
+
+    async def act(bench) -> None:
+        with pytest.raises(HostError, match=r"image-.* failed on local: .*tar"):
+            await make_image(bench.hosts[0], ImageRecipe(archive="root.tar"), bench.place / "logs", archive)
+
+    with_bench(act, hosts=1)
+    assert list_names(fake / "cache/steelyard/images") == []

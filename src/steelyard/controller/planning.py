@@ -79,6 +79,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
         *_compare_lines(experiment),
+        *_image_lines(experiment),
         *_service_lines(experiment),
         *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
         "commands of one trial:",
@@ -151,6 +152,16 @@ def _format_pace(pace: TrialPace | None) -> str:
 
 def _disk(found: Preview, scratch: Path) -> str:
     return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "almost none"
+
+
+def _image_lines(experiment: Any) -> list[str]:
+    """The images that the file describes, a line each."""
+    made = [
+        f"  {name}: {recipe.describe()}, {'made by mmdebstrap' if recipe.suite else 'unpacked'}"
+        " on each host that does not have it"
+        for name, recipe in experiment.images.items()
+    ]
+    return ["images:", *made] if made else []
 
 
 def _service_lines(experiment: Any) -> list[str]:

@@ -82,7 +82,7 @@ async def acquire_resources(
         await scratches.open()
         needs = list_tools(context.experiment, context.design.cells)
         recipes = list_recipes(context.experiment, part.design.cells)
-        await bring_images(context, placement.hosts, scratches, recipes)
+        await bring_images(context, placement.hosts, recipes)
         if remains := list_remains(context.experiment, context.design.cells):
             await asyncio.to_thread(sweep_remains)
             scope.push_async_callback(remove_remains, placement.hosts, remains, str(token))

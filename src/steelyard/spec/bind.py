@@ -197,7 +197,7 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from collector_class(collector.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
-        yield from (MMDEBSTRAP,) if conditions.recipe else ()
+        yield from (MMDEBSTRAP,) if conditions.recipe and conditions.recipe.suite else ()
         if conditions.environments:
             needs = [environment.needs for environment in conditions.environments]
             here = (tools for tools in needs if not find_missing(tools))

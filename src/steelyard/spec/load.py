@@ -30,6 +30,7 @@ def load_source(source: Source, folder: Path | None = None) -> Experiment:
     experiment, faults = check_tree(source.value, folder)
     if experiment and experiment.folder and experiment.dir and not experiment.folder.is_dir():
         faults.append(Fault(("dir",), f"{experiment.folder} is no folder on this machine"))
+    faults += _list_lost_archives(experiment) if experiment else []
     if experiment is None or faults:
         raise SpecError(sorted({locate_fault(source, fault) for fault in faults}))
     return experiment
@@ -61,3 +62,13 @@ def locate_fault(source: Source, fault: Fault) -> Problem:
     """A fault at its place in a file."""
     mark = source.locate(fault.path, key=fault.at_key)
     return Problem(source.name, mark.line, mark.column, fault.message)
+
+
+def _list_lost_archives(experiment: Experiment) -> list[Fault]:
+    """Archives of images that are not on this machine."""
+    folder = experiment.folder
+    return [
+        Fault(("images", name, "archive"), f"archive: {folder / recipe.archive} is no file on this machine")
+        for name, recipe in experiment.images.items()
+        if folder and recipe.archive and not (folder / recipe.archive).is_file()
+    ]

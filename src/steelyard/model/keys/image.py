@@ -1,4 +1,4 @@
-"""Images that a file describes: `images: {base: {suite: bookworm, packages: [fio]}}`."""
+"""Images that a file describes: `images: {base: {suite: bookworm, packages: [fio]}}`, or `{archive: …}`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import json
 import re
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
 from steelyard.model.part import Part
 from steelyard.model.tool import Tool
@@ -28,10 +28,15 @@ def _check_path(value: str) -> str:
 
 
 class ImageRecipe(Part):
-    """What an image is made of: a release of Debian, packages with what they need, and files."""
+    """What an image is made of: a release of Debian with packages, or an archive; and files."""
 
-    suite: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,30}$")] = Field(
-        description="The release of Debian, such as bookworm"
+    suite: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,30}$")] | None = Field(
+        None, description="The release of Debian that mmdebstrap makes it of, such as bookworm"
+    )
+    archive: Annotated[str, Field(min_length=1)] | None = Field(
+        None,
+        description="Instead of `suite`, a file beside the experiment: a tar archive of a root, or of an "
+        "image, as OCI has it or `docker save` and `podman save` write it",
     )
     packages: tuple[str, ...] = Field(
         (), description="Packages beside the smallest system, such as fio, or fio=3.33-3 for a version"
@@ -45,6 +50,16 @@ class ImageRecipe(Part):
         "image again. Default: the mirror of the machine that makes it",
     )
 
+    _content: str = PrivateAttr("")
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if (self.suite is None) == (self.archive is None):
+            raise ValueError("give either `suite: bookworm` or `archive: image.tar`")
+        if self.archive and (self.packages or self.mirror):
+            raise ValueError("packages and mirror are for `suite`; an archive has what it has")
+        return self
+
     @field_validator("packages")
     @classmethod
     def _check_packages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -53,11 +68,26 @@ class ImageRecipe(Part):
                 raise ValueError(f"'{name}' is not the name of a package")
         return value
 
+    def learn_content(self, sha256: str) -> None:
+        """Take note of what its archive holds, by the SHA-256 of that."""
+        self._content = sha256
+
+    @property
+    def content(self) -> str:
+        """The SHA-256 of its archive's content, once that is known."""
+        return self._content
+
     @property
     def digest(self) -> str:
-        """The same for all that say the same, in whatever order."""
+        """The same for all that say the same, in whatever order; of an archive, its content counts."""
         said = self.model_dump(mode="json") | {"packages": sorted(set(self.packages))}
+        said |= {"archive": self._content} if self.archive else {}
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
 
+    def describe(self) -> str:
+        """For people: `bookworm with fio`, or `image.tar`."""
+        packages = f" with {', '.join(self.packages)}" if self.packages else ""
+        return f"{self.suite or self.archive}{packages}"
+
     def __hash__(self) -> int:
-        return hash(self.digest)
+        return hash((self.suite, self.archive, self.packages, self.mirror, *self.files.items()))
