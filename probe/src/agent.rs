@@ -74,6 +74,8 @@ struct Agent {
     signals: SignalFd,
     children: Children,
     scratch: BTreeMap<Vec<u8>, Scratch>,
+    /// What files of the kernel are to say again, by their paths.
+    settings: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Agent {
@@ -85,6 +87,7 @@ impl Agent {
             signals,
             children: Children::new(token),
             scratch: BTreeMap::new(),
+            settings: BTreeMap::new(),
         }
     }
 
@@ -186,12 +189,15 @@ impl Agent {
 
     // The end --------------------------------------------------------------------------------------------
 
-    /// End every descendant, then remove the scratch directories.
+    /// End every descendant, then put settings back and remove the scratch directories.
     fn end(&mut self, why: &End) {
         if let End::Otherwise(why) = why {
             self.lease.tell(&format!("say the agent ends: {why}"));
         }
         self.children.end_all();
+        for (path, value) in &self.settings {
+            let _ = files::write_old(files::path(path), value); // nobody is left to be told
+        }
         for (path, scratch) in &self.scratch {
             let _ = scratch.remove(files::path(path)); // what stays is found by its marker
         }

@@ -97,6 +97,12 @@ pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
         .write_all(content)
 }
 
+/// Write to a file that is there, such as one of the kernel's.
+pub fn write_old(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(libc::O_NOFOLLOW).open(path)?.write_all(content)
+}
+
 /// The content of a file that is kept open, from its beginning, into a buffer that is used again.
 pub fn reread(file: &File, content: &mut Vec<u8>) -> io::Result<()> {
     let mut filled = 0;

@@ -23,6 +23,7 @@ pub enum Request {
     Desk(Word),
     Scratch { path: Word, mark: Word },
     Remove { id: String, time: Duration, path: Word },
+    Restore { path: Word, value: Word },
     Become(CString),
 }
 
@@ -61,6 +62,7 @@ impl Request {
             b"remove" => {
                 Self::Remove { id: words.id()?, time: words.seconds("SECONDS")?, path: words.path()? }
             }
+            b"restore" => Self::Restore { path: words.path()?, value: words.next("VALUE")? },
             b"become" => Self::Become(words.text("PATH")?),
             _ => return Err(format!("unknown request {}", show(&verb))),
         };
@@ -211,6 +213,8 @@ mod tests {
             "desk",
             "remove 1 /here",
             "write here x",
+            "restore here x",
+            "restore /here",
             "write /here",
             "become",
             "do 1",

@@ -544,6 +544,23 @@ def test_a_directory_of_others_is_never_removed(tell, setting):
     assert (foreign / "file").exists()
 
 
+def test_a_setting_is_put_back_when_the_host_is_left(tell, setting):
+    names = ("it's set", "twice", "taken back")
+    files = [setting.folder / name for name in names]
+
+    async def story(stage):
+        for file in files:
+            file.write_text("before")
+            await stage.host.restore_at_end(str(file), "other ")
+            await stage.host.restore_at_end(str(file), "before")
+            file.write_text("during")
+        await stage.host.restore_at_end(str(files[2]), "")
+        assert [file.read_text() for file in files] == ["during"] * 3
+
+    tell(story)
+    assert until(lambda: [file.read_text() for file in files] == ["before", "before", "during"])
+
+
 def test_scratch_that_cannot_be_made(tell):
     async def story(stage):
         with pytest.raises(HostError, match="/proc/no"):

@@ -45,6 +45,13 @@ impl Agent {
             Request::Desk(mark) => self.make_desk(&mark),
             Request::Scratch { path, mark } => self.make_scratch(path, &mark),
             Request::Remove { id, time, path } => self.remove_scratch(&id, time, &path),
+            Request::Restore { path, value } => {
+                self.settings.remove(&path);
+                if !value.is_empty() {
+                    self.settings.insert(path, value);
+                }
+                Ok(Vec::new())
+            }
             Request::Become(path) => Err(self.hand_over(&path)),
         }
     }

@@ -79,6 +79,7 @@ def _lines(experiment: Any, found: Preview, scratch: Path, site: str) -> list[st
         f"time     {_time(found)}",
         f"disk     {_disk(found, scratch)}",
         *_compare_lines(experiment),
+        *_machine_lines(experiment),
         *_image_lines(experiment),
         *_service_lines(experiment),
         *(_search_lines(experiment, found) if found.searches else _cell_lines(found)),
@@ -152,6 +153,15 @@ def _format_pace(pace: TrialPace | None) -> str:
 
 def _disk(found: Preview, scratch: Path) -> str:
     return f"{show(found.disk, 'B')} in {scratch}, removed afterwards" if found.disk else "almost none"
+
+
+def _machine_lines(experiment: Any) -> list[str]:
+    """What machines are set to, a line for each role."""
+    return [
+        f"machine  {name}: {_format_options(role.machine.settings())}, put back after each trial"
+        for name, role in experiment.roles.items()
+        if role.machine
+    ]
 
 
 def _image_lines(experiment: Any) -> list[str]:

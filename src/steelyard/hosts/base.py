@@ -159,6 +159,13 @@ class Host(ABC):
         """Remove such a directory with everything in it."""
 
     @abstractmethod
+    async def restore_at_end(self, path: str, value: str) -> None:
+        """Have a file of the kernel say `value` again when the run leaves the host, however that ends.
+
+        An empty value takes that back.
+        """
+
+    @abstractmethod
     async def make_directory(self, path: PurePosixPath) -> None:
         """Make a directory inside the scratch; it may be there already."""
 

@@ -104,6 +104,10 @@ class Lease:
         """Tell the minder that a directory was removed, or is to stay. Raises MinderError."""
         await self._agent.ask("forget", str(path.absolute()))
 
+    async def restore_at_end(self, path: str, value: str) -> None:
+        """Have the minder write to a file of the kernel when the lease ends; nothing for an empty value."""
+        await self._agent.ask("restore", path, value)
+
     # The death of the minder ----------------------------------------------------------------------------
 
     def _explain_loss(self, why: str) -> MinderError:

@@ -189,6 +189,10 @@ class LocalHost(Host):
             with suppress(OSError):  # others may use it by now
                 Path(path).parent.rmdir()
 
+    async def restore_at_end(self, path: str, value: str) -> None:
+        """By the minder."""
+        await self._lease.restore_at_end(path, value)
+
     async def make_directory(self, path: PurePosixPath) -> None:
         """Make a directory inside the scratch."""
         try:

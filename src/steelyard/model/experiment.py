@@ -113,6 +113,9 @@ class Experiment(Part):
         default_factory=dict,
         description="Images to make before measuring (mmdebstrap), each under a name for `wrap: {image: …}`",
     )
+    allow: Annotated[tuple[Literal["machine-settings"], ...], BeforeValidator(_to_list)] = Field(
+        (), description="What a run may do to its hosts: machine-settings, for `machine` of a role"
+    )
     timeline: Annotated[
         tuple[Annotated[Entry, BeforeValidator(widen_entry)], ...], BeforeValidator(_to_list)
     ] = Field(
@@ -224,7 +227,7 @@ class Experiment(Part):
         uses: tuple[WorkloadUse | ServiceUse, ...] = (*self.workload, *self.services.values())
         for use in uses:
             role = self.roles.get((use.on or next(iter(self.claims))).partition("[")[0].strip())
-            use.learn_role(role.wrap if role else None)
+            use.learn_role(role)
         for wrap in (*(use.own_wrap for use in uses), *(role.wrap for role in self.roles.values())):
             if wrap:
                 wrap.know_images(self.images)

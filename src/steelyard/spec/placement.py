@@ -12,6 +12,7 @@ from steelyard.errors import UnknownName, UsageError, suggest_name
 from steelyard.launchers import list_launchers
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import ExpressionError, find_names, substitute
+from steelyard.model.keys.machine import read_settings
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.keys.roles import Count, RoleClaim, Selection, count_needed_hosts
 from steelyard.model.keys.uses import ServiceUse, WorkloadUse
@@ -167,6 +168,18 @@ class PlacementChecker:
         if len(takers) > 1:
             yield Fault(("roles", takers[1]), f"only one role can take all hosts; '{takers[0]}' already does")
         yield from self._wrap_faults()
+
+    def machine_faults(self, name: str, cell: Cell) -> Iterator[Fault]:
+        """What the machines of a role cannot be set to in a cell."""
+        asked, path = self.experiment.roles[name].machine, ("roles", name, "machine")
+        try:
+            read_settings(asked, cell.parameters) if asked else []
+        except ExpressionError as error:
+            yield Fault((*path, *error.path), error.message)
+        except UsageError as error:
+            key = error.message.partition(":")[0]
+            varies = "${" in str(asked.settings().get(key)) if asked else False
+            yield Fault((*path, key), error.message + (f", with {cell.key}" if varies else ""))
 
     def _wrap_faults(self) -> Iterator[Fault]:
         """Conditions of a role are those of what names it: a level would say too late which role that is."""

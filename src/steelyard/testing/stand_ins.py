@@ -125,6 +125,9 @@ class FakeHost(Host):
         """Removed for real."""
         await self.remove_directory(path)
 
+    async def restore_at_end(self, path: str, value: str) -> None:
+        """Nothing was set."""
+
     async def make_directory(self, path: PurePosixPath) -> None:
         """A real directory."""
         Path(path).mkdir(exist_ok=True)

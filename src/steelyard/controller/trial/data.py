@@ -22,6 +22,7 @@ class TrialData:
     attempt: Attempt
     phases: list[PhaseResult] = field(default_factory=list)
     preparation: Mapping[str, Any] = field(default_factory=dict)
+    machines: Mapping[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Mapping[float, int]] = field(default_factory=dict)
     short: dict[str, int] = field(default_factory=dict)

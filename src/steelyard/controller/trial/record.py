@@ -28,6 +28,7 @@ def write_documents(data: TrialData, writer: RunWriter) -> None:
         "parameters": dict(data.attempt.cell.parameters),
         "repetition": data.attempt.trial.repetition,
         "prepared": dict(data.preparation),
+        **({"machines": dict(data.machines)} if data.machines else {}),
         "phases": [document for ended in data.phases for document in ended.documents()],
     }
     try:

@@ -19,6 +19,7 @@ from steelyard.controller.resources import SessionResources
 from steelyard.controller.timeline.stages import Stages
 from steelyard.controller.trial.data import TrialData
 from steelyard.controller.trial.lockstep import LockStep
+from steelyard.controller.trial.machine_settings import set_machines
 from steelyard.controller.trial.mounted import enter_mounts
 from steelyard.controller.trial.phases import PhaseRunner
 from steelyard.controller.trial.pipeline import Pipeline
@@ -86,6 +87,11 @@ class TrialRunner:
         async with AsyncExitStack() as scope:
             steps = await self._make_steps(attempt, scope)
             self._count_copies(data, steps)
+            resources = self._resources
+            settings = set_machines(
+                self._experiment, resources.placement, resources.scratches, cell.parameters
+            )
+            data.machines = await scope.enter_async_context(settings)
             deployed = await scope.enter_async_context(self._deploy(attempt))
             data.metrics |= deployed.times()
             data.marks += deployed.marks()

@@ -369,11 +369,29 @@ end_all() {
     fi
     end_sleep
     set +f
+    for sy_each in "$sy_dir"/setting.*; do
+        if [ -e "$sy_each" ]; then put_back "$sy_each"; fi
+    done
     for sy_each in "$sy_dir"/scratch.*; do
         if [ -e "$sy_each" ]; then unmake "$sy_each" >/dev/null; fi
     done
     cd /
     rm -rf "$sy_dir"
+}
+
+put_back() { # NOTE: write to a file of the kernel what is noted
+    { IFS= read -r sy_path; IFS= read -r sy_text; } <"$1"
+    printf %s "$sy_text" >"$sy_path"
+}
+
+note_setting() { # PATH VALUE: one note a path; an empty VALUE takes it away
+    for sy_each in "$sy_dir"/setting.*; do
+        IFS= read -r sy_path <"$sy_each" || continue
+        if [ "$sy_path" = "$1" ]; then rm -f "$sy_each"; fi
+    done
+    sy_noted=$((sy_noted + 1))
+    if [ "$2" ]; then printf '%s\n' "$1" "$2" >"$sy_dir/setting.$sy_noted"; fi
+    reply 0 ''
 }
 
 finish() {
@@ -461,6 +479,7 @@ serve() { # WORD...
     desk) write "$sy_dir/$sy_marker" "$2" >/dev/null; reply 0 "$sy_dir" ;;
     scratch) note_scratch "$2" "$3" ;;
     remove) shift; spawn remove_scratch "$@"; reply 0 '' ;;
+    restore) set +f; note_setting "$2" "$3" 2>/dev/null; set -f ;;
     become) replace "$2" ;;
     *) reply 2 "unknown request: $1" ;;
     esac

@@ -47,6 +47,7 @@ class Minder:
         self.children: dict[str, Child] = {}
         self.environment = dict(os.environb)
         self.scratch: dict[bytes, bytes] = {}  # path to mark
+        self.settings: dict[bytes, bytes] = {}  # path of a file of the kernel to what it is to say again
         self.inbox, self.poll = b"", select.poll()
         self.poll.register(LEASE, select.POLLIN)
         self.outboxes = {stream: Outbox(stream, self.poll) for stream in (REPLIES, EVENTS)}
@@ -56,6 +57,7 @@ class Minder:
             b"kill": self.kill,
             b"scratch": self.remember_scratch,
             b"forget": self.forget_scratch,
+            b"restore": self.remember_setting,
         }
 
     def watch_descriptor(self, fd: int) -> None:
@@ -166,6 +168,13 @@ class Minder:
         self.scratch.pop(path, None)
         self.reply()
 
+    def remember_setting(self, path: bytes, value: bytes) -> None:
+        """Note what a file of the kernel is to say again when the lease ends; an empty value: no longer."""
+        self.settings.pop(path, None)
+        if value:
+            self.settings[path] = value
+        self.reply()
+
     # The end of a child ---------------------------------------------------------------------------------
 
     def record_death(self, pid: int, status: int, usage: Any) -> None:
@@ -225,13 +234,18 @@ class Minder:
     # The end of all -------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """End every descendant, again until none is left, then remove the scratch directories."""
+        """End every descendant, again until none is left, then put settings back and remove directories."""
         me, pause = os.getpid(), PAUSE
         while reap(lambda *_: None):
             if not kill_all(lambda: descendants(list_processes(), [me]) - {me}, send):
                 break  # only programs of other users are left
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+        for path, value in self.settings.items():
+            with suppress(OSError):
+                fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                os.write(fd, value)
+                os.close(fd)
         for path, mark in self.scratch.items():
             with suppress(OSError):  # what stays is found by its marker
                 remove_scratch(path, mark.decode().__eq__)

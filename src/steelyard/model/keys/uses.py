@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, StrictBool, StrictInt
 
+from steelyard.model.keys.machine import ALLOWED, MachineSettings
 from steelyard.model.keys.plugin_use import PlugInUse
 from steelyard.model.keys.roles import DEFAULT_ROLE
 from steelyard.model.keys.wrap import Wrap
@@ -28,10 +29,11 @@ class WrappedUse(PlugInUse):
 
     own_wrap: Wrap | None = None
     _role_wrap: Wrap | None = PrivateAttr(None)
+    _machine: MachineSettings | None = PrivateAttr(None)
 
-    def learn_role(self, wrap: Wrap | None) -> None:
+    def learn_role(self, role: Role | None) -> None:
         """Take note of the conditions of the role that it runs on."""
-        self._role_wrap = wrap
+        self._role_wrap, self._machine = (role.wrap, role.machine) if role else (None, None)
 
     @property
     def wrap(self) -> Wrap | None:
@@ -93,6 +95,11 @@ class Role(Part):
     wrap: Wrap | None = Field(
         None,
         description="Conditions for all that runs on it, but for what a workload or service says itself",
+    )
+    machine: MachineSettings | None = Field(
+        None,
+        description="Settings of its whole machines during a trial, put back after it; needs "
+        f"`allow: {ALLOWED}`",
     )
 
 
@@ -162,8 +169,9 @@ class ServiceUse(WrappedUse):
         """All that may hold `${…}`."""
         recover = self.recover.model_dump(by_alias=True) if self.recover else None
         fields = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
-        wrap = {"wrap": self.wrap.settings()} if self.wrap else {}
-        return fields | wrap | ({"recover": recover} if recover else {})
+        conditions = {"wrap": self.wrap, "machine": self._machine}
+        around = {key: part.settings() for key, part in conditions.items() if part}
+        return fields | around | ({"recover": recover} if recover else {})
 
 
 def widen_service(value: object) -> object:

@@ -14,6 +14,7 @@ from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, find_names
 from steelyard.model.keys.find import Find
+from steelyard.model.keys.machine import ALLOWED
 from steelyard.model.keys.program import SCRIPT, split_scripts
 from steelyard.model.keys.requirement import Requirement
 from steelyard.model.keys.uses import WorkloadUse
@@ -35,7 +36,7 @@ from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_
 from steelyard.spec.placement import PlacementChecker
 from steelyard.spec.service_kinds import kind_faults, option_path, variants
 
-_PLACING = frozenset({"on", "grow_into", "copies", "ranks", "wrap"})
+_PLACING = frozenset({"on", "grow_into", "copies", "ranks", "wrap", "machine"})
 
 
 class Checker:
@@ -75,6 +76,8 @@ class Checker:
             yield from self.placement.role_faults()
         if not space_faults and self.has_valid_parameters:
             yield from self._make_cells()
+        if self.broken.isdisjoint({"roles", "allow"}):
+            yield from self._machine_faults()
         yield from self._comparison_faults()
         if self.broken.isdisjoint({"roles", "services"}):
             for name in self.experiment.services:
@@ -93,6 +96,17 @@ class Checker:
         yield from wrong
         if self.has_valid_parameters and not wrong and "metrics" not in self.broken:
             yield from self._all_metric_faults()
+
+    def _machine_faults(self) -> Iterator[Fault]:
+        """What roles say of their machines, which the file must allow."""
+        for name, role in self.experiment.roles.items():
+            path: Path = ("roles", name, "machine")
+            if role.machine and ALLOWED not in self.experiment.allow:
+                message = "machine: these settings change whole machines, for all who use them"
+                yield Fault(path, f"{message}; add `allow: {ALLOWED}` to the file")
+            if role.machine:
+                look = partial(self.placement.machine_faults, name)
+                yield from self._cell_faults(path, role.machine.settings(), look)
 
     def _space_faults(self) -> Iterator[Fault]:
         if self.broken.isdisjoint({"parameters", "zip", "sample", "find"}):

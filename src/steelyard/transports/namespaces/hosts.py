@@ -75,6 +75,11 @@ class SshNode(CuttableNode, ShellHost):
         await super().make_scratch(path)
         await self.lease.make_scratch(Path(path), self.mark)
 
+    async def restore_at_end(self, path: str, value: str) -> None:
+        """By both, for the same reason."""
+        await super().restore_at_end(path, value)
+        await self.lease.restore_at_end(path, value)
+
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last."""
         await super().remove_scratch(path)
