@@ -64,7 +64,7 @@ def test_who_takes_more_memory_is_killed(measure: Callable[..., api.Run]) -> Non
     run = measure(EAT, options={"wrap": {"memory": "32MiB"}}, disturbed="include")
     (trial,) = run.record.trials
     assert (trial.result.status, trial.result.category) == ("failed", "crashed")
-    assert "takes more memory than its limit, 64MiB" in trial.message
+    assert "takes more memory than its limit, 32MiB" in trial.message
     assert held(run) == {"memory": {"asked": "32MiB", "got": "32MiB"}}
     assert list_left(run) == ""
 

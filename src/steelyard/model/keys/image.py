@@ -90,4 +90,5 @@ class ImageRecipe(Part):
         return f"{self.suite or self.archive}{packages}"
 
     def __hash__(self) -> int:
-        return hash((self.suite, self.archive, self.packages, self.mirror, *self.files.items()))
+        said = frozenset(self.packages), frozenset(self.files.items())
+        return hash((self.suite, self.archive, self.mirror, *said))
