@@ -92,7 +92,7 @@ def test_every_form_has_the_figures(ab, steelyard):
         assert (said.code, said.out.splitlines()[-1]) == (1, file)
     for form in ("html", "markdown"):
         text = Path(files[form]).read_text()
-        assert "build=new against build=old: 2 worse." in text
+        assert "took against build=old: build=new size=1 +20.0 %" in text
         assert "The comparison does not pass with a margin of 5 %: 2 reasons." in text
         assert "6 pairs" in text
     assert "<script" not in Path("ab.html").read_text()
@@ -124,7 +124,7 @@ def test_the_exports_and_the_report_of_a_run_have_its_comparison(ab, steelyard):
     steelyard("report", "last", "--as", "markdown", "-o", "run.md")
     text = Path("run.md").read_text()
     assert (
-        text.index("**build=new against build=old: 2 worse.**")
+        text.index("**took against build=old: build=new size=1 ")
         < text.index("## Comparison")
         < text.index("## Results")
     )

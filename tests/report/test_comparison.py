@@ -123,7 +123,10 @@ def test_levels_of_a_run_are_answered_in_a_sentence(build):
         answer(same),
     )
     _, several = of_levels(build, parameters={"build": ["old", "new"], "size": [1, 2]})
-    assert answer(several) == "build=new against build=old: 2 worse."
+    assert answer(several) == (
+        "time against build=old: build=new size=1 +20.1 % [+19.0, +21.2], worse; "
+        "build=new size=2 +20.2 % [+18.8, +21.7], worse."
+    )
 
 
 def test_a_gate_says_why_it_does_not_pass_and_what_would_let_it(build):
@@ -167,3 +170,9 @@ def test_the_page_of_a_comparison_asks_nothing_of_the_network(build):
     assert not re.search(r"<script|<link|<img|https?://", page)
     assert "default-src 'none'" in page
     assert markdown.render_comparison(part_of(GatedComparison(found)), "ab").startswith("# ab")
+
+
+def test_many_times_as_much_is_told_as_that(build):
+    plan = {"parameters": {"a": [1]}, "metrics": [RATE], "repetitions": 9}
+    lines = comparison_lines(compared(build(**plan, figures=at(1e6)), build(**plan, figures=at(286e6))))
+    assert re.search(r"286x \[28\d, 28\d\]", "\n".join(lines))

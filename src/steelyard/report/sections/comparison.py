@@ -21,6 +21,9 @@ from steelyard.units import format_count
 
 HEAD = ("cell", "n", "a", "b", "change [95 %]", "verdict")
 MOST_REASONS = 12
+MOST_IN_ANSWER = 4
+MANY_TIMES = 10.0
+"""From this ratio on, nobody reads a change in per cent."""
 
 
 class ComparisonSection(NamedTuple):
@@ -61,19 +64,26 @@ def _choose_mood(gated: GatedComparison) -> Literal["good", "bad", "none"]:
 
 
 def answer(found: RunComparison) -> str:
-    """`user: build=new is worse than build=old, by +19.8 % [18.1, 21.6].`; of many cells how many are."""
+    """`user: build=new is worse than build=old, by +19.8 % [18.1, 21.6].`; of many cells, how many are."""
     if not found.compared:
         return "Nothing could be compared."
     a, b = (format_list(found.a), format_list(found.b)) if found.parameter else ("a", "b")
-    if len(found.compared) > 1:
+    metrics = {one.metric.name for one in found.compared}
+    if len(found.compared) > 1 and (len(metrics) > 1 or len(found.compared) > MOST_IN_ANSWER):
         return f"{b} against {a}: {_counts(found)}."
+    if len(found.compared) > 1:
+        told = [f"{one.cell.key} {_format_own_change(one)}, {one.verdict}" for one in found.compared]
+        return f"{metrics.pop()} against {a}: {'; '.join(told)}."
     (one,) = found.compared
-    scale = _scale(one)
     b = one.cell.key if found.parameter else b
-    change = format_change(one.judged.comparison, scale)
+    change = _format_own_change(one)
     if one.verdict in (Verdict.BETTER, Verdict.WORSE):
         return f"{one.metric.name}: {b} is {one.verdict} than {a}, by {change}."
     return f"{one.metric.name}: {b} against {a}, {change}: {_verdict(one)}."
+
+
+def _format_own_change(one: ComparedCell) -> str:
+    return format_change(one.judged.comparison, _scale(one))
 
 
 def verdict(gated: GatedComparison) -> str:
@@ -163,13 +173,16 @@ def _verdict(one: ComparedCell) -> str:
 
 
 def format_change(found: Comparison, scale: Scale) -> str:
-    """`-10.2 % [-11.5, -8.9]`; as a difference in the metric's unit where there is no ratio."""
+    """`-10.2 % [-11.5, -8.9]` or `286x [171, 477]`; a difference in the metric's unit without a ratio."""
     if found.difference is None:
         return "–"
     if found.ratio is None:
         return f"{_format_signed(found.difference / scale.factor)} {scale.label}".rstrip() + _ends(
             found.difference_interval, 0.0, 1 / scale.factor
         )
+    if found.ratio >= MANY_TIMES:
+        ends = found.ratio_interval
+        return f"{found.ratio:.3g}x" + (f" [{ends.low:.3g}, {ends.high:.3g}]" if ends else "")
     return f"{_format_signed(100 * (found.ratio - 1))} %" + _ends(found.ratio_interval, 1.0, 100.0)
 
 
