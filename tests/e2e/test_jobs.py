@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -64,6 +65,16 @@ def test_a_run_in_a_job_is_followed_to_the_same_table(own_place: Path) -> None:
     assert [line["status"] for line in trials] == ["ok"] * 4, trials
     assert {tuple(line["on"]) for line in trials} == {("n1",), ("n1", "n2", "n3", "n4")}
     assert [line["hosts"] for line in journal("run-submitted")] == [4]
+
+
+@pytest.mark.skipif(not shutil.which("linux.uml"), reason="user-mode-linux is not installed")
+def test_a_program_runs_in_a_guest_in_a_job(own_place: Path) -> None:
+    workload = "workload: {use: command, run: [cat, /proc/sys/kernel/osrelease], wrap: {in: guest}}"
+    (own_place / "guest.yaml").write_text(f"experiment: guest\nrepeat: 1\ndisturbed: include\n{workload}\n")
+    done = steelyard("run", "guest.yaml", "--site", "slurm:1")
+    assert done.returncode == 0, done.stderr
+    (said,) = Path(os.environ["STEELYARD_STORE"]).glob("runs/*/trials/1/*/*/stdout")
+    assert said.read_text().strip() not in ("", os.uname().release)
 
 
 def test_with_split_each_size_has_a_job_of_its_own(own_place: Path) -> None:

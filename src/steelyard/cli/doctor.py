@@ -60,8 +60,8 @@ def _print_note(note: dict[str, Any]) -> None:
 def _describe_tried(tried: dict[str, Any]) -> str:
     """Whether a container runs here."""
     if tried["runs"]:
-        return f"containers run; one that does nothing took {tried['seconds'] * 1e3:.0f} ms"
-    return f"no containers: {make_one_line(tried['reason'])}"
+        return f"runs programs; one that does nothing took {tried['seconds'] * 1e3:.0f} ms"
+    return f"runs no program: {make_one_line(tried['reason'])}"
 
 
 def _describe_scratch(system: dict[str, Any]) -> str:
