@@ -63,3 +63,16 @@ def test_nothing_is_left_when_the_controller_is_killed_and_it_is_resumed(
     assert len(lab.results()) == 2
     assert diary.read_text().splitlines() == ["began"] * 3
     assert run not in lists_as_left(name)
+
+
+@pytest.mark.parametrize("name", sorted(builtin_names("environments")))
+def test_a_program_that_the_image_lacks_is_named(lab: Lab, tmp_path: Path, name: str) -> None:
+    for tool in environment_class(name).needs:
+        if not shutil.which(tool.name):
+            pytest.skip(f"{tool.name} is not installed")
+    image = make_image(tmp_path / "image")
+    workload = f"{{use: command, run: [nowhere, x], wrap: {{in: {name}, image: {image}}}}}"
+    ended = lab.steelyard("run", "-q", lab.file(f"experiment: x\nworkload: {workload}\nrepeat: 1\n"))
+    assert ended.code == 3
+    assert "tool-missing" in ended.said
+    assert f"nowhere is not in image {image} (in: {name})" in ended.said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path, PurePosixPath
 from signal import SIGKILL
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from steelyard.errors import ParseFailure, TrialFailure
 from steelyard.hosts.short_programs import tail
 from steelyard.model.command import Exit, Output, Phase
-from steelyard.model.control_groups import Limits
+from steelyard.model.keys.wrap import Conditions
 from steelyard.model.metric import Mark, Reading
 from steelyard.store.journal import write_failure
 from steelyard.store.layout import SAMPLES
@@ -21,25 +22,31 @@ MOST_READ = 64 * 1024 * 1024
 MOST_FIGURES = 2 * 1024 * 1024
 EVIDENCE = 1500
 _KILLED = 128 + SIGKILL  # what a shell or a container ends with whose program was killed
+# What a shell, bwrap, ch-run and runc say when they cannot start a program that an image lacks.
+_NOT_FOUND = r'exec\w*(?:\(2\))?:? "?{}"?: .*(?:not found|No such file)'
 FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC")
 
 
-def judge(phase: Phase, ended: Exit, folder: Path, seconds: float | None, limits: Limits) -> None:
-    """Raises TrialFailure for a phase that did not end well within so many seconds, and its other limits."""
+def judge(phase: Phase, ended: Exit, folder: Path, seconds: float | None, wrap: Conditions) -> None:
+    """Raises TrialFailure for a phase that did not end well within so many seconds, and its conditions."""
     if ended.timed_out:
         said = f"{phase.name} did not finish within {seconds:g} s and was terminated"
         raise TrialFailure("timed-out", said)
     if ended.code != 0:
-        raise _crash_failure(phase, ended, folder, limits)
+        raise _crash_failure(phase, ended, folder, wrap)
 
 
-def _crash_failure(phase: Phase, ended: Exit, folder: Path, limits: Limits) -> TrialFailure:
+def _crash_failure(phase: Phase, ended: Exit, folder: Path, wrap: Conditions) -> TrialFailure:
     how = f"{'ended' if ended.signal is None else 'was terminated'} {ended.way}"
     said = tail(folder / "stderr", EVIDENCE) or tail(folder / "stdout", EVIDENCE)
     category = "disk-full" if any(word in said for word in FULL_WORDS) else "crashed"
-    program = PurePosixPath(phase.command.argv[0]).name
-    if limits.memory and (ended.signal == SIGKILL or ended.code == _KILLED):
-        how += f"; the kernel does so if it takes more memory than its limit, {limits.memory}"
+    name = phase.command.argv[0]
+    program, memory = PurePosixPath(name).name, wrap.limits.memory
+    if wrap.environments and re.search(_NOT_FOUND.format(re.escape(name)), said):
+        where = f"image {wrap.image}" if wrap.image else "its environment"
+        return TrialFailure("tool-missing", f"{phase.name}: {name} is not in {where} (in: {wrap.inside})")
+    if memory and (ended.signal == SIGKILL or ended.code == _KILLED):
+        how += f"; the kernel does so if it takes more memory than its limit, {memory}"
     return TrialFailure(category, f"{phase.name}: {program} {how}" + (f"; output: {said}" if said else ""))
 
 

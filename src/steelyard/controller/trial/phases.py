@@ -192,7 +192,7 @@ class _Stage:
                 ended, condition_check=ConditionCheck(f"{self.label} of {ended.name}", self.step.wrap, got)
             )
         try:
-            judge(plain, ended.exit, folder, limit, self.step.wrap.limits)
+            judge(plain, ended.exit, folder, limit, self.step.wrap)
             if phase.measured and self.step.use.measured:
                 read = read_output(self.step.workload, phase, ended.exit, folder)
                 reading = drop_short(self.step.workload.metrics(), read)
