@@ -88,6 +88,11 @@ class Host(ABC):
     facts: Mapping[str, Any]
     own_network: bool = False
 
+    @property
+    def ground(self) -> Host:
+        """What carries it: a guest's load is that of the host below it, for all others it is their own."""
+        return self
+
     def scratch_base(self) -> PurePosixPath | None:
         """Where its site wants test data to go; None where the run's own choice holds."""
         return None

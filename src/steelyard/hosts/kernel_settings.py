@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host
-from steelyard.model.keys.machine import DISK, Setting, parse_setting
+from steelyard.model.keys.machine import DISK, MachineSetting, parse_setting
 
 _WRITE = 'exec 2>&1; printf %s "$2" >"$1" || :'
 # A partition has no scheduler of its own; what is on no disk, such as a tmpfs, has none at all.
@@ -20,7 +20,7 @@ echo "$disk"
 
 
 @asynccontextmanager
-async def change_setting(host: Host, setting: Setting, scratch: PurePosixPath) -> AsyncIterator[str]:
+async def change_setting(host: Host, setting: MachineSetting, scratch: PurePosixPath) -> AsyncIterator[str]:
     """A setting for as long as the block lasts; what it was before. Raises HostError.
 
     Should the controller be killed, the host's agent puts it back.
@@ -36,21 +36,21 @@ async def change_setting(host: Host, setting: Setting, scratch: PurePosixPath) -
         await host.restore_at_end(path, "")
 
 
-async def _find_path(host: Host, setting: Setting, scratch: PurePosixPath) -> str:
+async def _find_path(host: Host, setting: MachineSetting, scratch: PurePosixPath) -> str:
     if DISK not in setting.path:
         return setting.path
     disk = (await host.capture(("sh", "-c", _FIND_DISK, "sh", str(scratch))) or "").strip()
     return setting.path.replace(DISK, disk)
 
 
-async def _read(host: Host, setting: Setting, path: str) -> str:
+async def _read(host: Host, setting: MachineSetting, path: str) -> str:
     content = (await host.read([path])).get(path)
     if content is None:
         raise HostError(f"machine: {setting.key} cannot be set on {host.name}, which has no {path}")
     return parse_setting(content)
 
 
-async def _write(host: Host, setting: Setting, path: str, value: str) -> None:
+async def _write(host: Host, setting: MachineSetting, path: str, value: str) -> None:
     """Write it and read it again, as a kernel may grant less than it is asked for."""
     complaint = await host.capture(("sh", "-c", _WRITE, "sh", path, value))
     got = await _read(host, setting, path)

@@ -35,7 +35,7 @@ class LocalHost(Host):
     def __init__(
         self, lease: Lease, name: str = "local", address: str = "127.0.0.1", prefix: tuple[str, ...] = ()
     ) -> None:
-        self.name, self.address, self._lease, self._prefix = name, address, lease, prefix
+        self.name, self.address, self.lease, self._prefix = name, address, lease, prefix
         self.machine, self.shares_files, self.facts = identify_machine(), True, {}
         self.mark = lease.mark
         self._steady: dict[str, int] = {}  # files that are read again and again, kept open
@@ -52,7 +52,7 @@ class LocalHost(Host):
 
     def own_processes(self) -> frozenset[int]:
         """The controller; the minder is its child."""
-        return frozenset({os.getpid(), self._lease.minder_pid})
+        return frozenset({os.getpid(), self.lease.minder_pid})
 
     def own_user_time(self) -> float:
         """The controller's; the minder's is too little to matter."""
@@ -60,7 +60,7 @@ class LocalHost(Host):
 
     def agent(self) -> int:
         """The minder."""
-        return self._lease.minder_pid
+        return self.lease.minder_pid
 
     async def read_clocks(self) -> Clocks:
         """Our own."""
@@ -79,7 +79,7 @@ class LocalHost(Host):
     ) -> AgentChild:
         self._check_program(command, cwd)
         try:
-            return await self._lease.start(
+            return await self.lease.start(
                 (*self._prefix, *command.argv),
                 env=command.variables,
                 cwd=str(command.cwd or cwd),
@@ -174,7 +174,7 @@ class LocalHost(Host):
         parent = Path(path).parent
         if not parent.exists():
             self._parents.add(parent)
-        await self._lease.make_scratch(Path(path))
+        await self.lease.make_scratch(Path(path))
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last; what cannot be removed stays on the minder's list, and `clean`'s."""
@@ -184,14 +184,14 @@ class LocalHost(Host):
             pass
         except OSError as error:
             raise HostError(f"cannot remove the scratch directory {path}: {error.strerror}") from error
-        await self._lease.forget_scratch(Path(path))
+        await self.lease.forget_scratch(Path(path))
         if Path(path).parent in self._parents:
             with suppress(OSError):  # others may use it by now
                 Path(path).parent.rmdir()
 
     async def restore_at_end(self, path: str, value: str) -> None:
         """By the minder."""
-        await self._lease.restore_at_end(path, value)
+        await self.lease.restore_at_end(path, value)
 
     async def make_directory(self, path: PurePosixPath) -> None:
         """Make a directory inside the scratch."""

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
-from steelyard.hosts.images import find_root
+from steelyard.hosts.images.making import find_root
 from steelyard.hosts.short_programs import list_absent
 from steelyard.model.command import Command
 from steelyard.model.environment import Inside, Surrounding

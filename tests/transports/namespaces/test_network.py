@@ -191,7 +191,7 @@ def test_a_rate_shapes_both_directions(run: Run) -> None:
 
     async def story(made: Namespaces, _: Lease) -> tuple[str, str]:
         inside = await capture_output(*made.nodes[0].prefix, "tc", "qdisc", "show", "dev", "eth0")
-        hub = await capture_output("nsenter", "-t", str(made._hub), "-n", "tc", "qdisc", "show", "dev", "n1")
+        hub = await capture_output("nsenter", "-t", str(made.hub), "-n", "tc", "qdisc", "show", "dev", "n1")
         return inside, hub
 
     try:

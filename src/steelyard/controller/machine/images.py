@@ -14,8 +14,8 @@ from typing import NamedTuple
 from steelyard.controller.context import RunContext
 from steelyard.errors import HostError, UsageError
 from steelyard.hosts.base import Host
-from steelyard.hosts.image_archives import write_root
-from steelyard.hosts.images import MadeImage, list_images, make_image, read_image, remove_image
+from steelyard.hosts.images.archives import write_root
+from steelyard.hosts.images.making import MadeImage, list_images, make_image, read_image, remove_image
 from steelyard.hosts.token import Token
 from steelyard.model.keys.image import ImageRecipe
 from steelyard.spec.sites import NamedSite

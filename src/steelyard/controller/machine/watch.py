@@ -107,7 +107,7 @@ class TrialWatcher:
         turn: MachineLock,
         warn: Callable[[str], None],
     ) -> None:
-        of_machine = group_by_machine(hosts)
+        of_machine = group_by_machine(host.ground for host in hosts)
         self.machines, self.machine_lock = [WatchedMachine(of) for of in of_machine.values()], turn
         self.is_here = identify_machine() in of_machine
         self._collecting, self._warn = collecting, warn

@@ -12,7 +12,7 @@ from steelyard.errors import TrialFailure
 from steelyard.hosts.base import Host
 from steelyard.hosts.kernel_settings import change_setting
 from steelyard.model.experiment import Experiment
-from steelyard.model.keys.machine import Setting, read_settings
+from steelyard.model.keys.machine import MachineSetting, read_settings
 from steelyard.model.trial import Scalar
 
 
@@ -35,13 +35,13 @@ async def set_machines(
 
 def _list_settings(
     experiment: Experiment, placement: Placement, levels: Mapping[str, Scalar]
-) -> list[tuple[Host, Setting]]:
+) -> list[tuple[Host, MachineSetting]]:
     """Each setting of each machine once."""
-    found: dict[tuple[str, str], tuple[Host, Setting]] = {}
+    settings: dict[tuple[str, str], tuple[Host, MachineSetting]] = {}
     for name, role in experiment.roles.items():
         for setting in read_settings(role.machine, levels) if role.machine else ():
             for slot in placement.groups.get(name, ()):
-                known = found.setdefault((slot.host.machine, setting.key), (slot.host, setting))
+                known = settings.setdefault((slot.host.machine, setting.key), (slot.host, setting))
                 if known[1].value != setting.value:
                     message = (
                         f"machine: {setting.key} is to be {known[1].value} and {setting.value} on one machine"
@@ -49,4 +49,4 @@ def _list_settings(
                     raise TrialFailure(
                         "host-failed", f"{message}, which {known[0].name} and {slot.host.name} are"
                     )
-    return list(found.values())
+    return list(settings.values())

@@ -58,7 +58,7 @@ class MachineSettings(Part):
         return self.model_dump(exclude_none=True)
 
 
-class Setting(NamedTuple):
+class MachineSetting(NamedTuple):
     """A file of the kernel, with what it is to say."""
 
     key: str
@@ -66,7 +66,7 @@ class Setting(NamedTuple):
     value: str
 
 
-def read_settings(asked: MachineSettings, levels: Mapping[str, Any]) -> list[Setting]:
+def read_settings(asked: MachineSettings, levels: Mapping[str, Any]) -> list[MachineSetting]:
     """Those of a cell. Raises UsageError that names the key, ExpressionError."""
     settings = []
     for key, value in substitute(asked.settings(), levels).items():
@@ -75,7 +75,7 @@ def read_settings(asked: MachineSettings, levels: Mapping[str, Any]) -> list[Set
         kind = _KINDS[key]
         if isinstance(value, bool) or not re.fullmatch(kind.form, str(value), re.ASCII):
             raise UsageError(f"{key}: {value!r} is not {kind.example}")
-        settings.append(Setting(key, kind.path, str(value)))
+        settings.append(MachineSetting(key, kind.path, str(value)))
     return settings
 
 

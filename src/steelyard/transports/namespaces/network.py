@@ -26,24 +26,31 @@ from steelyard.transports.namespaces.holders import capture_output, search_path,
 from steelyard.transports.namespaces.subnet import find_free_subnet
 
 MOST = 250
+BRIDGE = "bridge0"
+"""The bridge in the hub that joins the hosts."""
 HEALED_WITHIN = 10.0
 GLANCE = 0.05
 NEEDS = ("ip", "unshare", "nsenter", "setpriv")
 _TRIES = 10
 _CONTROLLER = 254  # the controller's own place in the network
 
-# Words: name of the uplink, the controller's pid, its address with the length of the prefix.
 _HUB = """
 set -e
-ip link add name bridge0 type bridge
-ip link add name uplink master bridge0 type veth peer name "$1" netns "$2"
-nsenter -t "$2" -n ip addr add "$3" dev "$1"
-nsenter -t "$2" -n ip link set "$1" up
 ip link set lo up
-ip link set bridge0 up
-ip link set uplink up
 echo ready
 exec sleep infinity >/dev/null 2>&1
+"""
+
+# Words: names of the bridge and of its uplink here and there, the controller's pid, its address with the
+# length of the prefix.
+_BRIDGE = """
+set -e
+ip link add name "$1" type bridge
+ip link add name "$2" master "$1" type veth peer name "$3" netns "$4" || { ip link del "$1"; exit 1; }
+nsenter -t "$4" -n ip addr add "$5" dev "$3"
+nsenter -t "$4" -n ip link set "$3" up
+ip link set "$1" up
+ip link set "$2" up
 """
 
 # Words: name, address with the length of the prefix, the hub's pid.
@@ -102,23 +109,26 @@ class Namespaces:
 
     def __init__(self, lease: Lease, network: IPv4Network, hub: int) -> None:
         self.network, self.nodes = network, tuple[NamespaceNode, ...]()
-        self._lease, self._hub = lease, hub
+        self._lease, self.hub = lease, hub
 
     @classmethod
     @asynccontextmanager
     async def open(cls, lease: Lease) -> AsyncIterator[Self]:
         """A hub with a network of its own and no nodes yet, held by the lease's minder. Raises HostError."""
         _require_programs(NEEDS)
-        made = cls(lease, *await _make_hub(lease))
-        try:
-            yield made
-        finally:
-            with suppress(HostError):  # it goes with the hub too; this way it is gone when we return
-                await capture_output(*_nsenter(made._hub, "ip", "link", "del", "uplink"))
+        hub = await start_holder(lease, ("-n",), _HUB, (), {})
+        async with open_bridge(hub, BRIDGE) as network:
+            yield cls(lease, network, hub)
 
     def addresses(self, count: int) -> dict[str, str]:
         """Names and addresses of so many nodes: n1 has the first."""
         return {f"n{n}": str(self.network[n]) for n in range(1, count + 1)}
+
+    def list_hosts(self, count: int) -> str:
+        """What /etc/hosts says in so many nodes."""
+        hosts = {**self.addresses(count), os.uname().nodename: self.controller}
+        lines = [f"{address} {name}\n" for name, address in hosts.items()]
+        return "".join(("127.0.0.1 localhost\n", "::1 localhost\n", *lines))
 
     @property
     def controller(self) -> str:
@@ -132,10 +142,8 @@ class Namespaces:
         """
         _require_programs(("tc",) if rate else ())
         addresses = self.addresses(count)
-        hosts = {**addresses, os.uname().nodename: self.controller}
         variables = {
-            "SY_HOSTS": "127.0.0.1 localhost\n::1 localhost\n"
-            + "".join(f"{address} {name}\n" for name, address in hosts.items()),
+            "SY_HOSTS": self.list_hosts(count),
             "SY_RATE": _shaping_arguments(rate) if rate else "",
             "SY_BECOME": inside.lines,
             **dict(inside.variables),
@@ -169,7 +177,7 @@ class Namespaces:
         await capture_output(*self.cable_command(name, "up"))
         pid = self._holder(name)
         deadline = time.monotonic() + HEALED_WITHIN
-        for holder, device in ((self._hub, name), (pid, "eth0")):
+        for holder, device in ((self.hub, name), (pid, "eth0")):
             while "state UP" not in await capture_output(
                 *_nsenter(holder, "ip", "-o", "link", "show", "dev", device)
             ):
@@ -185,10 +193,10 @@ class Namespaces:
 
     def cable_command(self, name: str, state: str) -> tuple[str, ...]:
         """The command that does so (`up`, `down`), for people too."""
-        return _nsenter(self._hub, "ip", "link", "set", name, state)
+        return _nsenter(self.hub, "ip", "link", "set", name, state)
 
     async def _start_node(self, name: str, address: str, variables: Mapping[str, str]) -> NamespaceNode:
-        words = (name, f"{address}/{self.network.prefixlen}", str(self._hub))
+        words = (name, f"{address}/{self.network.prefixlen}", str(self.hub))
         try:
             holder = await start_holder(self._lease, ("-n", "-u", "-m"), _NODE, words, variables)
         except HostError as error:
@@ -196,14 +204,27 @@ class Namespaces:
         return NamespaceNode(name, address, holder)
 
 
-async def _make_hub(lease: Lease) -> tuple[IPv4Network, int]:
-    """The hub's network and its holder's pid."""
+@asynccontextmanager
+async def open_bridge(hub: int, name: str) -> AsyncIterator[IPv4Network]:
+    """A bridge in the hub, with a network of its own and a cable to the controller. Raises HostError."""
+    uplink = f"up-{name}"
+    network = await _make_bridge(hub, name, uplink)
+    try:
+        yield network
+    finally:
+        with suppress(HostError):  # it goes with the hub too; this way it is gone when we return
+            await capture_output(*_nsenter(hub, "ip", "link", "del", uplink))
+
+
+async def _make_bridge(hub: int, name: str, uplink: str) -> IPv4Network:
     for _ in range(_TRIES):
         routes = await capture_output("ip", "-4", "route", "show", "table", "all")
         network = find_free_subnet(routes, random.Random())
-        words = (_uplink_name(network), str(os.getpid()), f"{network[_CONTROLLER]}/{network.prefixlen}")
+        address = f"{network[_CONTROLLER]}/{network.prefixlen}"
+        words = (name, uplink, _uplink_name(network), str(os.getpid()), address)
         try:
-            return network, await start_holder(lease, ("-n",), _HUB, words, {})
+            await capture_output(*_nsenter(hub, "sh", "-c", _BRIDGE, "sh", *words))
+            return network
         except HostError as error:
             if "File exists" not in error.message:  # another run was faster with this network
                 raise

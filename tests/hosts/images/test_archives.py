@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import HostError
-from steelyard.hosts.image_archives import write_root
+from steelyard.hosts.images.archives import write_root
 
 
 def entry(name, kind=tarfile.REGTYPE, link="", content=b""):

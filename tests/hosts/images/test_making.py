@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.hosts.images import MadeImage, list_images, make_image, read_image, remove_image
+from steelyard.hosts.images.making import MadeImage, list_images, make_image, read_image, remove_image
 from steelyard.hosts.shell import ShellHost
 from steelyard.model.keys.image import ImageRecipe
 from steelyard.testing.contract.bench import with_bench

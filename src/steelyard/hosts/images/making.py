@@ -108,9 +108,9 @@ async def read_image(host: Host, recipe: ImageRecipe) -> MadeImage | None:
 
 async def list_images(host: Host) -> list[MadeImage]:
     """All that were made on a host for its user, but for damaged ones. Raises HostError."""
-    found = await host.read([str(await _find_images(host) / "*" / "about")])
+    abouts = await host.read([str(await _find_images(host) / "*" / "about")])
     made = []
-    for path, about in sorted(found.items()):
+    for path, about in sorted(abouts.items()):
         with suppress(HostError):
             made.append(MadeImage.parse(PurePosixPath(path).parent / "root", about))
     return made

@@ -1,0 +1,57 @@
+"""A guest of User-mode Linux that has this machine's files, two network cards, and an sshd."""
+
+from __future__ import annotations
+
+# Words: name, its address with the length of the prefix, that in the network of the controller, both bridges,
+# memory in bytes. It holds a mount namespace of its own, whose /run has what the guest must know, and is in
+# the network namespace of the hub, where the guest's cards end; they go with the hub.
+BOOT = """
+set -e
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p -m 700 /run/steelyard/uml
+cd /run/steelyard
+printf %s "$SY_HOSTS" > hosts
+printf %s "$SY_INIT" > init
+chmod 700 init
+mkfifo up
+{ export -p; echo "set -- '$1' '$2' '$3'"; } > guest
+for card in "$1:$4" "c$1:$5"; do
+    ip tuntap add dev "${card%:*}" mode tap
+    ip link set "${card%:*}" master "${card#*:}" up
+done
+unset TMPDIR TMP TEMP
+linux.uml "mem=$6" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet init=/run/steelyard/init \\
+    con=null con0=null,fd:1 ssl=null ssl0=null,fd:3 uml_dir=/run/steelyard/uml/ umid=guest \\
+    "vec0:transport=tap,ifname=$1,depth=128,gro=1" "vec1:transport=tap,ifname=c$1,depth=128,gro=1" \\
+    3<> up > console 2>&1 < /dev/null &
+read -r word < up || { sed "/^Kernel panic/q" console | tail -n 5; exit 1; }
+echo ready
+exec > /dev/null 2>&1
+wait
+"""
+
+# The guest's first process. `SY_BECOME` are the lines that start an sshd; they end in an exec.
+INIT = """#!/bin/sh
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+mount -t proc none /proc
+mount -t sysfs none /sys
+mkdir /dev/shm /dev/pts
+mount -t tmpfs -o mode=1777 none /dev/shm
+mount -t devpts none /dev/pts
+ln -s /proc/self/fd /dev/fd
+for stream in 0:stdin 1:stdout 2:stderr; do ln -s "fd/${stream%:*}" "/dev/${stream#*:}"; done
+. /run/steelyard/guest
+echo "$1" > /proc/sys/kernel/hostname
+mount --bind /run/steelyard/hosts /etc/hosts
+ip link set lo up
+ip addr add "$2" dev vec0
+ip link set vec0 up
+ip addr add "$3" dev vec1
+ip link set vec1 up
+become=$SY_BECOME
+set -- "$1" "$3"
+unset SY_HOSTS SY_INIT
+( eval "$become" ) > /dev/ttyS0 &
+wait
+echo o > /proc/sysrq-trigger
+"""
