@@ -38,7 +38,8 @@ class Submission:
         answer = await self._calls.ask(argv, stdin=self.script(request), again_after_silence=False)
         if answer.code is None:
             hint = f"the job may have been queued anyway: look for '{request.name}' before trying again"
-            raise HostError(f"{self._scheduler.title} did not confirm the job in time ({argv[0]})", hint=hint)
+            name = self._scheduler.name_command(argv)
+            raise HostError(f"{self._scheduler.title} did not confirm the job in time ({name})", hint=hint)
         if answer.has_failed:
             hint = "nothing was submitted; check the site's `options`, `queue`, `time` and `nodes`"
             raise HostError(f"{self._scheduler.title} rejected the job: {answer.complaint}", hint=hint)
