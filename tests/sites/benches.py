@@ -22,6 +22,7 @@ import pytest
 from patience import PATIENCE, comes, until
 from steelyard.hosts.call import Answer, call
 from steelyard.sites.gridengine import Gridengine
+from steelyard.sites.htcondor import Htcondor
 from steelyard.sites.hyperqueue import Hyperqueue
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.site import BatchSite
@@ -55,6 +56,7 @@ class Bench:
     warned_of: float | None = None  # a time limit whose warning comes soon; None where nobody may wait for it
     overrun: float | None = None  # one that is reached soon
     can_suspend = True
+    has_one_host = False  # all of which a job gets
 
     def __init__(self, kind: type[BatchSite[Any]], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place, self._monkeypatch, self._kind = place, monkeypatch, kind
@@ -75,8 +77,9 @@ class Bench:
         return await call(argv, seconds=self.answer_within, **options)
 
     def request(self, *argv: str, hosts: int = 1, seconds: float = 600, **facts: Any) -> JobRequest:
-        """A job that runs a program of the test's."""
+        """A job that runs a program of the test's; one on all four hosts has all that there are."""
         site = self.new(time=Duration(seconds))
+        hosts = 1 if self.has_one_host and hosts <= 4 else hosts
         request = site.make_request(
             "test job", [], hosts=hosts, output=self.output, working_directory=self.place
         )
@@ -209,6 +212,43 @@ class PbsBench(FakeBench):
     warned_of, overrun = 8, 1
 
 
+class HtcondorBench(FakeBench):
+    """A pool of one host, all of which each job asks for."""
+
+    title, submits, tells, cancels, hosts = "HTCondor", "condor_submit", "condor_q", "condor_rm", 1
+    kind, script = Htcondor, "htcondor"
+    queue, options = "", ("-append", "request_memory = 64")
+    refused: ClassVar[dict[str, Any]] = {"account": "no such group"}
+    warned_of, overrun, has_one_host = 8, 1, True
+
+
+class HtcondorPoolBench(Bench):
+    """The same with a real pool."""
+
+    title, submits, tells, cancels, hosts = "HTCondor", "condor_submit", "condor_q", "condor_rm", 1
+    queue, options, refused = HtcondorBench.queue, HtcondorBench.options, HtcondorBench.refused
+    warned_of, overrun, has_one_host = 8, 1, True
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
+        self._commands = commands
+        monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+        super().__init__(Htcondor, place, monkeypatch)
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """As both of 23.9.6 say it when the schedd is off."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(SHADOWS, "down", 'echo "ERROR: Can\'t find address of local schedd" >&2; exit 1')
+            with self.shadowed("condor_q", "down"), self.shadowed("condor_submit", "down"):
+                yield
+
+    def close(self) -> None:
+        subprocess.run([str(self._commands / "condor_rm"), "-all"], check=False, capture_output=True)
+        asked = [str(self._commands / "condor_q"), "-json", "-attributes", "ClusterId"]
+        listed = lambda: subprocess.run(asked, capture_output=True, text=True, check=True).stdout  # noqa: E731
+        assert until(lambda: "ClusterId" not in listed()), listed()
+
+
 class GridengineBench(Bench):
     """One host with four slots, in a parallel environment whose slots may lie on the same host."""
 
@@ -246,17 +286,13 @@ class HyperqueueBench(Bench):
     title, submits, tells, cancels, hosts = "HyperQueue", "submit", "status", "cancel", 1
     queue, options = "", ("--priority=1",)
     refused: ClassVar[dict[str, Any]] = {"extra_options": ("--priority=high",)}
-    warned_of, overrun, can_suspend = 8, 1, False
+    warned_of, overrun, can_suspend, has_one_host = 8, 1, False, True
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
         self._server = server
         self._shadows: dict[str, str] = {}
         monkeypatch.setenv("HQ_SERVER_DIR", str(server.directory))
         super().__init__(Hyperqueue, place, monkeypatch)
-
-    def request(self, *argv: str, hosts: int = 1, seconds: float = 600, **facts: Any) -> JobRequest:
-        """All hosts that there are is one; more than those remain more."""
-        return super().request(*argv, hosts=1 if hosts <= 4 else hosts, seconds=seconds, **facts)
 
     async def _call(self, argv: Sequence[str], **options: Any) -> Answer:
         how = next((self._shadows[verb] for verb in self._shadows if verb in argv), "")
@@ -306,5 +342,7 @@ BENCHES: dict[str, Any] = {
     "lsf": LsfBench,
     "pbs": PbsBench,
     "gridengine": GridengineBench,
+    "htcondor": HtcondorBench,
+    "htcondor-pool": HtcondorPoolBench,
     "hyperqueue": HyperqueueBench,
 }

@@ -38,8 +38,13 @@ def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 pytestmark = pytest.mark.xdist_group("batch")
 
 
-CLUSTERS = {"slurm": "slurm_conf", "gridengine": "gridengine", "hyperqueue": "hyperqueue"}
-HEAVY = {"gridengine": pytest.mark.full}
+CLUSTERS = {
+    "slurm": "slurm_conf",
+    "gridengine": "gridengine",
+    "htcondor-pool": "htcondor_pool",
+    "hyperqueue": "hyperqueue",
+}
+HEAVY = {"gridengine": pytest.mark.full, "htcondor-pool": pytest.mark.full}
 
 
 @pytest.fixture(params=[pytest.param(name, marks=HEAVY.get(name, ())) for name in sorted(benches.BENCHES)])

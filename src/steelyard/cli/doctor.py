@@ -25,7 +25,8 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     steelyard doctor
     steelyard doctor --scratch /mnt/nvme
 
-    Nothing is changed; containers are tried with a program that does nothing. Findings are sorted by
+    Nothing is changed; containers are tried with a program that does nothing, and schedulers are not asked
+    anything. Findings are sorted by
     severity: misleading results, scattered results, good to know.
     """
     import asyncio
@@ -42,6 +43,8 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     echo(f"scratch {where}: {_describe_scratch(environment['scratch'])}")
     for tried in environment["environments"]:
         echo(f"{tried['name']:12} {_describe_tried(tried)}")
+    for scheduler in environment["schedulers"]:
+        echo(f"{scheduler['name']:12} {_describe_missing(scheduler['missing'])}")
     for note in environment["advice"]:
         _print_note(note)
     if not any(note["severity"] != "info" for note in environment["advice"]):
@@ -62,6 +65,11 @@ def _describe_tried(tried: dict[str, Any]) -> str:
     if tried["runs"]:
         return f"containers run; one that does nothing took {tried['seconds'] * 1e3:.0f} ms"
     return f"no containers: {make_one_line(tried['reason'])}"
+
+
+def _describe_missing(missing: list[str]) -> str:
+    """Whether a scheduler's jobs can be submitted from here."""
+    return f"no jobs: not installed: {', '.join(missing)}" if missing else "jobs can be submitted from here"
 
 
 def _describe_scratch(system: dict[str, Any]) -> str:

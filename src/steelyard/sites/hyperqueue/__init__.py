@@ -142,6 +142,11 @@ class Hyperqueue(BatchSite[HyperqueueOptions]):
     examples = ({"time": "2h", "exclusive": False, "cores": 4},)
     scheduler_class = HyperqueueScheduler
 
+    @classmethod
+    def list_missing(cls) -> tuple[str, ...]:
+        """Its package."""
+        return () if find_spec("hyperqueue") else ("the Python package hyperqueue",)
+
     def size(self) -> int | None:
         """One."""
         return 1

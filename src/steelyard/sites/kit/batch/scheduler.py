@@ -51,6 +51,9 @@ class Scheduler(ABC, Generic[BatchOptionsT]):
     unreachable_pattern: ClassVar[re.Pattern[str]]
     """How it says that it did not get to its server, so that nothing has happened."""
 
+    runs_a_file: ClassVar[bool] = False
+    """Whether a job's script must lie in a file, and standard input has something else: `submit_input`."""
+
     def __init__(self, options: BatchOptionsT) -> None:
         self.options = options
 
@@ -62,7 +65,11 @@ class Scheduler(ABC, Generic[BatchOptionsT]):
 
     @abstractmethod
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
-        """The submit command; the script comes on its standard input."""
+        """The submit command."""
+
+    def submit_input(self, request: JobRequest, script: str) -> str:
+        """What comes on its standard input."""
+        return script
 
     @abstractmethod
     def parse_job_id(self, stdout: str) -> str:
