@@ -72,7 +72,7 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
     with pytest.raises(ValidationError, match="one host here, not 4"):
         site(nodes=4)
     for name in ("queue", "qos", "reservation"):
-        with pytest.raises(ValidationError, match=f"no such thing as {name}"):
+        with pytest.raises(ValidationError, match=f"leave `{name}` out"):
             site(**{name: "x"})
     with pytest.raises(HostError, match=r"n2 is not the host of HTCondor's job 7\.0"):
         site().scheduler.transport("7.0", "n2", "n2")

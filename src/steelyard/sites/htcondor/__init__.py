@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
 from steelyard.plugin import HostError, ParseFailure, Size, UsageError
 from steelyard.plugin.transport import Transport
@@ -23,8 +23,15 @@ _ONE_HOST = "a job of HTCondor has one host here"
 
 
 class HtcondorOptions(BatchOptions):
-    """What HTCondor can be told. It has no queues, qualities of service or reservations."""
+    """What HTCondor can be told."""
 
+    queue: str = Field(
+        "",
+        validation_alias=AliasChoices("queue", "partition"),
+        description="Not for HTCondor, which has no queues.",
+    )
+    qos: str = Field("", description="Not for HTCondor, which has no qualities of service.")
+    reservation: str = Field("", description="Not for HTCondor, which has no reservations.")
     nodes: int | None = Field(None, ge=1, description="Number of hosts: a job of HTCondor has one.")
     cores: int = Field(1, ge=1, description="Cores of the job; with `exclusive`, it gets all of its host.")
     memory: Size | None = Field(
@@ -43,7 +50,7 @@ class HtcondorOptions(BatchOptions):
     @classmethod
     def _refuse(cls, value: str, info: ValidationInfo) -> str:
         if value:
-            raise ValueError(f"HTCondor has no such thing as {info.field_name}: leave it out")
+            raise ValueError(f"HTCondor has nothing like it: leave `{info.field_name}` out")
         return value
 
 

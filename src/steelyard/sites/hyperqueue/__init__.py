@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
 from steelyard.plugin import HostError, ParseFailure, UsageError
 from steelyard.plugin.transport import Transport
@@ -25,8 +25,16 @@ _ONE_HOST = "a job of HyperQueue has one host"
 
 
 class HyperqueueOptions(BatchOptions):
-    """What HyperQueue can be told. It has no queues, accounts, qualities of service or reservations."""
+    """What HyperQueue can be told."""
 
+    queue: str = Field(
+        "",
+        validation_alias=AliasChoices("queue", "partition"),
+        description="Not for HyperQueue, which has no queues.",
+    )
+    account: str = Field("", description="Not for HyperQueue, which has no accounts.")
+    qos: str = Field("", description="Not for HyperQueue, which has no qualities of service.")
+    reservation: str = Field("", description="Not for HyperQueue, which has no reservations.")
     nodes: int | None = Field(None, ge=1, description="Number of hosts: a job of HyperQueue has one.")
     server_directory: str = Field(
         "", description="Directory of the server; default: HQ_SERVER_DIR, else ~/.hq-server."
@@ -46,7 +54,7 @@ class HyperqueueOptions(BatchOptions):
     @classmethod
     def _refuse(cls, value: str, info: ValidationInfo) -> str:
         if value:
-            raise ValueError(f"HyperQueue has no such thing as {info.field_name}: leave it out")
+            raise ValueError(f"HyperQueue has nothing like it: leave `{info.field_name}` out")
         return value
 
 
