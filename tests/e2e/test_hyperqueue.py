@@ -119,6 +119,20 @@ def test_a_killed_controller_leaves_nothing_and_resumes(steelyard: Steelyard, ow
     assert until(lambda: not processes("3600.75"))
 
 
+def test_a_killed_worker_leaves_nothing(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of its own, as it dies with its worker."""
+    place = own_place / "dying"
+    place.mkdir()
+    for dying in server.running_hyperqueue(place):
+        monkeypatch.setenv("HQ_SERVER_DIR", str(dying.directory))
+        argv = [*dying.enter, sys.executable, "-m", "steelyard", "run", written(own_place, "3600.5")]
+        subprocess.run([*argv, "--site", "hyperqueue", "--detach"], capture_output=True, check=True)
+        assert until(lambda: processes("sleep 3600.5"))
+        (holder,) = processes(f"hyperqueue_up.py {dying.directory}")
+        os.kill(holder, signal.SIGKILL)
+        assert until(lambda: not processes("3600.5"))
+
+
 def test_several_hosts_are_refused_before_anything_is_submitted(
     steelyard: Steelyard, own_place: Path
 ) -> None:
