@@ -26,7 +26,10 @@ class HyperqueueServer:
                 key = json.loads((directory / "hq-current" / "access.json").read_text())
             except FileNotFoundError:
                 raise RuntimeError("no server was started there (`hq server start`)") from None
-            self.notes = directory / "steelyard" / str(key["server_uid"])
+            uid = str(key["server_uid"])
+            if not uid.isalnum():
+                raise RuntimeError(f"the access key has the strange server_uid {uid[:40]!r}")
+            self.notes = directory / "steelyard" / uid
             self._client = _import_package().Client(directory)
 
     def submit(
