@@ -81,10 +81,10 @@ def test_a_run_in_a_job_is_followed_to_its_table(steelyard: Steelyard, own_place
     done = steelyard("run", written(own_place), "--site", "hyperqueue")
     assert done.returncode == 0, done.stderr
     assert "site hyperqueue: 1 host" in done.stdout
-    assert "is running on localhost" in done.stderr
     assert done.stdout.rstrip().endswith("report.html")
     trials = journal("trial-ended")
     assert [line["status"] for line in trials] == ["ok"] * 4, trials
+    assert [line["site"] for line in journal("run-submitted")] == ["hyperqueue"]
 
 
 def test_a_detached_run_cannot_be_suspended_but_cancelled(steelyard: Steelyard, own_place: Path) -> None:

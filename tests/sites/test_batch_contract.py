@@ -159,10 +159,11 @@ async def test_suspend_and_resume(bench: Any) -> None:
         await refuses_to_suspend(bench, identity)
         return
     await bench.site.suspend(identity)
-    assert (await bench.site.jobs.fetch_job(identity)).state is JobState.SUSPENDED
+    await bench.site.jobs.wait_until(identity, lambda job: job.state is JobState.SUSPENDED)
     await bench.site.suspend(identity)
     await bench.site.resume(identity)
-    assert (await bench.site.jobs.fetch_job(identity)).state is JobState.RUNNING
+    await bench.site.jobs.wait_until(identity, lambda job: job.state is JobState.RUNNING)
+    assert not (await bench.site.jobs.fetch_job(identity)).state.is_over
 
 
 async def refuses_to_suspend(bench: Any, identity: str) -> None:

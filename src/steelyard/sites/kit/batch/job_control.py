@@ -142,6 +142,7 @@ class JobControl:
         job = await self._fetch_unfinished_job(identity)
         if job.state is not JobState.SUSPENDED:
             await self._change("suspend", scheduler.suspend_argv(job), identity)
+            await self._wait_for_change(job)
 
     async def resume(self, identity: str) -> None:
         """Let a suspended or held job go on. Raises as `suspend` does."""
@@ -149,6 +150,15 @@ class JobControl:
         job = await self._fetch_unfinished_job(identity)
         if job.state is not JobState.RUNNING:
             await self._change("resume", scheduler.resume_argv(job), identity)
+            await self._wait_for_change(job)
+
+    async def _wait_for_change(self, before: Job) -> None:
+        """For a moment: some schedulers show a job as it was until its host has answered."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._calls.last_pause):
+                await self.wait_until(
+                    before.id, lambda job: (job.state, job.reason) != (before.state, before.reason)
+                )
 
     def _require_suspending(self, identity: str) -> Suspending:
         if isinstance(self._scheduler, Suspending):
