@@ -16,6 +16,7 @@ from patience import until
 from steelyard.cli.app import COMMANDS, run
 from steelyard.plugins import builtin_names
 from steelyard.spec.conditions import environment_class
+from steelyard.spec.sites import site_class
 
 # The machine that runs the tests is busy running them, so that disturbed trials have to count.
 SLEEPS = ("run", "-q", "--disturbed", "include", "--", "sleep", "{0.001,0.002}")
@@ -448,6 +449,16 @@ def test_doctor_tells_which_containers_run(steelyard):
         assert one["runs"] is not bool(one["reason"])
         if not all(shutil.which(tool.name) for tool in environment_class(name).needs):
             assert "is not installed" in one["reason"]
+
+
+def test_doctor_tells_to_which_schedulers_jobs_can_be_submitted(steelyard):
+    told = {one["name"]: one["missing"] for one in steelyard("doctor", "--json").document["schedulers"]}
+    batch = {name for name in builtin_names("sites") if site_class(name).is_batch}
+    assert {"slurm", "htcondor", "hyperqueue"} <= batch
+    assert told.keys() == batch
+    assert [name for name in site_class("lsf").needs if not shutil.which(name)] == told["lsf"]
+    [line] = [one for one in steelyard("doctor").out.splitlines() if one.startswith("schedulers ")]
+    assert line.split(maxsplit=1)[1] == ", ".join(name for name in told if not told[name]) or "none" in line
 
 
 def test_schema_is_a_schema(steelyard):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -21,6 +22,8 @@ import pytest
 from patience import PATIENCE, comes, until
 from steelyard.hosts.call import Answer, call
 from steelyard.sites.gridengine import Gridengine
+from steelyard.sites.htcondor import Htcondor
+from steelyard.sites.hyperqueue import Hyperqueue
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.lsf import Lsf
@@ -28,6 +31,7 @@ from steelyard.sites.pbs import Pbs
 from steelyard.sites.slurm import Slurm
 from steelyard.units import Duration
 
+MOST_JOBS = 500  # of a session with one server
 FAKES = Path(__file__).parent / "fakes"
 SHADOWS = {
     "garbage": "printf '{\\377]|x\\n<>\\n'",
@@ -44,10 +48,15 @@ class Bench:
     title: ClassVar[str]
     submits: ClassVar[str]
     tells: ClassVar[str]  # the program that tells how jobs stand
+    cancels = "qdel"
     hosts = 4
     queue, options = "short", ("-P", "x")
+    refused: ClassVar[dict[str, Any]] = {"partition": "no-such-queue"}  # what it has not
     speed = 1.0  # seconds of a time limit in a real second
-    real = False
+    warned_of: float | None = None  # a time limit whose warning comes soon; None where nobody may wait for it
+    overrun: float | None = None  # one that is reached soon
+    can_suspend = True
+    has_one_host = False  # all of which a job gets
 
     def __init__(self, kind: type[BatchSite[Any]], place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place, self._monkeypatch, self._kind = place, monkeypatch, kind
@@ -68,8 +77,9 @@ class Bench:
         return await call(argv, seconds=self.answer_within, **options)
 
     def request(self, *argv: str, hosts: int = 1, seconds: float = 600, **facts: Any) -> JobRequest:
-        """A job that runs a program of the test's."""
+        """A job that runs a program of the test's; one on all four hosts has all that there are."""
         site = self.new(time=Duration(seconds))
+        hosts = 1 if self.has_one_host and hosts <= 4 else hosts
         request = site.make_request(
             "test job", [], hosts=hosts, output=self.output, working_directory=self.place
         )
@@ -102,6 +112,17 @@ class Bench:
             yield
 
     @contextmanager
+    def missing(self) -> Iterator[str]:
+        """It is not installed; what an error must name then."""
+        with self._monkeypatch.context() as patch:
+            patch.setenv("PATH", str(self.place))
+            yield self.tells
+
+    def called(self, program: str) -> list[tuple[str, ...]]:
+        """The calls of one of its programs."""
+        return [words for words in self.calls if program in words[:5]]
+
+    @contextmanager
     def down(self) -> Iterator[None]:
         """The scheduler cannot be reached."""
         raise NotImplementedError
@@ -112,7 +133,7 @@ class Bench:
 
 
 class SlurmBench(Bench):
-    title, submits, tells, real, options = "Slurm", "sbatch", "squeue", True, ("--comment=x",)
+    title, submits, tells, cancels, options = "Slurm", "sbatch", "squeue", "scancel", ("--comment=x",)
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, conf: Path) -> None:
         self._conf = conf
@@ -182,18 +203,58 @@ import {script}
 
 
 class LsfBench(FakeBench):
-    title, submits, tells, kind, script, speed = "LSF", "bsub", "bjobs", Lsf, "lsf", 60.0
+    title, submits, tells, cancels, kind, script, speed = "LSF", "bsub", "bjobs", "bkill", Lsf, "lsf", 60.0
+    warned_of, overrun = 300, 60
 
 
 class PbsBench(FakeBench):
     title, submits, tells, kind, script = "PBS", "qsub", "qstat", Pbs, "pbs"
+    warned_of, overrun = 8, 1
+
+
+class HtcondorBench(FakeBench):
+    """A pool of one host, all of which each job asks for."""
+
+    title, submits, tells, cancels, hosts = "HTCondor", "condor_submit", "condor_q", "condor_rm", 1
+    kind, script = Htcondor, "htcondor"
+    queue, options = "", ("-append", "request_memory = 64")
+    refused: ClassVar[dict[str, Any]] = {"account": "no such group"}
+    warned_of, overrun, has_one_host = 8, 1, True
+
+
+class HtcondorPoolBench(Bench):
+    """The same with a real pool."""
+
+    title, submits, tells, cancels, hosts = "HTCondor", "condor_submit", "condor_q", "condor_rm", 1
+    queue, options, refused = HtcondorBench.queue, HtcondorBench.options, HtcondorBench.refused
+    warned_of, overrun, has_one_host = 8, 1, True
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
+        self._commands = commands
+        monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+        super().__init__(Htcondor, place, monkeypatch)
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """As both of 23.9.6 say it when the schedd is off."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(SHADOWS, "down", 'echo "ERROR: Can\'t find address of local schedd" >&2; exit 1')
+            with self.shadowed("condor_q", "down"), self.shadowed("condor_submit", "down"):
+                yield
+
+    def close(self) -> None:
+        subprocess.run([str(self._commands / "condor_rm"), "-all"], check=False, capture_output=True)
+        asked = [str(self._commands / "condor_q"), "-json", "-attributes", "ClusterId"]
+        listed = lambda: subprocess.run(asked, capture_output=True, text=True, check=True).stdout  # noqa: E731
+        assert until(lambda: "ClusterId" not in listed()), listed()
 
 
 class GridengineBench(Bench):
     """One host with four slots, in a parallel environment whose slots may lie on the same host."""
 
-    title, submits, tells, real, hosts = "Grid Engine", "qsub", "qstat", True, 1
+    title, submits, tells, hosts = "Grid Engine", "qsub", "qstat", 1
     queue, options = "all.q", ("-p", "-1")
+    warned_of = 60
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
         self._commands = commands
@@ -219,9 +280,69 @@ class GridengineBench(Bench):
         assert until(lambda: "job_number" not in listed()), listed()
 
 
+class HyperqueueBench(Bench):
+    """A real server whose one worker runs one job at a time, as each takes all of its cores."""
+
+    title, submits, tells, cancels, hosts = "HyperQueue", "submit", "status", "cancel", 1
+    queue, options = "", ("--priority=1",)
+    refused: ClassVar[dict[str, Any]] = {"extra_options": ("--priority=high",)}
+    warned_of, overrun, can_suspend, has_one_host = 8, 1, False, True
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
+        self._server = server
+        self._shadows: dict[str, str] = {}
+        monkeypatch.setenv("HQ_SERVER_DIR", str(server.directory))
+        super().__init__(Hyperqueue, place, monkeypatch)
+
+    async def _call(self, argv: Sequence[str], **options: Any) -> Answer:
+        how = next((self._shadows[verb] for verb in self._shadows if verb in argv), "")
+        self.calls.append(tuple(argv))
+        entered = (*self._server.enter, *argv)
+        words = ("sh", "-c", SHADOWS[how]) if how else entered
+        return await call(words, seconds=self.answer_within, **options)
+
+    @contextmanager
+    def shadowed(self, program: str, how: str) -> Iterator[None]:
+        self._shadows[program] = how
+        yield
+        del self._shadows[program]
+
+    @contextmanager
+    def missing(self) -> Iterator[str]:
+        with self._monkeypatch.context() as patch:
+            patch.setattr("steelyard.sites.hyperqueue.find_spec", lambda name: None)
+            yield "package hyperqueue"
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        key = json.loads((self._server.directory / "hq-current" / "access.json").read_text())
+        key["client"]["port"] = 1  # nobody listens there in the server's namespace
+        dead = self.place / "dead"
+        (dead / "hq-current").mkdir(parents=True)
+        (dead / "hq-current" / "access.json").write_text(json.dumps(key))
+        with self._monkeypatch.context() as patch:
+            patch.setenv("HQ_SERVER_DIR", str(dead))
+            yield
+
+    def close(self) -> None:
+        """Cancel what is left, so that the next test has the worker."""
+        asyncio.run(asyncio.wait_for(self._cancel_all(), PATIENCE))
+
+    async def _cancel_all(self) -> None:
+        site, mine = self.new(), map(str, range(1, MOST_JOBS))
+        left = [job.id for job in (await site.fetch_jobs(mine)).values() if not job.state.is_over]
+        for identity in left:
+            await site.jobs.cancel(identity)
+        for identity in left:
+            await site.jobs.wait_until(identity, lambda job: job.state.is_over)
+
+
 BENCHES: dict[str, Any] = {
     "slurm": partial(SlurmBench),
     "lsf": LsfBench,
     "pbs": PbsBench,
     "gridengine": GridengineBench,
+    "htcondor": HtcondorBench,
+    "htcondor-pool": HtcondorPoolBench,
+    "hyperqueue": HyperqueueBench,
 }

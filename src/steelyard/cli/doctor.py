@@ -25,8 +25,8 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     steelyard doctor
     steelyard doctor --scratch /mnt/nvme
 
-    Nothing is changed; containers are tried with a program that does nothing. Findings are sorted by
-    severity: misleading results, scattered results, good to know.
+    Nothing is changed; containers are tried with a program that does nothing, and schedulers are not asked
+    anything. Findings are sorted by severity: misleading results, scattered results, good to know.
     """
     import asyncio
 
@@ -42,6 +42,7 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
     echo(f"scratch {where}: {_describe_scratch(environment['scratch'])}")
     for tried in environment["environments"]:
         echo(f"{tried['name']:12} {_describe_tried(tried)}")
+    echo(f"schedulers   {_list_schedulers(environment['schedulers'])}")
     for note in environment["advice"]:
         _print_note(note)
     if not any(note["severity"] != "info" for note in environment["advice"]):
@@ -62,6 +63,11 @@ def _describe_tried(tried: dict[str, Any]) -> str:
     if tried["runs"]:
         return f"runs programs; one that does nothing took {tried['seconds'] * 1e3:.0f} ms"
     return f"runs no program: {make_one_line(tried['reason'])}"
+
+
+def _list_schedulers(schedulers: list[dict[str, Any]]) -> str:
+    """Those to which jobs can be submitted from here; `--json` says what the others lack."""
+    return ", ".join(one["name"] for one in schedulers if not one["missing"]) or "none installed here"
 
 
 def _describe_scratch(system: dict[str, Any]) -> str:

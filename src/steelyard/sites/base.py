@@ -7,6 +7,7 @@ beside this one is the plug-in's name.
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -54,6 +55,11 @@ class Site(ABC, Generic[OptionsT]):
 
     def __init__(self, options: OptionsT) -> None:
         self.options = options
+
+    @classmethod
+    def list_missing(cls) -> tuple[str, ...]:
+        """What it needs on this machine and does not find; nothing is asked of anybody."""
+        return tuple(program for program in cls.needs if shutil.which(program) is None)
 
     @classmethod
     def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:

@@ -69,7 +69,7 @@ class RunJob:
         return (await self.site.fetch_jobs([self.id]))[self.id]
 
     async def act(self, verb: str) -> Job:
-        """`cancel`, `suspend` or `continue`; how it stands afterwards. Raises HostError."""
+        """`cancel`, `suspend` or `continue`; how it stands afterwards. Raises HostError, UsageError."""
         verbs: dict[str, Callable[[str], Awaitable[None]]] = {
             "cancel": self.site.end,
             "suspend": self.site.suspend,

@@ -12,6 +12,7 @@ from steelyard.hosts.local import LocalHost
 from steelyard.hosts.token import Token
 from steelyard.plugins import names
 from steelyard.spec.bind import workload_class
+from steelyard.spec.sites import site_class
 
 
 async def inspect_machine(scratch: PurePosixPath) -> dict[str, Any]:
@@ -20,4 +21,12 @@ async def inspect_machine(scratch: PurePosixPath) -> dict[str, Any]:
     async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
         tried = [one._asdict() for one in await try_environments(host)]
         facts = await gather(host, sorted(needs, key=lambda tool: tool.name), scratch, None)
-        return {**facts, "environments": tried}
+        return {**facts, "environments": tried, "schedulers": _list_schedulers()}
+
+
+def _list_schedulers() -> list[dict[str, Any]]:
+    """Which batch schedulers jobs can be submitted to from here, and what the others lack. None is asked."""
+    kinds = {name: site_class(name) for name in sorted(names("sites"))}
+    return [
+        {"name": name, "missing": list(kind.list_missing())} for name, kind in kinds.items() if kind.is_batch
+    ]

@@ -15,6 +15,7 @@ from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts, format_clock
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.kit.batch.scheduler import Scheduler, select_options
+from steelyard.sites.kit.batch.script import warning_line
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.pbs.jobs import parse_jobs
 
@@ -58,9 +59,8 @@ class PbsScheduler(Scheduler[PbsOptions]):
         return self.options.shell.partition(" ")[0] or ("/bin/bash" if self.options.setup else "/bin/sh")
 
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
-        """A sleeper in the job's session, which PBS ends with the job; `$$` becomes the controller."""
-        wait = int(request.seconds) - request.warning
-        return (f"( sleep {wait}; kill -USR1 $$ ) </dev/null >/dev/null 2>&1 &",)
+        """PBS ends the job's whole session."""
+        return (warning_line(request),)
 
     def parse_job_id(self, stdout: str) -> str:
         """`17.server`, the whole of which is the id; `17[].server` for a job array."""

@@ -25,13 +25,14 @@ async def show_machine(request: Request) -> Response:
     runs = context.index.select(RunsQuery()).runs
     under_way = [dataclasses.asdict(run) for run in runs if run.state in UNDER_WAY]
     facts: dict[str, Any] = {"turn": find_measuring_run() or "", "under_way": under_way}
-    facts |= {"advice": looked.get("advice"), "environments": looked.get("environments", [])}
+    facts |= {"advice": looked.get("advice")}
+    facts |= {name: looked.get(name, []) for name in ("environments", "schedulers")}
     return respond(request, "machines.html.j2", facts)
 
 
 def inspect(scratch: Path) -> dict[str, Any]:
-    """What `steelyard doctor` says: `advice`, and which `environments` run a program."""
+    """What `steelyard doctor` says: `advice`, the `environments` and `schedulers` that can be used here."""
     from steelyard.controller.machine.inspection import inspect_machine
 
     environment = asyncio.run(inspect_machine(PurePosixPath(scratch.absolute())))
-    return {name: environment[name] for name in ("advice", "environments")}
+    return {name: environment[name] for name in ("advice", "environments", "schedulers")}

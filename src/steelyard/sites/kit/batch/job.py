@@ -84,6 +84,7 @@ class JobRequest:
 
     `environment` is laid over what the job has anyway. `extra_options` are options of the scheduler's own
     submit command, word by word. `output` takes both streams, and is appended to where the scheduler can.
+    `script_file` is where its script lies, for schedulers that run a file.
     """
 
     name: str
@@ -99,6 +100,7 @@ class JobRequest:
     exclusive: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
     extra_options: tuple[str, ...] = ()
+    script_file: Path | None = None
 
     @property
     def minutes(self) -> int:

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from steelyard.errors import HostError, ParseFailure
+from steelyard.errors import HostError, ParseFailure, UsageError
 from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState
-from steelyard.sites.kit.batch.scheduler import Scheduler
+from steelyard.sites.kit.batch.scheduler import Scheduler, Suspending
 from steelyard.sites.kit.batch.scheduler_calls import SchedulerCalls
 
 
@@ -133,16 +133,39 @@ class JobControl:
         await self.cancel(identity)
 
     async def suspend(self, identity: str) -> None:
-        """Stop a running job, or hold a queued one. Raises HostError, also when that is not allowed."""
+        """Stop a running job, or hold a queued one.
+
+        Raises UsageError, before anything is asked, when the scheduler cannot suspend; HostError, also when
+        that is not allowed.
+        """
+        scheduler = self._require_suspending(identity)
         job = await self._fetch_unfinished_job(identity)
         if job.state is not JobState.SUSPENDED:
-            await self._change("suspend", self._scheduler.suspend_argv(job), identity)
+            await self._change("suspend", scheduler.suspend_argv(job), identity)
+            await self._wait_for_change(job)
 
     async def resume(self, identity: str) -> None:
-        """Let a suspended or held job go on. Raises HostError."""
+        """Let a suspended or held job go on. Raises as `suspend` does."""
+        scheduler = self._require_suspending(identity)
         job = await self._fetch_unfinished_job(identity)
         if job.state is not JobState.RUNNING:
-            await self._change("resume", self._scheduler.resume_argv(job), identity)
+            await self._change("resume", scheduler.resume_argv(job), identity)
+            await self._wait_for_change(job)
+
+    async def _wait_for_change(self, before: Job) -> None:
+        """For a moment: some schedulers show a job as it was until its host has answered."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._calls.last_pause):
+                await self.wait_until(
+                    before.id, lambda job: (job.state, job.reason) != (before.state, before.reason)
+                )
+
+    def _require_suspending(self, identity: str) -> Suspending:
+        if isinstance(self._scheduler, Suspending):
+            return self._scheduler
+        hint = "wait until it has finished, or `steelyard cancel` it: `steelyard resume` continues the run"
+        what = f"{self._scheduler.title} can neither suspend nor hold jobs: job {identity} was left as it is"
+        raise UsageError(what, hint=hint)
 
     async def _fetch_unfinished_job(self, identity: str) -> Job:
         job = await self.fetch_job(identity)

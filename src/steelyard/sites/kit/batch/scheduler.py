@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, Protocol, runtime_checkable
 
 from steelyard.hosts.transport import Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest
@@ -24,10 +24,21 @@ def select_options(request: JobRequest, **options: str) -> tuple[str, ...]:
     return tuple(word for option, value in values.items() if value for word in (option, value))
 
 
+@runtime_checkable
+class Suspending(Protocol):
+    """A scheduler that can suspend jobs: a capability, which a scheduler has that defines both builders."""
+
+    def suspend_argv(self, job: Job) -> tuple[str, ...]:
+        """The command that stops a running job, or holds one that is queued."""
+
+    def resume_argv(self, job: Job) -> tuple[str, ...]:
+        """The opposite."""
+
+
 class Scheduler(ABC, Generic[BatchOptionsT]):
     """The contract of a scheduler's file. What is abstract it must write, the rest where it differs.
 
-    `options` are those of its site.
+    `options` are those of its site. A scheduler that can suspend jobs is `Suspending` as well.
     """
 
     title: ClassVar[str]  # how people call it: Slurm
@@ -40,14 +51,25 @@ class Scheduler(ABC, Generic[BatchOptionsT]):
     unreachable_pattern: ClassVar[re.Pattern[str]]
     """How it says that it did not get to its server, so that nothing has happened."""
 
+    runs_a_file: ClassVar[bool] = False
+    """Whether a job's script must lie in a file, and standard input has something else: `submit_input`."""
+
     def __init__(self, options: BatchOptionsT) -> None:
         self.options = options
+
+    def name_command(self, argv: Sequence[str]) -> str:
+        """What messages call the command that `argv` runs."""
+        return argv[0]
 
     # Submitting ---------------------------------------------------------------------------------------------
 
     @abstractmethod
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
-        """The submit command; the script comes on its standard input."""
+        """The submit command."""
+
+    def submit_input(self, request: JobRequest, script: str) -> str:
+        """What comes on its standard input."""
+        return script
 
     @abstractmethod
     def parse_job_id(self, stdout: str) -> str:
@@ -99,14 +121,6 @@ class Scheduler(ABC, Generic[BatchOptionsT]):
         A scheduler that cancels a job ends all its steps at once, and the controller would see lost hosts.
         """
         return ()
-
-    @abstractmethod
-    def suspend_argv(self, job: Job) -> tuple[str, ...]:
-        """The command that stops a running job, or holds one that is queued."""
-
-    @abstractmethod
-    def resume_argv(self, job: Job) -> tuple[str, ...]:
-        """The opposite."""
 
     # Inside a job -------------------------------------------------------------------------------------------
 

@@ -50,8 +50,9 @@ class SchedulerCalls:
                 return answer
             if time.monotonic() + pause > deadline:
                 hint = "queued and running jobs are not affected; try again when it is available"
+                name = self._scheduler.name_command(argv)
                 raise HostError(
-                    f"{self._scheduler.title} cannot be reached: {argv[0]}: {answer.complaint}", hint=hint
+                    f"{self._scheduler.title} cannot be reached: {name}: {answer.complaint}", hint=hint
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 2, self.last_pause)
@@ -69,9 +70,9 @@ class SchedulerCalls:
         try:
             return parse()
         except ParseFailure as error:
-            title = self._scheduler.title
-            hint = f"is another {argv[0]} first on PATH? The first one is used as {title}'s command"
-            what = f"{argv[0]} printed output that cannot be parsed: {error.message}"
+            title, name = self._scheduler.title, self._scheduler.name_command(argv)
+            hint = f"is another {name} first on PATH? The first one is used as {title}'s command"
+            what = f"{name} printed output that cannot be parsed: {error.message}"
             raise HostError(what, hint=hint) from error
 
     def make_environment(self) -> dict[str, str]:

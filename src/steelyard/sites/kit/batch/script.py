@@ -31,6 +31,12 @@ def job_script(request: JobRequest, shell: str, setup: Sequence[str], prelude: S
     return "\n".join(lines) + "\n"
 
 
+def warning_line(request: JobRequest) -> str:
+    """For the prelude, where the scheduler warns no job: a sleeper; `$$` becomes the controller."""
+    wait = int(request.seconds) - request.warning
+    return f"( sleep {wait}; kill -USR1 $$ ) </dev/null >/dev/null 2>&1 &"
+
+
 def job_name(name: str) -> str:
     """A name that every scheduler takes: a letter, then at most 59 letters, digits, `.`, `-`, `_`."""
     tame = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60].strip("-.") or "steelyard"

@@ -1,4 +1,4 @@
-"""The base of all batch sites: what Slurm, LSF, PBS and Grid Engine share.
+"""The base of all batch sites: what Slurm, LSF, PBS, Grid Engine and other schedulers share.
 
 The user's command submits one job, whose script becomes a controller inside the allocation; there `lease`
 hands out the allocation's hosts. Where to look:
@@ -98,11 +98,11 @@ class BatchSite(Site[BatchOptionsT]):
         await self.jobs.end(identity)
 
     async def suspend(self, identity: str) -> None:
-        """Stop a running job, or hold a queued one. Raises HostError, also when that is not allowed."""
+        """Stop a running job, or hold a queued one. Raises HostError; UsageError if no job can be."""
         await self.jobs.suspend(identity)
 
     async def resume(self, identity: str) -> None:
-        """Let a suspended or held job go on. Raises HostError."""
+        """Let a suspended or held job go on. Raises HostError; UsageError if no job can be suspended."""
         await self.jobs.resume(identity)
 
     # From inside a job --------------------------------------------------------------------------------------

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from steelyard.errors import HostError
+from steelyard.files import write_whole
 from steelyard.sites.kit.batch.job import JobRequest
 from steelyard.sites.kit.batch.job_control import JobControl
 from steelyard.sites.kit.batch.scheduler import Scheduler
@@ -34,11 +38,17 @@ class Submission:
         It is tried again only while the scheduler cannot be reached: a job whose submission was not confirmed
         may be queued all the same.
         """
-        argv = self._scheduler.submit_argv(request)
-        answer = await self._calls.ask(argv, stdin=self.script(request), again_after_silence=False)
+        script = self.script(request)
+        if self._scheduler.runs_a_file:
+            request = replace(request, script_file=_name_script(request, script))
+        argv, given = self._scheduler.submit_argv(request), self._scheduler.submit_input(request, script)
+        if request.script_file:
+            _write_script(request.script_file, script)
+        answer = await self._calls.ask(argv, stdin=given, again_after_silence=False)
         if answer.code is None:
             hint = f"the job may have been queued anyway: look for '{request.name}' before trying again"
-            raise HostError(f"{self._scheduler.title} did not confirm the job in time ({argv[0]})", hint=hint)
+            name = self._scheduler.name_command(argv)
+            raise HostError(f"{self._scheduler.title} did not confirm the job in time ({name})", hint=hint)
         if answer.has_failed:
             hint = "nothing was submitted; check the site's `options`, `queue`, `time` and `nodes`"
             raise HostError(f"{self._scheduler.title} rejected the job: {answer.complaint}", hint=hint)
@@ -62,3 +72,15 @@ class Submission:
             await asyncio.gather(*map(self._jobs.cancel, queued), return_exceptions=True)
             raise wrong[0]
         return queued
+
+
+def _name_script(request: JobRequest, script: str) -> Path:
+    """Beside the job's output, which its host sees, too. Equal scripts share a file."""
+    return request.output.with_name(f"job-{hashlib.sha256(script.encode()).hexdigest()[:16]}.sh")
+
+
+def _write_script(path: Path, script: str) -> None:
+    try:
+        write_whole(path, script.encode(), mode=0o700)
+    except OSError as error:
+        raise HostError(f"cannot write the job's script {path}: {error.strerror}") from error
