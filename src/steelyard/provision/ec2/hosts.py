@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import asyncssh
 
 from steelyard.errors import HostError, HostLost
+from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.token import Token
@@ -34,7 +35,6 @@ from steelyard.provision.ec2.release import Patience, release
 from steelyard.provision.ec2.rental import Rental, RentalFile
 from steelyard.provision.ec2.startup import RentedMachine, explain_end
 from steelyard.transports.ssh.errors import HostUnreachable
-from steelyard.transports.ssh.hosts import agent_timeouts
 from steelyard.transports.ssh.login import Login
 from steelyard.transports.ssh.transport import SshTransport
 
@@ -152,7 +152,12 @@ async def rent_hosts(
             facts = _facts(machine, order, prices.get(machine.id))
             hosts.append(
                 RentedHost(
-                    way, token, log, pace=agent_timeouts(login.lost_after), scratch=use.scratch, facts=facts
+                    way,
+                    token,
+                    log,
+                    pace=AgentTimeouts.for_silence(login.lost_after),
+                    scratch=use.scratch,
+                    facts=facts,
                 )
             )
         async with connect_all(hosts) as reached:
