@@ -18,6 +18,7 @@ from steelyard.errors import HostError, HostLost
 from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.shell import ShellHost
+from steelyard.hosts.tasks import run_to_end
 from steelyard.hosts.token import Token
 from steelyard.model.keys.uses import Prices
 from steelyard.provision.ec2.account import AwsAccount
@@ -216,20 +217,6 @@ async def _wait_quietly(task: asyncio.Future[Any]) -> None:
     await asyncio.wait([task])
     if not task.cancelled():
         task.exception()  # it is looked at, and asyncio need not complain
-
-
-async def run_to_end(work: Coroutine[Any, Any, AnyT]) -> AnyT:
-    """Do it whole, however often it is cancelled meanwhile; the cancellation takes effect afterwards."""
-    task, cancelled = asyncio.ensure_future(work), False
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            cancelled = True
-    result = task.result()
-    if cancelled:
-        raise asyncio.CancelledError
-    return result
 
 
 def _find_prices(
