@@ -70,6 +70,10 @@ class Site(ABC, Generic[OptionsT]):
     def size(self) -> int | None:
         """How many hosts there are to lease; None when that is only known later, or as many as asked."""
 
+    def note_roles(self, roles: Mapping[str, int | Literal["all"]]) -> None:
+        """Learn how many hosts each role takes, in the order of `lease`; most sites give all the same."""
+        return
+
     def current_job(self) -> str | None:
         """The id of the job of this site that this process belongs to; None outside of any."""
         return None
