@@ -40,6 +40,7 @@ class Behaviour:
     protocols: tuple[str, ...] = (PROTOCOL,)
     is_away: bool = False
     fault: tuple[int, str] | None = None  # status and message of every answer
+    time_to_live: float | None = None  # of Jobs that have ended; None: as they say
 
 
 class KubeCluster:
@@ -51,13 +52,14 @@ class KubeCluster:
         self.requests = list[str]()
         self.jobs, self.events, self.claims = Objects(), Objects(), Objects()
         self.pods = dict[str, StandInPod]()
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop
         self._ready, self._stop = threading.Event(), asyncio.Event()
 
     @classmethod
     @contextmanager
     def running(cls) -> Iterator[KubeCluster]:
         cluster = cls()
+        cluster._loop = asyncio.new_event_loop()
         thread = threading.Thread(
             target=cluster._loop.run_until_complete, args=(cluster._serve(),), daemon=True
         )
@@ -319,7 +321,8 @@ class KubeCluster:
             self._loop.call_soon(lambda: self._fill(name) if name in self.jobs else None)
         elif ends.count("Succeeded") == job["spec"]["completions"]:
             job["status"]["conditions"] = [{"type": "Complete", "status": "True"}]
-            ttl = job["spec"]["ttlSecondsAfterFinished"]
+            said = self.behaviour.time_to_live
+            ttl = job["spec"]["ttlSecondsAfterFinished"] if said is None else said
             self._loop.call_later(ttl, self._end_job, name)
 
     async def _tick(self) -> None:

@@ -20,6 +20,11 @@ from steelyard.hosts.minder.processes import find_variable, list_pids, read_envi
 _MARK = "STAND_IN_POD"
 
 
+def _expand(word: str) -> str:
+    """As the kubelet does: `$$` is `$`; what stands in `$(…)` would be a variable, of which there is none."""
+    return word.replace("$$", "$")
+
+
 def now() -> str:
     """The time as Kubernetes writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -37,6 +42,8 @@ class StandInPod:
     def environment(self) -> dict[str, str]:
         container = self.document["spec"]["containers"][0]
         given = {each["name"]: each["value"] for each in container.get("env", ())}
+        if "HOME" in given:  # the volumes of all pods are one directory here
+            given["HOME"] += f"-{self.document['metadata']['name']}"
         return {**os.environ, **given, _MARK: self.document["metadata"]["uid"]}
 
     async def start(self) -> None:
@@ -47,8 +54,7 @@ class StandInPod:
             Path(mount["mountPath"]).chmod(0o777)  # as the kubelet makes an emptyDir
         try:
             self.main = await asyncio.create_subprocess_exec(
-                *container["command"],
-                *container.get("args", ()),
+                *map(_expand, container["command"]),
                 env=self.environment,
                 start_new_session=True,
             )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kube_cluster import KubeCluster
-from patience import PATIENCE, until
+from patience import PATIENCE, comes
 from steelyard.errors import HostLost
 from steelyard.hosts.transport import Channel
 from steelyard.transports.kubernetes.api import ApiServer
@@ -153,7 +153,7 @@ def test_a_broken_stream_is_told_to_all_who_wait_and_its_input_ends(
                 await wait
         with pytest.raises(HostLost, match="host p0"):
             await flood(channel)
-        await asyncio.to_thread(until, (tmp_path / "ended").exists)
+        assert await comes((tmp_path / "ended").exists)
         await way.open()
         assert await (await way.run("exit 3")).wait() == 3
 
@@ -212,7 +212,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for(
         cluster.behaviour.is_away = True
         opening = asyncio.create_task(way.open())
         asked = len(cluster.requests)
-        await asyncio.to_thread(until, lambda: len(cluster.requests) >= asked + 2)
+        assert await comes(lambda: len(cluster.requests) >= asked + 2)
         cluster.behaviour.is_away = False
         await opening
 

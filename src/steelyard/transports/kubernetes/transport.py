@@ -41,7 +41,7 @@ class PodTransport(Transport):
         self, name: str, server: ApiServer, place: PodPlace, *, connect_within: float = 60.0
     ) -> None:
         self.name, self.address = name, ""
-        self._server, self._place, self._connect_within = server, place, connect_within
+        self.server, self._place, self._connect_within = server, place, connect_within
         self.pod = ""
         self._channels: list[ExecChannel] = []
 
@@ -62,7 +62,7 @@ class PodTransport(Transport):
         """Run a script by the POSIX shell there. It comes on standard input; the URL says its length."""
         content = enclose(script)
         try:
-            stream = await self._server.open_exec(
+            stream = await self.server.open_exec(
                 self.pod, CONTAINER, receive_command(content), seconds=self._connect_within
             )
         except ClusterError as error:
@@ -82,7 +82,7 @@ class PodTransport(Transport):
     async def _look(self, *, is_last: bool) -> PodState | None:
         """The state of the pod; None where there is none, or the API server is away for the moment."""
         try:
-            pods = await self._server.list("pods", labelSelector=self._place.selector)
+            pods = await self.server.list("pods", labelSelector=self._place.selector)
         except ClusterError as error:
             if error.is_transient and not is_last:
                 return None
