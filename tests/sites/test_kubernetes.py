@@ -208,3 +208,30 @@ def test_clean_does_not_wait_for_the_lease(bench: Bench) -> None:
     assert cleaning.returncode == 0, said
     assert said.count("removed Kubernetes Job steelyard-") == 2
     assert not bench.cluster.labelled(LABEL)
+
+
+# Asked beforehand
+
+
+def test_doctor_tries_each_verb(bench: Bench) -> None:
+    process = bench.steelyard("doctor", "--site", "pods")
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert "site pods: nothing found that would keep a run from its hosts" in said
+    bench.cluster.behaviour.denied = {("create", "pods/exec"), ("list", "events")}
+    process = bench.steelyard("doctor", "--site", "pods", "--json")
+    said, _ = process.communicate()
+    assert json.loads(said)["site"]["obstacles"] == [
+        "you may not create pods/exec in namespace bench",
+        "you may not list events in namespace bench",
+    ]
+    assert not bench.cluster.jobs
+
+
+def test_doctor_without_a_cluster(bench: Bench) -> None:
+    bench.cluster.behaviour.is_away = True
+    process = bench.steelyard("doctor", "--site", "pods")
+    said, _ = process.communicate()
+    assert process.returncode == 3
+    assert "cannot be reached" in said
+    assert "Traceback" not in said

@@ -71,7 +71,7 @@ class Site(ABC, Generic[OptionsT]):
         """How many hosts there are to lease; None when that is only known later, or as many as asked."""
 
     def note_roles(self, roles: Mapping[str, int | Literal["all"]]) -> None:
-        """Learn how many hosts each role takes, in the order of `lease`; most sites give all the same."""
+        """Learn how many hosts each role takes, in the order of `lease`; most sites need not know."""
         return
 
     def current_job(self) -> str | None:
@@ -97,6 +97,10 @@ class Site(ABC, Generic[OptionsT]):
     def warnings(self) -> tuple[str, ...]:
         """What the record must say of how its hosts are reached, such as host keys that nobody checks."""
         return ()
+
+    async def find_obstacles(self) -> list[str]:
+        """What speaks against a lease, in sentences; nothing is started. Raises SteelyardError."""
+        return []
 
     @abstractmethod
     def lease(

@@ -8,8 +8,7 @@ import pytest
 
 from kube_cluster import KubeCluster
 from patience import PATIENCE
-from steelyard.provision.kubernetes.hosts import Use
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, ScratchVolume
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, ScratchVolume, Use
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from steelyard.hosts.base import Streams
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.provision.kubernetes.clean import clean_pods
-from steelyard.provision.kubernetes.hosts import PodHost, Use, lease_pods
-from steelyard.provision.kubernetes.order import LABEL, PodGroup, PodOrder, ScratchVolume
+from steelyard.provision.kubernetes.hosts import PodHost, lease_pods
+from steelyard.provision.kubernetes.order import LABEL, PodGroup, PodOrder, ScratchVolume, Use
 from steelyard.provision.lease_files import leases_folder
 
 Story = Callable[[Sequence[PodHost]], Awaitable[None]]

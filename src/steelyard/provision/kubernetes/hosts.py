@@ -7,7 +7,6 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import HostError
@@ -16,11 +15,13 @@ from steelyard.hosts.connect import connect_all
 from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.tasks import run_to_end
 from steelyard.hosts.token import Token
+from steelyard.provision.kubernetes.access import find_obstacles
 from steelyard.provision.kubernetes.facts import gather_facts
 from steelyard.provision.kubernetes.order import (
     LABEL,
     PodGroup,
     PodOrder,
+    Use,
     build_job,
     job_name,
     parse_quantity,
@@ -36,22 +37,6 @@ RENEWALS = 4
 """So many fall into a lease: one that is late, or lost with its stream, does no harm."""
 _KERNEL = "/proc/sys/kernel/osrelease"
 _RENEW = 'read -r pid <"$HOME/.steelyard-watcher" && kill -USR1 "$pid"'
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Which cluster, and how patiently its pods are used; None: as kubectl chooses. All times in seconds.
-
-    `within` bounds how long all pods may take to run, `connect_within` how long one that is away is
-    waited for; after `lost_after` without an answer a host is lost.
-    """
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    namespace: str | None = None
-    within: float = 300.0
-    connect_within: float = 60.0
-    lost_after: float = 15.0
 
 
 class PodHost(ShellHost):
@@ -125,6 +110,12 @@ async def lease_pods(
         hosts = [_make_host(server, one, group, order, token, log, use) for one, group in wanted.items()]
         async with connect_all(hosts) as reached:
             yield reached
+
+
+async def check_access(order: PodOrder, use: Use) -> list[str]:
+    """What speaks against such a lease, in sentences. Raises SteelyardError."""
+    async with ApiServer.open(read_access(use.kubeconfig, use.context), use.namespace) as server:
+        return await find_obstacles(server, order)
 
 
 @asynccontextmanager

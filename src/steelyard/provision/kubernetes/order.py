@@ -62,6 +62,22 @@ class PodOrder:
     time_to_live: int = TIME_TO_LIVE
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Which cluster, and how patiently its pods are used; None: as kubectl chooses. All times in seconds.
+
+    `within` bounds how long all pods may take to run, `connect_within` how long one that is away is
+    waited for; after `lost_after` without an answer a host is lost.
+    """
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+    within: float = 300.0
+    connect_within: float = 60.0
+    lost_after: float = 15.0
+
+
 def job_name(lease: str, role: str) -> str:
     """What the Job of a role is called: a DNS label, with room for the names of its pods."""
     return f"steelyard-{lease}-{re.sub('[^a-z0-9]+', '-', role.lower()).strip('-')[:24] or 'host'}"

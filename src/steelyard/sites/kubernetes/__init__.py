@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -65,25 +66,27 @@ class Kubernetes(Site[KubernetesOptions]):
                 said.append("site kubernetes: insecure-skip-tls-verify trusts any server that answers")
         return tuple(said)
 
+    async def find_obstacles(self) -> list[str]:
+        """Each verb of the least Role, and the Jobs as they would be asked for."""
+        _require_aiohttp()
+        from steelyard.provision.kubernetes.hosts import check_access
+
+        return await check_access(self.options.make_order(self._roles, None), self.options.make_use())
+
     def lease(
         self, token: Token, log: Path, hosts: int | None
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:
         """Pods that are started now and removed at the end of the block."""
-        try:  # aiohttp takes a while to load, which only a run has to pay
-            from steelyard.provision.kubernetes.hosts import Use, lease_pods
-        except ModuleNotFoundError as error:
-            hint = "run `pip install steelyard[kubernetes]`"
-            message = f"site kubernetes needs the Python package {error.name}, which is not installed"
-            raise HostError(message, hint=hint) from error
-        options = self.options
-        order = options.make_order(self._roles, hosts)
-        self._ends = time.monotonic() + options.at_most
-        use = Use(
-            kubeconfig=options.kubeconfig,
-            context=options.context,
-            namespace=options.namespace,
-            within=options.within,
-            connect_within=options.connect_within,
-            lost_after=options.lost_after,
-        )
-        return lease_pods(order, use, token, log)
+        _require_aiohttp()
+        from steelyard.provision.kubernetes.hosts import lease_pods
+
+        order = self.options.make_order(self._roles, hosts)
+        self._ends = time.monotonic() + self.options.at_most
+        return lease_pods(order, self.options.make_use(), token, log)
+
+
+def _require_aiohttp() -> None:
+    """Make sure that it is installed; what needs it is imported by a run only. Raises HostError."""
+    if find_spec("aiohttp") is None:
+        hint = "run `pip install steelyard[kubernetes]`"
+        raise HostError("site kubernetes needs the Python package aiohttp, which is not installed", hint=hint)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from steelyard.plugin import Duration
 from steelyard.plugin.site import SiteOptions
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, ScratchVolume, parse_quantity
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, ScratchVolume, Use, parse_quantity
 
 MOST = 1000
 ALL: Final = "all"
@@ -123,6 +123,17 @@ class KubernetesOptions(SiteOptions):
             lease=self.lease,
             begin_within=self.within,
             at_most=self.at_most,
+        )
+
+    def make_use(self) -> Use:
+        """Which cluster, and how patiently it is used."""
+        return Use(
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            namespace=self.namespace,
+            within=self.within,
+            connect_within=self.connect_within,
+            lost_after=self.lost_after,
         )
 
     def _make_group(self, role: str, count: int) -> PodGroup:
