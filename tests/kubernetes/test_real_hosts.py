@@ -14,7 +14,7 @@ from patience import PATIENCE
 from steelyard.hosts.base import Host
 from steelyard.hosts.token import Token
 from steelyard.provision.kubernetes.hosts import lease_pods
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, Use
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse
 
 contract = loaded(Path(__file__).parents[1] / "contract" / "test_hosts.py")
 kinds = contract.hosts
@@ -44,7 +44,7 @@ def kind(request: pytest.FixtureRequest, real: Any, tmp_path: Path) -> Any:
     @asynccontextmanager
     async def open_(setting: Any) -> AsyncIterator[Host]:
         order = PodOrder((PodGroup("n", 1, "tools:1", {}, (template(setting.folder),)),))
-        use = Use(str(real.admin), namespace="default", within=PATIENCE, lost_after=PATIENCE)
+        use = PodUse(str(real.admin), namespace="default", within=PATIENCE, lost_after=PATIENCE)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(state))
             if request.param == "sh":

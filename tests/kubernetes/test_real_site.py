@@ -17,7 +17,7 @@ from patience import PATIENCE, until
 from steelyard.errors import HostError
 from steelyard.hosts.token import Token
 from steelyard.provision.kubernetes.hosts import lease_pods
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, Use
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse
 from steelyard.testing.contract import SiteContract
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("kubernetes")]
@@ -148,7 +148,7 @@ def test_a_pod_that_is_deleted_is_made_anew(real: Any, bench: Bench) -> None:
 
 def lease(real: Any, folder: Path, group: PodGroup, seconds: float = 10.0) -> None:
     async def whole() -> None:
-        use = Use(kubeconfig=str(real.kubeconfig), within=seconds, lost_after=PATIENCE)
+        use = PodUse(kubeconfig=str(real.kubeconfig), within=seconds, lost_after=PATIENCE)
         async with lease_pods(PodOrder((group,)), use, Token.of("test-run"), folder / "log"):
             raise AssertionError("it runs")
 

@@ -8,7 +8,7 @@ import pytest
 
 from kube_cluster import KubeCluster
 from patience import PATIENCE
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, ScratchVolume, Use
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse, ScratchVolume
 
 
 @pytest.fixture
@@ -19,10 +19,10 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubeClu
 
 
 @pytest.fixture
-def use(cluster: KubeCluster, tmp_path: Path) -> Callable[..., Use]:
+def use(cluster: KubeCluster, tmp_path: Path) -> Callable[..., PodUse]:
     kubeconfig = str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
     given = {"kubeconfig": kubeconfig, "within": PATIENCE, "connect_within": PATIENCE, "lost_after": PATIENCE}
-    return lambda **more: Use(**{**given, **more})
+    return lambda **more: PodUse(**{**given, **more})
 
 
 @pytest.fixture

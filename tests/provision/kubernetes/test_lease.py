@@ -17,15 +17,15 @@ from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.provision.kubernetes.clean import clean_pods
 from steelyard.provision.kubernetes.hosts import PodHost, lease_pods
-from steelyard.provision.kubernetes.order import LABEL, PodGroup, PodOrder, ScratchVolume, Use
+from steelyard.provision.kubernetes.order import LABEL, PodGroup, PodOrder, PodUse, ScratchVolume
 from steelyard.provision.lease_files import leases_folder
 
 Story = Callable[[Sequence[PodHost]], Awaitable[None]]
 Make = Callable[..., PodOrder]
-MakeUse = Callable[..., Use]
+MakeUse = Callable[..., PodUse]
 
 
-def tell(order: PodOrder, use: Use, log: Path, story: Story) -> None:
+def tell(order: PodOrder, use: PodUse, log: Path, story: Story) -> None:
     async def whole() -> None:
         async with lease_pods(order, use, Token.of("test-run"), log) as hosts:
             await story(hosts)

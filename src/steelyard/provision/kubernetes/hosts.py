@@ -21,7 +21,7 @@ from steelyard.provision.kubernetes.order import (
     LABEL,
     PodGroup,
     PodOrder,
-    Use,
+    PodUse,
     build_job,
     job_name,
     parse_quantity,
@@ -43,7 +43,7 @@ class PodHost(ShellHost):
     """A pod. Its facts tell node, image, class of service, and how long it took to be there."""
 
     def __init__(
-        self, transport: PodTransport, group: PodGroup, order: PodOrder, token: Token, log: Path, use: Use
+        self, transport: PodTransport, group: PodGroup, order: PodOrder, token: Token, log: Path, use: PodUse
     ) -> None:
         pace = AgentTimeouts.for_silence(use.lost_after)
         scratch = PurePosixPath(order.scratch.mount)
@@ -97,7 +97,7 @@ class PodHost(ShellHost):
 
 @asynccontextmanager
 async def lease_pods(
-    order: PodOrder, use: Use, token: Token, log: Path
+    order: PodOrder, use: PodUse, token: Token, log: Path
 ) -> AsyncIterator[tuple[PodHost, ...]]:
     """Pods, running and reached; however the block ends, they are given back. Raises HostError."""
     access = read_access(use.kubeconfig, use.context)
@@ -112,7 +112,7 @@ async def lease_pods(
             yield reached
 
 
-async def check_access(order: PodOrder, use: Use) -> list[str]:
+async def check_access(order: PodOrder, use: PodUse) -> list[str]:
     """What speaks against such a lease, in sentences. Raises SteelyardError."""
     async with ApiServer.open(read_access(use.kubeconfig, use.context), use.namespace) as server:
         return await find_obstacles(server, order)
@@ -158,7 +158,7 @@ def _list_wanted(order: PodOrder, lease: str) -> dict[Wanted, PodGroup]:
 
 
 def _make_host(
-    server: ApiServer, one: Wanted, group: PodGroup, order: PodOrder, token: Token, log: Path, use: Use
+    server: ApiServer, one: Wanted, group: PodGroup, order: PodOrder, token: Token, log: Path, use: PodUse
 ) -> PodHost:
     place = PodPlace(one.job, one.place)
     way = PodTransport(one.host, server, place, connect_within=use.connect_within)

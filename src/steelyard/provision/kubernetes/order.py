@@ -63,7 +63,7 @@ class PodOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PodUse:
     """Which cluster, and how patiently its pods are used; None: as kubectl chooses. All times in seconds.
 
     `within` bounds how long all pods may take to run, `connect_within` how long one that is away is

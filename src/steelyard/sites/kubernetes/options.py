@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from steelyard.plugin import Duration
 from steelyard.plugin.site import SiteOptions
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, ScratchVolume, Use, parse_quantity
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse, ScratchVolume, parse_quantity
 
 MOST = 1000
 ALL: Final = "all"
@@ -42,7 +42,7 @@ class RolePods(SiteOptions):
     pod: Template = Field(default_factory=dict, description=_TEMPLATE)
 
 
-class Scratch(SiteOptions):
+class PodScratch(SiteOptions):
     """The volume for test data, one for each pod."""
 
     mount: str = Field("/scratch", pattern=r"^/[A-Za-z0-9._/-]+$", description="Where it is in the pod")
@@ -77,7 +77,7 @@ class KubernetesOptions(SiteOptions):
     spread: Literal["node", "none"] = Field(
         "none", description="node: no two pods share a node; none: as the cluster's scheduler likes"
     )
-    scratch: Scratch = Field(Scratch(), description="Volume for test data")
+    scratch: PodScratch = Field(PodScratch(), description="Volume for test data")
     kubeconfig: str | None = Field(None, description="File; default: KUBECONFIG, or ~/.kube/config")
     context: str | None = Field(None, description="Context of the kubeconfig; default: its current one")
     namespace: str | None = Field(None, description="Namespace; default: that of the context")
@@ -125,9 +125,9 @@ class KubernetesOptions(SiteOptions):
             at_most=self.at_most,
         )
 
-    def make_use(self) -> Use:
+    def make_use(self) -> PodUse:
         """Which cluster, and how patiently it is used."""
-        return Use(
+        return PodUse(
             kubeconfig=self.kubeconfig,
             context=self.context,
             namespace=self.namespace,

@@ -68,7 +68,7 @@ class ExecChannel:
         """Break off: its standard input ends, and nothing of it is waited for."""
         self._reading.cancel()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         """Return when nothing of it is left on our side."""
         with suppress(asyncio.CancelledError):
             await asyncio.gather(self._reading, return_exceptions=True)

@@ -23,7 +23,7 @@ _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1
 _MARGIN = timedelta(seconds=30)  # before a token expires
 
 
-class Identity(NamedTuple):
+class ClusterIdentity(NamedTuple):
     """What goes with a request: headers, and for https what the connection is made with."""
 
     headers: Mapping[str, str]
@@ -52,14 +52,14 @@ class Credentials:
         self._asking = asyncio.Lock()
         self._tls: ssl.SSLContext | None = None
 
-    async def fetch(self) -> Identity:
+    async def fetch(self) -> ClusterIdentity:
         """The identity as it is now. Raises ClusterError and UsageError."""
         async with self._asking:
             if self._plugin and not (self._issued and self._issued.is_fresh):
                 self._issued, self._tls = await self._ask_plugin(self._plugin), None
             if self._tls is None and self._access.server.startswith("https:"):
                 self._tls = self._make_tls()
-        return Identity(self._make_headers(), self._tls)
+        return ClusterIdentity(self._make_headers(), self._tls)
 
     def renew(self) -> bool:
         """Forget what was refused; whether there may be something better."""

@@ -89,9 +89,9 @@ def _reasons(
     """Why it does not run, the most telling first."""
     conditions = {each.get("type"): each for each in status.get("conditions") or ()}
     if target := conditions.get("DisruptionTarget"):
-        yield _told(target)
+        yield _read_reason(target)
     if status.get("reason"):
-        yield _told(status)
+        yield _read_reason(status)
     for state in (container.get("state") or {}, container.get("lastState") or {}):
         for kind in ("terminated", "waiting"):
             if (told := state.get(kind)) and told.get("reason"):
@@ -102,11 +102,11 @@ def _reasons(
     for kind in ("PodScheduled", "Initialized", "ContainersReady"):
         condition = conditions.get(kind, {})
         if condition.get("status") == "False" and condition.get("reason"):
-            yield _told(condition)
+            yield _read_reason(condition)
     yield str(status.get("phase") or "Pending"), ""
 
 
-def _told(entry: Mapping[str, Any]) -> tuple[str, str]:
+def _read_reason(entry: Mapping[str, Any]) -> tuple[str, str]:
     return str(entry.get("reason") or ""), str(entry.get("message") or "")
 
 

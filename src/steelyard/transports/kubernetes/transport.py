@@ -77,7 +77,7 @@ class PodTransport(Transport):
         channels, self._channels = self._channels, []
         for channel in channels:
             channel.close()
-        await asyncio.gather(*(channel.closed() for channel in channels))
+        await asyncio.gather(*(channel.wait_closed() for channel in channels))
 
     async def _look(self, *, is_last: bool) -> PodState | None:
         """The state of the pod; None where there is none, or the API server is away for the moment."""
