@@ -123,6 +123,11 @@ def test_names_are_labels_with_room_for_those_of_the_pods(role: str) -> None:
     assert name == name.lower().strip("-")
 
 
+def test_each_role_has_a_job_of_its_own() -> None:
+    roles = ("db_1", "Db_1", "dB_1", "a" * 30, "a" * 31, "__")
+    assert len({job_name("0123abcd", role) for role in roles}) == len(roles)
+
+
 @pytest.mark.parametrize(
     ("base", "over", "merged"),
     [

@@ -29,6 +29,10 @@ def clean_pods(is_dead: Callable[[PodRental], bool]) -> tuple[dict[str, list[str
                         removed.setdefault(file.rental.run, []).extend(names)
         except SteelyardError as error:
             problems.append(str(error))
+        except ModuleNotFoundError as error:
+            problems.append(
+                f"{path} needs the Python package {error.name}: pip install steelyard[kubernetes]"
+            )
     return removed, problems
 
 

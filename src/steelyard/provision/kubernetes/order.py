@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -79,8 +80,13 @@ class PodUse:
 
 
 def job_name(lease: str, role: str) -> str:
-    """What the Job of a role is called: a DNS label, with room for the names of its pods."""
-    return f"steelyard-{lease}-{re.sub('[^a-z0-9]+', '-', role.lower()).strip('-')[:24] or 'host'}"
+    """What the Job of a role is called: a DNS label, with room for the names of its pods.
+
+    A role whose name is none gets some digits as well, so that `Db_1` and `db-1` are two.
+    """
+    word = re.sub("[^a-z0-9]+", "-", role.lower()).strip("-")[:20]
+    digits = "" if word == role else f"-{hashlib.sha256(role.encode()).hexdigest()[:4]}"
+    return f"steelyard-{lease}-{word or 'role'}{digits}"
 
 
 def build_job(order: PodOrder, group: PodGroup, lease: str, run: str) -> dict[str, Any]:

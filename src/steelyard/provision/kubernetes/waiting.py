@@ -15,7 +15,7 @@ from steelyard.transports.kubernetes.transport import JOB_LABEL
 
 POLL = 0.5
 JOBS = "batch/v1/jobs"
-_FINAL = ("violates PodSecurity", "serviceaccount", "admission webhook")
+_FINAL = ("violates PodSecurity", "admission webhook")
 
 
 class Wanted(NamedTuple):

@@ -50,6 +50,11 @@ class ExecChannel:
         self._lost: HostLost | None = None
         self._reading = asyncio.create_task(self._read())
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it is left on our side."""
+        return self._reading.done()
+
     async def send(self, data: bytes) -> None:
         """Write to its standard input; waits while the other side is slow. Raises HostLost."""
         for start in range(0, len(data), _BLOCK):

@@ -68,6 +68,7 @@ class PodTransport(Transport):
         except ClusterError as error:
             raise HostLost(f"host {self.name}: {error.message}", hint=error.hint) from error
         channel = ExecChannel(self.name, stream)
+        self._channels = [each for each in self._channels if not each.has_ended]
         self._channels.append(channel)
         await channel.send(content)
         return channel
