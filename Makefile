@@ -12,7 +12,7 @@ export PIP_CERT ?= $(SSL_CERT_FILE)
 export CARGO_HTTP_CAINFO ?= $(SSL_CERT_FILE)
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-loaded examples check bench probe cluster-up cluster-down lock pages docs format clean
+.PHONY: help demo test test-full test-loaded kubernetes kubernetes-up kubernetes-down examples check bench probe cluster-up cluster-down lock pages docs format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -24,11 +24,22 @@ test: .venv/.dev ## Run the test suite (a quarter of an hour on two cores that h
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not full" $(ARGS)
 
 test-full: .venv/.dev ## Run everything, with the proofs by simulation and the long fault tests
+	@test "$$(id -u)" != 0 || scripts/kubernetes/build
 	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not alone" $(ARGS)
 	$(PY) -m pytest -n 0 -m alone $(ARGS) || test $$? -eq 5
 
 test-loaded: .venv/.dev ## Run `make test` three times beside stress-ng, which must make no difference but in time
 	@scripts/test-loaded $(TIMES)
+
+kubernetes: .venv/.dev ## Build Kubernetes once (17 minutes of CPU), test pods on a real cluster of one node (root)
+	@scripts/kubernetes/build
+	$(PY) -m pytest -n 0 -m full tests/kubernetes $(ARGS)
+
+kubernetes-up: .venv/.dev ## Start that cluster, and leave it running; prints what to export
+	@$(PY) scripts/kubernetes/cluster up $(ARGS)
+
+kubernetes-down: .venv/.dev ## End that cluster and remove what it left
+	@$(PY) scripts/kubernetes/cluster down $(ARGS)
 
 examples: .venv/.dev ## Run every example that takes under a minute as it is
 	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py tests/docs/test_everyday.py --durations=0 \

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import sshd
+from kube_cluster import KubeCluster
 from patience import PATIENCE
 from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.agent.probe import find_probe
@@ -24,6 +25,9 @@ from steelyard.hosts.local import LocalHost
 from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.token import Token
 from steelyard.hosts.transport import Transport
+from steelyard.transports.kubernetes.api import ApiServer
+from steelyard.transports.kubernetes.kubeconfig import read_access
+from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
 from steelyard.transports.namespaces.holders import find_sshd, search_path
 from steelyard.transports.namespaces.hosts import NsenterNode, open_ssh_nodes
 from steelyard.transports.namespaces.network import NEEDS, Namespaces
@@ -31,6 +35,19 @@ from steelyard.transports.piped import PipedTransport
 from steelyard.transports.ssh.transport import SshTransport
 
 CALM = AgentTimeouts(beat_interval=0.5, silence_timeout=PATIENCE, hello_timeout=PATIENCE)
+
+
+SLEEPING_JOB = {
+    "metadata": {"name": "sleeping"},
+    "spec": {
+        "completions": 1,
+        "ttlSecondsAfterFinished": 0,
+        "activeDeadlineSeconds": 3600,
+        "template": {
+            "spec": {"containers": [{"name": "main", "image": "tools:1", "command": ["sleep", "3600"]}]},
+        },
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -128,6 +145,23 @@ def no_sshd() -> str:
     return "" if find_sshd() else "no sshd is installed (apt: openssh-server)"
 
 
+def pod(agent: str) -> Factory:
+    """A pod of a stand-in cluster, which holds it by a process that only sleeps."""
+
+    @asynccontextmanager
+    async def open_(setting: Setting) -> AsyncIterator[Host]:
+        with KubeCluster.running() as cluster:
+            access = read_access(str(cluster.write_kubeconfig(setting.folder.with_name("kubeconfig"))))
+            async with ApiServer.open(access) as server:
+                await server.create(server.path("batch/v1/jobs"), SLEEPING_JOB)
+                place = PodPlace("sleeping", 0)
+                way = shell_host(lambda _: PodTransport("n1", server, place, connect_within=PATIENCE), agent)
+                async with way(setting) as host:
+                    yield host
+
+    return open_
+
+
 def namespaces(via: str) -> Factory:
     """A network namespace. What holds it bears another token, for it is none of the host's own programs."""
 
@@ -164,6 +198,8 @@ KINDS = [
     under("busybox ash"),
     Kind("ssh-sh", ssh("sh"), no_sshd, marks=(pytest.mark.full,)),
     Kind("ssh-probe", ssh("probe"), lambda: no_sshd() or lacks_probe()),
+    Kind("pod-sh", pod("sh")),
+    Kind("pod-probe", pod("probe"), lacks_probe, (pytest.mark.full,)),
     Kind("netns-ssh", namespaces("ssh"), lambda: no_namespaces() or no_sshd(), (pytest.mark.full,)),
     Kind("netns-nsenter", namespaces("nsenter"), no_namespaces, (pytest.mark.full,), far=False),
 ]

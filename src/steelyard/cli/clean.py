@@ -11,7 +11,7 @@ from steelyard.cli.terminal import echo
 @click.command()
 @store_option
 def command(store: str | None) -> int:
-    """Clean up the processes, rented machines and scratch directories that dead runs left behind.
+    """Clean up the processes, rented machines, pods and scratch directories that dead runs left behind.
 
     This is safe at any time: live runs are not touched, and all records are kept.
     """
@@ -23,6 +23,8 @@ def command(store: str | None) -> int:
         echo(f"removed {path}")
     for text in report.machines:
         echo(f"terminated rented machine {text}")
+    for text in report.jobs:
+        echo(f"removed Kubernetes Job {text}")
     for text in report.failures:
         echo(f"kept {text}", err=True)
     echo(f"{report.process_count} processes terminated, {len(report.removed)} scratch directories removed")

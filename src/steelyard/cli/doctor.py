@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import json_option, print_json, store_option
+from steelyard.cli.options import json_option, print_json, site_option, store_option
 from steelyard.cli.terminal import echo
 from steelyard.printable import make_one_line
 
@@ -16,14 +16,16 @@ _COLOURS = {"bad": "red", "warning": "yellow", "info": "cyan"}
 
 @click.command()
 @click.option("--scratch", metavar="DIR", type=click.Path(file_okay=False), help="Directory for test data")
+@site_option("Check this site as well: what it must allow before hosts can be had there")
 @store_option
 @json_option
-def command(scratch: str | None, store: str | None, as_json: bool) -> int:
+def command(scratch: str | None, site: str | None, store: str | None, as_json: bool) -> int:
     """Check this machine's and the scratch directory's fitness for benchmarking.
 
     \b
     steelyard doctor
     steelyard doctor --scratch /mnt/nvme
+    steelyard doctor --site kubernetes
 
     Nothing is changed; containers are tried with a program that does nothing, and schedulers are not asked
     anything. Findings are sorted by severity: misleading results, scattered results, good to know.
@@ -36,6 +38,7 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
 
     where = PurePosixPath(choose_scratch(scratch) or choose_store(store).scratch.absolute())
     environment = asyncio.run(inspect_machine(where))
+    environment["site"] = _inspect_site(site) if site else None
     if as_json:
         print_json(environment)
         return 0
@@ -47,7 +50,26 @@ def command(scratch: str | None, store: str | None, as_json: bool) -> int:
         _print_note(note)
     if not any(note["severity"] != "info" for note in environment["advice"]):
         echo("nothing found that would mislead a measurement")
-    return 0
+    return _print_obstacles(environment["site"])
+
+
+def _inspect_site(text: str) -> dict[str, Any]:
+    import asyncio
+
+    from steelyard.spec.sites import resolve
+
+    return {"name": text, "obstacles": asyncio.run(resolve(text).site.find_obstacles())}
+
+
+def _print_obstacles(site: dict[str, Any] | None) -> int:
+    """What stands in the way of a run there; 3 where something does."""
+    if site is None:
+        return 0
+    for text in site["obstacles"]:
+        echo(f"site {site['name']}: {text}", colour=_COLOURS["bad"])
+    if not site["obstacles"]:
+        echo(f"site {site['name']}: nothing found that would keep a run from its hosts")
+    return 3 if site["obstacles"] else 0
 
 
 def _print_note(note: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ class CleanupReport:
     process_count: int = 0
     removed: list[Path] = field(default_factory=list)
     machines: list[str] = field(default_factory=list)
+    jobs: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
@@ -35,6 +36,7 @@ def clean(store: Store) -> CleanupReport:
     except SteelyardError as error:
         report.failures.append(error.message)
     _end_rentals(report)
+    _remove_pods(report)
     for folder in store.list_runs():
         if not is_live(folder):
             for path, mark in _list_scratch(folder).items():
@@ -50,6 +52,15 @@ def _end_rentals(found: CleanupReport) -> None:
     for run, machines in ended.ended.items():
         found.machines += [f"{machine} of run {run}" for machine in machines]
     found.failures += ended.problems
+
+
+def _remove_pods(found: CleanupReport) -> None:
+    """Remove what dead runs started in clusters, of whichever store, too."""
+    from steelyard.provision.kubernetes.clean import clean_pods
+
+    removed, problems = clean_pods(lambda rental: not is_live(RunFolder(Path(rental.folder))))
+    found.jobs += [f"{job} of run {run}" for run, jobs in removed.items() for job in jobs]
+    found.failures += problems
 
 
 def remove_run_scratch(folder: RunFolder) -> None:

@@ -69,6 +69,7 @@ async def acquire_resources(
             await scope.enter_async_context(server.accept_requests("127.0.0.1", **control))
         lock = MachineLock(context.observer, parallel=context.choices.parallel, run=token.run)
         await scope.enter_async_context(lock)
+        site.note_roles({role: claim.hosts for role, claim in part.claims.items() if claim.shares is None})
         hosts = await scope.enter_async_context(site.lease(token, context.folder.minder_log, part.host_count))
         scope.push_async_callback(overhead.read_agents, hosts)
         _warn_of_risks(context, part)

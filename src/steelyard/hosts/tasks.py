@@ -29,3 +29,17 @@ async def wait_first(running: tuple[asyncio.Task[T], ...]) -> asyncio.Task[T]:
     """The first of them that is done, the earliest in order where several are."""
     await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     return next(task for task in running if task.done())
+
+
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Do it whole, however often it is cancelled meanwhile; the cancellation takes effect afterwards."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    result = task.result()
+    if cancelled:
+        raise asyncio.CancelledError
+    return result

@@ -76,6 +76,10 @@ class Site(ABC, Generic[OptionsT]):
     def size(self) -> int | None:
         """How many hosts there are to lease; None when that is only known later, or as many as asked."""
 
+    def note_roles(self, roles: Mapping[str, int | Literal["all"]]) -> None:
+        """Learn how many hosts each role takes, in the order of `lease`; most sites need not know."""
+        return
+
     def current_job(self) -> str | None:
         """The id of the job of this site that this process belongs to; None outside of any."""
         return None
@@ -99,6 +103,10 @@ class Site(ABC, Generic[OptionsT]):
     def warnings(self) -> tuple[str, ...]:
         """What the record must say of how its hosts are reached, such as host keys that nobody checks."""
         return ()
+
+    async def find_obstacles(self) -> list[str]:
+        """What speaks against a lease, in sentences; nothing is started. Raises SteelyardError."""
+        return []
 
     @abstractmethod
     def lease(

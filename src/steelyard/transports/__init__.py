@@ -1,1 +1,1 @@
-"""How hosts are reached: over SSH, through a program such as srun, or as namespaces of this machine."""
+"""How hosts are reached: over SSH, through a program such as srun, as pods, as namespaces of this machine."""

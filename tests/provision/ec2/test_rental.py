@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.provision.ec2.rental import GROUP, Rental, RentalFile, leases_folder
+from steelyard.provision.ec2.rental import GROUP, Rental, RentalFile
+from steelyard.provision.lease_files import leases_folder
 
 RENTAL = Rental("0123", "run-1", "run-1:1:2:3", "/runs/run-1", "eu-central-1", None)
 

@@ -41,6 +41,11 @@ class AgentTimeouts(NamedTuple):
     silence_timeout: float = 15.0
     hello_timeout: float = 30.0
 
+    @classmethod
+    def for_silence(cls, lost_after: float) -> Self:
+        """Where the controller bears so many seconds of silence; an agent bears twice as many."""
+        return cls(beat_interval=lost_after / 3, silence_timeout=lost_after * 2)
+
 
 class RequestRefused(HostError):
     """The agent could not do what it was asked; `reason` is what it said."""

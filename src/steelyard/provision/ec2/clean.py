@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from steelyard.errors import HostError
 from steelyard.provision.ec2.account import AwsAccount
 from steelyard.provision.ec2.release import Patience, release
-from steelyard.provision.ec2.rental import SUFFIX, Rental, RentalFile, leases_folder
+from steelyard.provision.ec2.rental import SUFFIX, Rental, RentalFile
+from steelyard.provision.lease_files import leases_folder
 
 
 @dataclass

@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 import asyncssh
 
 from steelyard.errors import HostError, HostLost
+from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.shell import ShellHost
+from steelyard.hosts.tasks import run_to_end
 from steelyard.hosts.token import Token
 from steelyard.model.keys.uses import Prices
 from steelyard.provision.ec2.account import AwsAccount
@@ -34,7 +36,6 @@ from steelyard.provision.ec2.release import Patience, release
 from steelyard.provision.ec2.rental import Rental, RentalFile
 from steelyard.provision.ec2.startup import RentedMachine, explain_end
 from steelyard.transports.ssh.errors import HostUnreachable
-from steelyard.transports.ssh.hosts import agent_timeouts
 from steelyard.transports.ssh.login import Login
 from steelyard.transports.ssh.transport import SshTransport
 
@@ -152,7 +153,12 @@ async def rent_hosts(
             facts = _facts(machine, order, prices.get(machine.id))
             hosts.append(
                 RentedHost(
-                    way, token, log, pace=agent_timeouts(login.lost_after), scratch=use.scratch, facts=facts
+                    way,
+                    token,
+                    log,
+                    pace=AgentTimeouts.for_silence(login.lost_after),
+                    scratch=use.scratch,
+                    facts=facts,
                 )
             )
         async with connect_all(hosts) as reached:
@@ -211,20 +217,6 @@ async def _wait_quietly(task: asyncio.Future[Any]) -> None:
     await asyncio.wait([task])
     if not task.cancelled():
         task.exception()  # it is looked at, and asyncio need not complain
-
-
-async def run_to_end(work: Coroutine[Any, Any, AnyT]) -> AnyT:
-    """Do it whole, however often it is cancelled meanwhile; the cancellation takes effect afterwards."""
-    task, cancelled = asyncio.ensure_future(work), False
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            cancelled = True
-    result = task.result()
-    if cancelled:
-        raise asyncio.CancelledError
-    return result
 
 
 def _find_prices(

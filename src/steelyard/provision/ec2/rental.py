@@ -7,14 +7,11 @@
         {"asked": "c4.xlarge", "count": 2, "time": …}      before each request
         {"got": "c4.xlarge", "ids": ["i-…", "i-…"]}        after it; none where AWS refused
 
-It only ever grows, and is locked for as long as its controller lives: whoever can lock it may give back all
-that is in it. There is nothing secret in it.
+There is nothing secret in it; see `lease_files`.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -24,11 +21,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from steelyard.errors import HostError
+from steelyard.provision.lease_files import (
+    append_entry,
+    create_locked,
+    leases_folder,
+    open_abandoned,
+    read_entries,
+)
 
 SCHEMA = 1
-SUFFIX, NEW = ".ndjson", ".new"
+SUFFIX = ".ndjson"
 KEY_PAIR, GROUP = "key-pair", "security-group"  # as AWS calls them in tags
-_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,39 +82,24 @@ class RentalFile:
         """Write it down, on the disk. Raises HostError; then nothing must be rented."""
         path = leases_folder() / f"{rental.run}.{rental.id}{SUFFIX}"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            new = path.with_suffix(NEW)  # it gets its name once it is locked and written
-            file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            made = cls(path, rental, _file=file)
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            made._write({"schema": SCHEMA, **asdict(rental)})
-            new.rename(path)
-            _sync(path.parent)
+            return cls(path, rental, _file=create_locked(path, {"schema": SCHEMA, **asdict(rental)}))
         except OSError as error:
             hint = "set XDG_STATE_HOME to use another directory; without this file, nothing is rented"
             raise HostError(
                 f"{path.parent}: cannot record what is rented: {error.strerror}", hint=hint
             ) from error
-        return made
 
     @classmethod
     def from_abandoned(cls, path: Path) -> Self | None:
         """One whose controller does not live any more; None while it does. Raises HostError."""
         try:
-            file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
+            file = open_abandoned(path)
         except OSError as error:
             raise HostError(f"{path}: {error.strerror}") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _has_name(path, file):
-                os.close(file)
-                return None  # its controller gave everything back just now
-            return cls._from_file(path, file)
-        except BlockingIOError:
-            os.close(file)
+        if file is None:
             return None
+        try:
+            return cls._from_file(path, file)
         except (OSError, HostError, KeyError, ValueError, TypeError) as error:
             os.close(file)
             hint = "docs/how-to/ec2.md explains how to find its machines manually"
@@ -149,56 +137,20 @@ class RentalFile:
 
     def _note(self, line: dict[str, Any]) -> None:
         try:
-            self._write(line)
+            append_entry(self._file, line)
         except OSError as error:
             raise HostError(f"{self.path}: cannot record what is rented: {error.strerror}") from error
 
-    def _write(self, line: dict[str, Any]) -> None:
-        os.write(self._file, json.dumps(line).encode() + b"\n")
-        os.fsync(self._file)
-
     @classmethod
     def _from_file(cls, path: Path, file: int) -> Self:
-        first, *rest = os.pread(file, _MOST_BYTES, 0).split(b"\n")
-        opening = _parse_entry(first)
+        opening, *rest = read_entries(file)
         names = [one.name for one in fields(Rental)]
         if opening.get("schema") != SCHEMA or not all(name in opening for name in names):
             raise HostError("it is truncated, or was written by another version of Steelyard")
         rental_file = cls(path, Rental(**{name: opening[name] for name in names}), _file=file)
-        for line in map(_parse_entry, rest):
+        for line in rest:
             if "asked" in line:
                 rental_file.requests[line["asked"]] = Request(int(line["count"]), float(line["time"]))
             elif "got" in line:
                 rental_file.requests[line["got"]].ids = tuple(line["ids"])
         return rental_file
-
-
-def leases_folder() -> Path:
-    """Where these files lie: `~/.local/state/steelyard/leases`."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "steelyard" / "leases"
-
-
-def _parse_entry(line: bytes) -> dict[str, Any]:
-    """A line; nothing where it was cut off, which only happens to the last."""
-    with suppress(ValueError):
-        entry = json.loads(line)
-        if isinstance(entry, dict):
-            return entry
-    return {}
-
-
-def _has_name(path: Path, file: int) -> bool:
-    """Whether the file still has its name."""
-    try:
-        return path.stat().st_ino == os.fstat(file).st_ino
-    except FileNotFoundError:
-        return False
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from steelyard.errors import HostError
+from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.base import Host
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.lease import Lease
@@ -20,7 +21,6 @@ from steelyard.transports.namespaces.holders import capture_output, start_holder
 from steelyard.transports.namespaces.hosts import SshNode
 from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
 from steelyard.transports.namespaces.sshd import NamespaceSshd
-from steelyard.transports.ssh.hosts import agent_timeouts
 from steelyard.transports.ssh.transport import SshTransport
 
 CONNECT_WITHIN = 60.0  # seconds; a guest's key exchange takes its time on a busy machine
@@ -113,7 +113,7 @@ async def open_guests(
             except HostError as error:
                 raise HostError(f"guest {name} did not boot: {error.message}", hint=error.hint) from error
             transport = SshTransport(name, sshd.login(door, CONNECT_WITHIN), address=address)
-            pace, facts = agent_timeouts(lost_after), _describe(wiring, name)
+            pace, facts = AgentTimeouts.for_silence(lost_after), _describe(wiring, name)
             host = GuestHost(transport, token, log, shares_files=True, pace=pace, facts=facts)
             host.wiring, host.lease, host.below = wiring, lease, below
             return host

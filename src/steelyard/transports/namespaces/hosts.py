@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
 
+from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.lease import Lease
 from steelyard.hosts.local import LocalHost
@@ -15,7 +16,6 @@ from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.token import Token
 from steelyard.transports.namespaces.network import NamespaceNode, Namespaces
 from steelyard.transports.namespaces.sshd import NamespaceSshd
-from steelyard.transports.ssh.hosts import agent_timeouts
 from steelyard.transports.ssh.transport import SshTransport
 
 CONNECT_WITHIN = 10.0
@@ -116,7 +116,7 @@ async def open_ssh_nodes(
                 token,
                 log,
                 shares_files=True,
-                pace=agent_timeouts(lost_after),
+                pace=AgentTimeouts.for_silence(lost_after),
                 facts=_facts(wiring, node.name),
             )
             host.wiring, host.lease = wiring, lease

@@ -37,13 +37,12 @@ async def connect_machines(
         yield hosts
 
 
-def agent_timeouts(lost_after: float) -> AgentTimeouts:
-    """How patient an agent is where the controller bears so many seconds of silence: twice as long."""
-    return AgentTimeouts(beat_interval=lost_after / 3, silence_timeout=lost_after * 2)
-
-
 def _make_host(machine: SshMachine, token: Token, log: Path) -> ShellHost:
     transport = SshTransport(machine.name, machine.login, address=machine.address)
     return ShellHost(
-        transport, token, log, pace=agent_timeouts(machine.login.lost_after), scratch=machine.scratch
+        transport,
+        token,
+        log,
+        pace=AgentTimeouts.for_silence(machine.login.lost_after),
+        scratch=machine.scratch,
     )

@@ -1,0 +1,75 @@
+"""Whether a cluster lets us do what a run needs, asked before any run: each verb of the least Role."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+
+from steelyard.errors import SteelyardError
+from steelyard.provision.kubernetes.order import PodOrder, build_job
+from steelyard.provision.kubernetes.waiting import JOBS
+from steelyard.transports.kubernetes.api import ApiServer
+from steelyard.transports.kubernetes.errors import ClusterError
+
+ROLE = Path(__file__).with_name("role.yaml")
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+class Permission(NamedTuple):
+    """A verb on a resource of an API group; `pods/exec` has a part after the slash."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}"
+
+
+def read_role() -> Iterator[Permission]:
+    """What the least Role allows."""
+    for rule in YAML(typ="safe", pure=True).load(ROLE.read_text("utf-8"))["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield from (Permission(group, resource, verb) for verb in rule["verbs"])
+
+
+async def find_obstacles(server: ApiServer, order: PodOrder) -> list[str]:
+    """What speaks against a run there, in sentences; nothing where all is well."""
+    wanted = list(read_role())
+    try:
+        allowed = await asyncio.gather(*(_may(server, each) for each in wanted))
+    except SteelyardError as error:
+        return [f"{error.message}; {error.hint}"]
+    denied = [each for each, may in zip(wanted, allowed, strict=True) if not may]
+    said = [f"you may not {each} in namespace {server.namespace}" for each in denied]
+    return said or await _try_jobs(server, order)
+
+
+async def _may(server: ApiServer, asked: Permission) -> bool:
+    resource, _, part = asked.resource.partition("/")
+    attributes = {
+        "namespace": server.namespace,
+        "group": asked.group,
+        "resource": resource,
+        "verb": asked.verb,
+    }
+    review = {"spec": {"resourceAttributes": attributes | ({"subresource": part} if part else {})}}
+    answer = await server.create(_REVIEWS, review)
+    status: Mapping[str, Any] = answer.get("status") or {}
+    return bool(status.get("allowed"))
+
+
+async def _try_jobs(server: ApiServer, order: PodOrder) -> list[str]:
+    """Have the API server check the Jobs without starting any: a namespace, a policy, a key of `pod`."""
+    try:
+        for group in order.groups:
+            body = build_job(order, group, "00000000", "doctor")
+            await server.create(server.path(JOBS), body, dryRun="All", fieldValidation="Strict")
+    except ClusterError as error:
+        return [f"{error.message}; {error.hint}".rstrip("; ")]
+    return []

@@ -1,0 +1,77 @@
+"""Process 1 of a pod: it holds the pod as long as it is renewed, and ends without an error when it is not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from patience import PATIENCE, until
+from steelyard.provision.kubernetes import order
+
+SCRIPT = (Path(order.__file__).parent / "watcher.sh").read_text()
+
+
+def watch(place: Path, first: int, slices: int, seconds: float, shell: str = "sh") -> subprocess.Popen[bytes]:
+    places = {"HOME": f"{place}/home", "TMPDIR": f"{place}/tmp"}
+    return subprocess.Popen(
+        [*shell.split(), "-c", SCRIPT, "sh", str(place), str(first), str(slices), str(seconds)],
+        env={**os.environ, **places},
+    )
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "busybox ash"])
+def test_without_renewal_it_ends_well(tmp_path: Path, shell: str) -> None:
+    assert watch(tmp_path, 2, 2, 0.05, shell).wait(PATIENCE) == 0
+
+
+def test_it_prepares_the_volume_for_the_agent(tmp_path: Path) -> None:
+    process = watch(tmp_path, 1, 1, 0.05)
+    process.wait(PATIENCE)
+    assert (tmp_path / "home/.config/steelyard/trusted").read_text() == f"{tmp_path}\n"
+    assert (tmp_path / "home/.steelyard-watcher").read_text() == f"{process.pid}\n"
+    assert (tmp_path / "tmp").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "busybox ash"])
+def test_a_renewal_gives_all_slices_again(tmp_path: Path, shell: str) -> None:
+    """It has one slice of an hour to begin with; a signal ends that wait, and gives three of them."""
+    process = watch(tmp_path, 1, 3, 3600, shell)
+    assert until((tmp_path / "home/.steelyard-watcher").exists)
+    for _ in range(2):
+        assert until(lambda: len(sleeps_of(process.pid)) == 1)
+        before = sleeps_of(process.pid)
+        process.send_signal(signal.SIGUSR1)
+        assert until(lambda old=before: len(sleeps_of(process.pid)) == 1 and sleeps_of(process.pid) != old)
+    assert process.poll() is None
+    process.terminate()
+    process.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "busybox ash"])
+def test_when_its_pod_is_taken_away_it_has_failed(tmp_path: Path, shell: str) -> None:
+    process = watch(tmp_path, 10, 10, 3600, shell)
+    assert until((tmp_path / "home/.steelyard-watcher").exists)
+    process.terminate()
+    assert process.wait(PATIENCE) == 143
+
+
+def test_a_volume_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "tmp").write_text("a file")
+    assert watch(tmp_path, 1, 1, 0.05).wait(PATIENCE) == 64
+
+
+def sleeps_of(pid: int) -> list[int]:
+    """The sleeps that it waits for."""
+    content = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(each) for each in content if is_sleep(int(each))]
+
+
+def is_sleep(pid: int) -> bool:
+    with suppress(OSError):
+        return b"sleep\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False

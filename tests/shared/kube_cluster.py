@@ -1,0 +1,364 @@
+"""A stand-in for a Kubernetes cluster: its API server, and what acts behind it, for as long as a test lasts.
+
+It speaks HTTP and exec streams (v5.channel.k8s.io) as the real one does, keeps objects, fills the places of
+indexed Jobs with pods, and ends them. A pod is a local process, its command; an exec is one beside it. Both
+see this machine's files and processes. When a pod ends, all that was started in it ends, as it does there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from kube_pods import StandInPod, now
+
+NODE, PROTOCOL = "node-1", "v5.channel.k8s.io"
+ORDINAL, JOB = "batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-name"
+Objects = dict[str, dict[str, Any]]
+
+
+@dataclass
+class Behaviour:
+    """What is odd about the cluster; a test may change it at any time."""
+
+    room: int = 100  # for so many pods at a time
+    images: frozenset[str] = frozenset({"tools:1"})
+    quota: int | None = None  # of pods
+    denied: set[tuple[str, str]] = field(default_factory=set)  # verb and resource
+    tokens: set[str] = field(default_factory=lambda: {"secret-token"})
+    protocols: tuple[str, ...] = (PROTOCOL,)
+    is_away: bool = False
+    fault: tuple[int, str] | None = None  # status and message of every answer
+    time_to_live: float | None = None  # of Jobs that have ended; None: as they say
+
+
+class KubeCluster:
+    """The cluster, which acts in a thread of its own: `with KubeCluster.running() as cluster`."""
+
+    def __init__(self) -> None:
+        self.behaviour = Behaviour()
+        self.url, self.commands = "", list[list[str]]()
+        self.requests = list[str]()
+        self.jobs, self.events, self.claims = Objects(), Objects(), Objects()
+        self.pods = dict[str, StandInPod]()
+        self._loop: asyncio.AbstractEventLoop
+        self._ready, self._stop = threading.Event(), asyncio.Event()
+
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[KubeCluster]:
+        cluster = cls()
+        cluster._loop = asyncio.new_event_loop()
+        thread = threading.Thread(
+            target=cluster._loop.run_until_complete, args=(cluster._serve(),), daemon=True
+        )
+        thread.start()
+        cluster._ready.wait()
+        try:
+            yield cluster
+        finally:
+            cluster._loop.call_soon_threadsafe(cluster._stop.set)
+            thread.join()
+            cluster._loop.close()
+
+    def write_kubeconfig(self, path: Path, token: str = "secret-token", **user: Any) -> Path:
+        """A file as kubectl would read it."""
+        user = user or {"token": token}
+        document = {
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "bench"}}],
+            "clusters": [{"name": "c", "cluster": {"server": self.url}}],
+            "users": [{"name": "u", "user": user}],
+        }
+        path.write_text(json.dumps(document))
+        path.chmod(0o600)
+        return path
+
+    def labelled(self, label: str) -> list[str]:
+        """The objects of any kind that bear a label."""
+        documents = [
+            *self.jobs.values(),
+            *self.claims.values(),
+            *(pod.document for pod in self.pods.values()),
+        ]
+        return [each["metadata"]["name"] for each in documents if label in each["metadata"].get("labels", {})]
+
+    def do(self, action: Any) -> Any:
+        """Call something in the cluster's thread, and wait for it."""
+        done: list[Any] = []
+        event = threading.Event()
+        self._loop.call_soon_threadsafe(lambda: (done.append(action()), event.set()))
+        event.wait()
+        return done[0]
+
+    def delete_pod(self, name: str) -> None:
+        """As `kubectl delete pod` does."""
+        self.do(lambda: self._end_pod(name))
+
+    def evict(self, name: str) -> None:
+        """The kubelet needs the room."""
+        self.do(lambda: self.pods[name].finish({"exitCode": 137, "reason": "Error"}, reason="Evicted"))
+
+    def cut_streams(self) -> None:
+        """All exec streams break, as when the API server is started anew."""
+        self.do(
+            lambda: [
+                stream._req.transport.abort()
+                for pod in self.pods.values()
+                for stream in pod.streams
+                if stream._req and stream._req.transport
+            ]
+        )
+
+    # HTTP -------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        app = web.Application(middlewares=[self._check])
+        space = "/namespaces/{space}"
+        app.add_routes(
+            [
+                web.post(f"/apis/batch/v1{space}/jobs", self._create_job),
+                web.get(f"/apis/batch/v1{space}/jobs", self._list(lambda: self.jobs)),
+                web.get(f"/apis/batch/v1{space}/jobs/{{name}}", self._get(lambda: self.jobs)),
+                web.delete(f"/apis/batch/v1{space}/jobs/{{name}}", self._delete_job),
+                web.get(f"/api/v1{space}/pods", self._list(self._pod_documents)),
+                web.get(f"/api/v1{space}/pods/{{name}}", self._get(self._pod_documents)),
+                web.delete(f"/api/v1{space}/pods/{{name}}", self._delete_pod),
+                web.get(f"/api/v1{space}/pods/{{name}}/exec", self._exec),
+                web.get(f"/api/v1{space}/events", self._list(lambda: self.events)),
+                web.get(f"/api/v1{space}/persistentvolumeclaims", self._list(lambda: self.claims)),
+                web.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review),
+                web.get("/api/v1/nodes/{name}", self._get_node),
+            ]
+        )
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
+        ticking = asyncio.create_task(self._tick())
+        self._ready.set()
+        await self._stop.wait()
+        ticking.cancel()
+        for name in list(self.jobs):
+            self._end_job(name)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait(others, timeout=10)  # the ends of all processes are collected
+        await runner.cleanup()
+
+    @web.middleware
+    async def _check(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        behaviour = self.behaviour
+        self.requests.append(f"{request.method} {request.path_qs}")
+        if behaviour.is_away and request.transport:
+            request.transport.abort()
+        if behaviour.fault:
+            return self._refuse(*behaviour.fault)
+        words = request.headers.get("Authorization", "").split()
+        if words[:1] != ["Bearer"] or words[1] not in behaviour.tokens:
+            return self._refuse(401, "Unauthorized")
+        verb, resource = _verb_of(request)
+        if (verb, resource) in behaviour.denied:
+            said = f'User "u" cannot {verb} resource "{resource}" in the namespace "bench"'
+            return self._refuse(403, f"{resource} is forbidden: {said}")
+        return await handler(request)
+
+    @staticmethod
+    def _refuse(status: int, message: str, reason: str = "") -> web.Response:
+        body = {"kind": "Status", "status": "Failure", "message": message, "reason": reason, "code": status}
+        return web.json_response(body, status=status)
+
+    def _list(self, source: Any) -> Any:
+        async def handle(request: web.Request) -> web.Response:
+            wanted = [each for each in source().values() if _matches(each, request.query)]
+            return web.json_response({"kind": "List", "items": wanted})
+
+        return handle
+
+    def _get(self, source: Any) -> Any:
+        async def handle(request: web.Request) -> web.Response:
+            document = source().get(request.match_info["name"])
+            return web.json_response(document) if document else self._refuse(404, "not found", "NotFound")
+
+        return handle
+
+    def _pod_documents(self) -> Objects:
+        return {name: pod.document for name, pod in self.pods.items()}
+
+    async def _get_node(self, request: web.Request) -> web.Response:
+        info = {"kernelVersion": os.uname().release, "containerRuntimeVersion": "stand-in://1"}
+        return web.json_response({"metadata": {"name": NODE}, "status": {"nodeInfo": info}})
+
+    async def _review(self, request: web.Request) -> web.Response:
+        asked = (await request.json())["spec"]["resourceAttributes"]
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        allowed = (asked["verb"], resource) not in self.behaviour.denied
+        return web.json_response({"status": {"allowed": allowed}}, status=201)
+
+    # Jobs -------------------------------------------------------------------------------------------------
+
+    async def _create_job(self, request: web.Request) -> web.Response:
+        document = await request.json()
+        name = document["metadata"]["name"]
+        if name in self.jobs:
+            return self._refuse(409, f'jobs.batch "{name}" already exists', "AlreadyExists")
+        document["metadata"] |= {
+            "uid": secrets.token_hex(8),
+            "creationTimestamp": now(),
+            "namespace": "bench",
+        }
+        document["status"] = {}
+        if request.query.get("dryRun") != "All":
+            document["began"] = time.monotonic()
+            self.jobs[name] = document
+            self._fill(name)
+        return web.json_response(document, status=201)
+
+    async def _delete_job(self, request: web.Request) -> web.Response:
+        if request.match_info["name"] not in self.jobs:
+            return self._refuse(404, "not found", "NotFound")
+        self._end_job(request.match_info["name"])
+        return web.json_response({"status": "Success"})
+
+    async def _delete_pod(self, request: web.Request) -> web.Response:
+        self._end_pod(request.match_info["name"])
+        return web.json_response({"status": "Success"})
+
+    def _end_job(self, name: str) -> None:
+        self.jobs.pop(name, None)
+        for pod in [pod for pod in self.pods.values() if pod.document["metadata"]["labels"][JOB] == name]:
+            self._end_pod(pod.document["metadata"]["name"])
+
+    def _end_pod(self, name: str) -> None:
+        pod = self.pods.pop(name)
+        self.claims.pop(f"{name}-scratch", None)
+        pod.finish({"exitCode": 143, "reason": "Error"})
+
+    def _fill(self, name: str) -> None:
+        """Make the pods that a Job lacks."""
+        job = self.jobs[name]
+        mine = [pod.document for pod in self.pods.values() if pod.document["metadata"]["labels"][JOB] == name]
+        taken = {
+            each["metadata"]["annotations"][ORDINAL] for each in mine if each["status"]["phase"] != "Failed"
+        }
+        for index in range(job["spec"]["completions"]):
+            if str(index) not in taken and not job["status"].get("conditions"):
+                if self.behaviour.quota is not None and len(self.pods) >= self.behaviour.quota:
+                    self._note_event(
+                        job, "FailedCreate", 'Error creating: pods "x" is forbidden: exceeded quota'
+                    )
+                    return
+                self._make_pod(job, index)
+
+    def _note_event(self, about: dict[str, Any], reason: str, message: str) -> None:
+        uid = about["metadata"]["uid"]
+        self.events[f"{uid}.{reason}"] = {
+            "metadata": {"name": f"{uid}.{reason}", "labels": {}},
+            "involvedObject": {"uid": uid},
+            "type": "Warning",
+            "reason": reason,
+            "message": message,
+            "lastTimestamp": now(),
+        }
+
+    def _make_pod(self, job: dict[str, Any], index: int) -> None:
+        name = f"{job['metadata']['name']}-{index}-{secrets.token_hex(3)}"
+        template = json.loads(json.dumps(job["spec"]["template"]))
+        metadata = template.setdefault("metadata", {})
+        metadata |= {
+            "name": name,
+            "namespace": "bench",
+            "uid": secrets.token_hex(8),
+            "creationTimestamp": now(),
+        }
+        metadata["labels"] = {**metadata.get("labels", {}), JOB: job["metadata"]["name"], ORDINAL: str(index)}
+        metadata["annotations"] = {**metadata.get("annotations", {}), ORDINAL: str(index)}
+        document = {**template, "status": {"phase": "Pending", "qosClass": "Guaranteed", "conditions": []}}
+        self.pods[name] = StandInPod(document, self._note_end)
+        for volume in template["spec"].get("volumes", ()):
+            if claim := volume.get("ephemeral"):
+                labels = claim["volumeClaimTemplate"]["metadata"]["labels"]
+                self.claims[f"{name}-scratch"] = {"metadata": {"name": f"{name}-scratch", "labels": labels}}
+        self._schedule(self.pods[name])
+
+    def _schedule(self, pod: StandInPod) -> None:
+        running = [each for each in self.pods.values() if each.document["spec"].get("nodeName")]
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now()}
+        if len(running) >= self.behaviour.room:
+            scheduled |= {
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": "0/1 nodes: Insufficient cpu.",
+            }
+        pod.document["status"]["conditions"] = [scheduled]
+        if scheduled["status"] == "False":
+            return
+        pod.document["spec"]["nodeName"] = NODE
+        image = pod.document["spec"]["containers"][0]["image"]
+        if image in self.behaviour.images:
+            asyncio.run_coroutine_threadsafe(pod.start(), self._loop)
+        else:
+            pod.wait_for("ImagePullBackOff", f'Back-off pulling image "{image}"')
+
+    def _note_end(self, pod: StandInPod) -> None:
+        name = pod.document["metadata"]["labels"][JOB]
+        job = self.jobs.get(name)
+        if job is None:
+            return
+        ends = [each.document["status"]["phase"] for each in self.pods.values()]
+        if pod.document["status"]["phase"] == "Failed":
+            self._loop.call_soon(lambda: self._fill(name) if name in self.jobs else None)
+        elif ends.count("Succeeded") == job["spec"]["completions"]:
+            job["status"]["conditions"] = [{"type": "Complete", "status": "True"}]
+            said = self.behaviour.time_to_live
+            ttl = job["spec"]["ttlSecondsAfterFinished"] if said is None else said
+            self._loop.call_later(ttl, self._end_job, name)
+
+    async def _tick(self) -> None:
+        """End Jobs whose time is up."""
+        while True:
+            await asyncio.sleep(0.1)
+            for name, job in list(self.jobs.items()):
+                if time.monotonic() > job["began"] + job["spec"]["activeDeadlineSeconds"]:
+                    self._end_job(name)
+
+    # Exec -------------------------------------------------------------------------------------------------
+
+    async def _exec(self, request: web.Request) -> web.StreamResponse:
+        pod = self.pods.get(request.match_info["name"])
+        if pod is None or pod.document["status"]["phase"] != "Running":
+            return self._refuse(404, "pods not found", "NotFound")
+        command = request.query.getall("command")
+        self.commands.append(command)
+        stream = web.WebSocketResponse(protocols=self.behaviour.protocols, max_msg_size=0)
+        await stream.prepare(request)
+        await pod.execute(command, stream)
+        return stream
+
+
+def _verb_of(request: web.Request) -> tuple[str, str]:
+    resource = request.path.partition("/bench/")[2].split("/")
+    name = "/".join((resource[0], *resource[2:]))
+    verb = {"POST": "create", "DELETE": "delete"}.get(request.method, "get" if resource[1:] else "list")
+    return verb, name
+
+
+def _matches(document: dict[str, Any], query: Any) -> bool:
+    labels = document["metadata"].get("labels", {})
+    for wanted in filter(None, query.get("labelSelector", "").split(",")):
+        key, has_value, value = wanted.partition("=")
+        if key not in labels or (has_value and labels[key] != value):
+            return False
+    uid = query.get("fieldSelector", "").partition("involvedObject.uid=")[2]
+    return not uid or document.get("involvedObject", {}).get("uid") == uid

@@ -1,0 +1,145 @@
+"""The pods of the stand-in cluster: local processes, and programs that exec streams run beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from steelyard.hosts.minder.processes import find_variable, list_pids, read_environment
+
+_MARK = "STAND_IN_POD"
+
+
+def _expand(word: str) -> str:
+    """As the kubelet does: `$$` is `$`; what stands in `$(…)` would be a variable, of which there is none."""
+    return word.replace("$$", "$")
+
+
+def now() -> str:
+    """The time as Kubernetes writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class StandInPod:
+    """A pod with its process, the programs beside it, and its object."""
+
+    def __init__(self, document: dict[str, Any], on_end: Callable[[StandInPod], None]) -> None:
+        self.document, self._on_end = document, on_end
+        self.main: Process | None = None
+        self.streams: list[web.WebSocketResponse] = []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        container = self.document["spec"]["containers"][0]
+        given = {each["name"]: each["value"] for each in container.get("env", ())}
+        if "HOME" in given:  # the volumes of all pods are one directory here
+            given["HOME"] += f"-{self.document['metadata']['name']}"
+        return {**os.environ, **given, _MARK: self.document["metadata"]["uid"]}
+
+    async def start(self) -> None:
+        """Begin the command of its container."""
+        container = self.document["spec"]["containers"][0]
+        for mount in container.get("volumeMounts", ()):
+            Path(mount["mountPath"]).mkdir(parents=True, exist_ok=True, mode=0o777)
+            Path(mount["mountPath"]).chmod(0o777)  # as the kubelet makes an emptyDir
+        try:
+            self.main = await asyncio.create_subprocess_exec(
+                *map(_expand, container["command"]),
+                env=self.environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.finish({"reason": "StartError", "message": str(error), "exitCode": 128})
+            return
+        self._set("Running", {"running": {"startedAt": now()}})
+        self._ending = asyncio.create_task(self._await_end(self.main))
+
+    async def _await_end(self, main: Process) -> None:
+        code = await main.wait()
+        self.finish(
+            {"reason": "Completed" if not code else "Error", "exitCode": code if code >= 0 else 128 - code}
+        )
+
+    def finish(self, terminated: dict[str, Any], reason: str = "") -> None:
+        """Everything in it ends."""
+        if self.document["status"]["phase"] in ("Succeeded", "Failed"):
+            return
+        uid = self.document["metadata"]["uid"]
+        while left := [p for p in list_pids() if find_variable(read_environment(p), _MARK) == uid]:
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self._set("Failed" if terminated["exitCode"] or reason else "Succeeded", {"terminated": terminated})
+        if reason:
+            self.document["status"]["reason"] = reason
+        self._on_end(self)
+
+    def _set(self, phase: str, state: dict[str, Any]) -> None:
+        status = self.document["status"]
+        status["phase"] = phase
+        status["podIP"] = "127.0.0.1"
+        status["containerStatuses"] = [{"name": "main", "state": state, "restartCount": 0}]
+
+    def wait_for(self, reason: str, message: str) -> None:
+        """Its image cannot be had."""
+        waiting = {"waiting": {"reason": reason, "message": message}}
+        self.document["status"]["containerStatuses"] = [{"name": "main", "state": waiting, "restartCount": 0}]
+
+    async def execute(self, command: list[str], stream: web.WebSocketResponse) -> None:
+        """Run a program in it; its input ends when the client goes, and nothing else does."""
+        self.streams.append(stream)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=self.environment, start_new_session=True
+        )
+        feeding = asyncio.create_task(_feed(stream, process))
+        with suppress(ConnectionError):
+            await asyncio.gather(_copy(stream, 1, process.stdout), _copy(stream, 2, process.stderr))
+            await stream.send_bytes(b"\3" + json.dumps(_status(await process.wait())).encode())
+            await stream.close()
+        feeding.cancel()
+
+
+async def _feed(stream: web.WebSocketResponse, process: Process) -> None:
+    """What comes from the client, until it closes its input or is gone."""
+    try:
+        async for message in stream:
+            if message.type is not WSMsgType.BINARY:
+                break
+            if message.data[0] == 255:
+                process.stdin.close()
+            else:
+                process.stdin.write(message.data[1:])
+                await process.stdin.drain()
+    except (ConnectionError, RuntimeError):
+        return  # it reads no more
+    finally:
+        process.stdin.close()
+
+
+async def _copy(stream: web.WebSocketResponse, number: int, source: asyncio.StreamReader) -> None:
+    while data := await source.read(1 << 16):
+        await stream.send_bytes(bytes([number]) + data)
+
+
+def _status(code: int) -> dict[str, Any]:
+    """As the kubelet tells of an end."""
+    if code == 0:
+        return {"metadata": {}, "status": "Success"}
+    number = code if code > 0 else 128 - code
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: exit status {number}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(number)}]},
+    }
