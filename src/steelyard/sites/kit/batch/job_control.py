@@ -14,6 +14,9 @@ from steelyard.sites.kit.batch.job import NODE_FAILED, Job, JobState
 from steelyard.sites.kit.batch.scheduler import Scheduler, Suspending
 from steelyard.sites.kit.batch.scheduler_calls import SchedulerCalls
 
+_PAUSES_TO_END = 6
+"""For so many of the longest pauses between questions, a controller may end in good order: a minute."""
+
 
 class JobControl:
     """What can be asked of jobs, and done with them, by their ids."""
@@ -127,7 +130,7 @@ class JobControl:
         queued = (await self.fetch_job(identity)).state is JobState.QUEUED
         if argv and not queued and not (await self._calls.ask(argv)).has_failed:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._calls.last_pause):
+                async with asyncio.timeout(_PAUSES_TO_END * self._calls.last_pause):
                     await self.wait_until(identity, lambda job: job.state.is_over)
                     return
         await self.cancel(identity)
