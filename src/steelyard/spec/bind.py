@@ -206,22 +206,25 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
 
 def list_recipes(experiment: Experiment, cells: Sequence[Cell]) -> dict[str, ImageRecipe]:
     """The images that these cells need and the file describes, by their names."""
-    asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]
-    return {str(one.image): one.recipe for one in asked if one.recipe}
+    return {str(one.image): one.recipe for one in _all_conditions(experiment, cells) if one.recipe}
 
 
 def list_caveats(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     """What figures from the environments of these cells do not say, each once."""
-    asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]
+    asked = _all_conditions(experiment, cells)
     environments = dict.fromkeys(one for conditions in asked for one in conditions.environments[:1])
     return [f"{one.name}: {one.caveat}" for one in environments if one.caveat]
 
 
 def list_remains(experiment: Experiment, cells: Sequence[Cell]) -> list[HasRemains]:
     """All that may leave something when the processes of these cells are killed, each once."""
-    asked = [conditions for cell in cells for conditions in _conditions(experiment, cell)]
+    asked = _all_conditions(experiment, cells)
     groups = [ControlGroups()] if any(conditions.limits.any for conditions in asked) else []
     return [*groups, *dict.fromkeys(one for conditions in asked for one in conditions.environments)]
+
+
+def _all_conditions(experiment: Experiment, cells: Sequence[Cell]) -> list[Conditions]:
+    return [conditions for cell in cells for conditions in _conditions(experiment, cell)]
 
 
 def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import AliasChoices, Field, ValidationInfo, field_validator
+from pydantic import AliasChoices, Field
 
 from steelyard.plugin import HostError, ParseFailure, Size, UsageError
 from steelyard.plugin.transport import Transport
@@ -14,7 +14,7 @@ from steelyard.sites.htcondor.description import JOB, describe_job
 from steelyard.sites.htcondor.jobs import ATTRIBUTES, parse_history, parse_queue
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
-from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.options import OneHostOptions
 from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.script import warning_line
 from steelyard.sites.kit.batch.site import BatchSite
@@ -22,8 +22,12 @@ from steelyard.sites.kit.batch.site import BatchSite
 _ONE_HOST = "a job of HTCondor has one host here"
 
 
-class HtcondorOptions(BatchOptions):
+class HtcondorOptions(OneHostOptions):
     """What HTCondor can be told."""
+
+    title = "HTCondor"
+    one_host = _ONE_HOST
+    lacks = frozenset({"queue", "qos", "reservation"})
 
     queue: str = Field(
         "",
@@ -38,20 +42,6 @@ class HtcondorOptions(BatchOptions):
         None, description="Memory of the job, for example 4GiB; with `exclusive`, it gets all of its host."
     )
     account: str = Field("", description="Accounting group.")
-
-    @field_validator("nodes")
-    @classmethod
-    def _check_nodes(cls, nodes: int | None) -> int | None:
-        if nodes and nodes > 1:
-            raise ValueError(f"{_ONE_HOST}, not {nodes}")
-        return nodes
-
-    @field_validator("queue", "qos", "reservation")
-    @classmethod
-    def _refuse(cls, value: str, info: ValidationInfo) -> str:
-        if value:
-            raise ValueError(f"HTCondor has nothing like it: leave `{info.field_name}` out")
-        return value
 
 
 class HtcondorScheduler(Scheduler[HtcondorOptions]):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from pydantic import AliasChoices, Field, ValidationInfo, field_validator
+from pydantic import AliasChoices, Field
 
 from steelyard.plugin import HostError, ParseFailure, UsageError
 from steelyard.plugin.transport import Transport
@@ -16,7 +16,7 @@ from steelyard.sites.hyperqueue.jobs import parse_jobs
 from steelyard.sites.hyperqueue.program.task import HOST
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.nodes import check_hosts
-from steelyard.sites.kit.batch.options import BatchOptions
+from steelyard.sites.kit.batch.options import OneHostOptions
 from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.site import BatchSite
 
@@ -24,8 +24,12 @@ _PROGRAM = str(Path(__file__).with_name("program"))
 _ONE_HOST = "a job of HyperQueue has one host"
 
 
-class HyperqueueOptions(BatchOptions):
+class HyperqueueOptions(OneHostOptions):
     """What HyperQueue can be told."""
+
+    title = "HyperQueue"
+    one_host = _ONE_HOST
+    lacks = frozenset({"queue", "account", "qos", "reservation"})
 
     queue: str = Field(
         "",
@@ -42,20 +46,6 @@ class HyperqueueOptions(BatchOptions):
     cores: int = Field(
         1, ge=1, description="Cores of the job; with `exclusive`, it gets all that a worker has."
     )
-
-    @field_validator("nodes")
-    @classmethod
-    def _check_nodes(cls, nodes: int | None) -> int | None:
-        if nodes and nodes > 1:
-            raise ValueError(f"{_ONE_HOST}, not {nodes}")
-        return nodes
-
-    @field_validator("queue", "account", "qos", "reservation")
-    @classmethod
-    def _refuse(cls, value: str, info: ValidationInfo) -> str:
-        if value:
-            raise ValueError(f"HyperQueue has nothing like it: leave `{info.field_name}` out")
-        return value
 
 
 class HyperqueueScheduler(Scheduler[HyperqueueOptions]):

@@ -25,6 +25,8 @@ from steelyard.transports.ssh.transport import SshTransport
 
 CONNECT_WITHIN = 60.0  # seconds; a guest's key exchange takes its time on a busy machine
 _CONTROL = "control0"
+# User-mode Linux gives up a card whose other end is down, so the cable is only taken from the bridge.
+_CUT, _HEAL = ("nomaster",), ("master", BRIDGE)
 _ROUTE = """\
 PATH=$PATH:/usr/sbin:/sbin verb=$1; shift
 for address; do ip route $verb "$address/32" || exit; done
@@ -54,11 +56,11 @@ class GuestHost(SshNode):
 
     async def cut(self) -> None:
         """Pull its cable out of the bridge: nothing reaches it, nothing leaves it. Raises HostError."""
-        await capture_output(*_cable_command(self.wiring, self.name, "nomaster"))
+        await capture_output(*self.wiring.cable_command(self.name, *_CUT))
 
     async def heal(self) -> None:
         """Plug it in again; the guest's card saw nothing of it. Raises HostError."""
-        await capture_output(*_cable_command(self.wiring, self.name, "master", BRIDGE))
+        await capture_output(*self.wiring.cable_command(self.name, *_HEAL))
 
     async def block_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach these addresses no more. Raises HostError."""
@@ -79,15 +81,10 @@ class GuestHost(SshNode):
         return self.below
 
 
-def _cable_command(wiring: Namespaces, name: str, *words: str) -> tuple[str, ...]:
-    """User-mode Linux gives up a card whose other end is down, so the cable is only taken from the bridge."""
-    return ("nsenter", "-t", str(wiring.hub), "-n", "ip", "link", "set", name, *words)
-
-
 def _describe(wiring: Namespaces, name: str) -> dict[str, str]:
     """What people should know of a guest."""
-    cut, heal = (_cable_command(wiring, name, *words) for words in (("nomaster",), ("master", BRIDGE)))
-    return {"guest": "uml", "cut": " ".join(cut), "heal": " ".join(heal)}
+    cut, heal = (" ".join(wiring.cable_command(name, *words)) for words in (_CUT, _HEAL))
+    return {"guest": "uml", "cut": cut, "heal": heal}
 
 
 @asynccontextmanager

@@ -191,9 +191,9 @@ class Namespaces:
     def _holder(self, name: str) -> int:
         return next(node.pid for node in self.nodes if node.name == name)
 
-    def cable_command(self, name: str, state: str) -> tuple[str, ...]:
-        """The command that does so (`up`, `down`), for people too."""
-        return _nsenter(self.hub, "ip", "link", "set", name, state)
+    def cable_command(self, name: str, *words: str) -> tuple[str, ...]:
+        """The command that does something to a node's cable (`up`, `down`), for people too."""
+        return _nsenter(self.hub, "ip", "link", "set", name, *words)
 
     async def _start_node(self, name: str, address: str, variables: Mapping[str, str]) -> NamespaceNode:
         words = (name, f"{address}/{self.network.prefixlen}", str(self.hub))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
 from steelyard.sites.base import SiteOptions
 from steelyard.units import Duration
@@ -45,6 +45,28 @@ class BatchOptions(SiteOptions):
     python: str = Field(
         "", description="Python that runs Steelyard in the job; default: the one that submits it."
     )
+
+
+class OneHostOptions(BatchOptions):
+    """Options of a scheduler whose jobs have one host: it says so, and which options it `lacks`."""
+
+    title: ClassVar[str]
+    one_host: ClassVar[str]
+    lacks: ClassVar[frozenset[str]]
+
+    @field_validator("nodes")
+    @classmethod
+    def _check_nodes(cls, nodes: int | None) -> int | None:
+        if nodes and nodes > 1:
+            raise ValueError(f"{cls.one_host}, not {nodes}")
+        return nodes
+
+    @field_validator("queue", "account", "qos", "reservation")
+    @classmethod
+    def _refuse_lacking(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.field_name in cls.lacks:
+            raise ValueError(f"{cls.title} has nothing like it: leave `{info.field_name}` out")
+        return value
 
 
 BatchOptionsT = TypeVar("BatchOptionsT", bound=BatchOptions)
