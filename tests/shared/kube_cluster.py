@@ -24,6 +24,8 @@ from aiohttp import web
 from kube_pods import StandInPod, now
 
 NODE, PROTOCOL = "node-1", "v5.channel.k8s.io"
+FIRST_BACK_OFF = 0.5
+"""Seconds until a failed pod is replaced; they double with each failure, as the Job controller's ten do."""
 ORDINAL, JOB = "batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-name"
 Objects = dict[str, dict[str, Any]]
 
@@ -237,8 +239,12 @@ class KubeCluster:
 
     def _end_job(self, name: str) -> None:
         self.jobs.pop(name, None)
-        for pod in [pod for pod in self.pods.values() if pod.document["metadata"]["labels"][JOB] == name]:
-            self._end_pod(pod.document["metadata"]["name"])
+        for document in self._documents_of(name):
+            self._end_pod(document["metadata"]["name"])
+
+    def _documents_of(self, job: str) -> list[dict[str, Any]]:
+        documents = (pod.document for pod in self.pods.values())
+        return [each for each in documents if each["metadata"]["labels"][JOB] == job]
 
     def _end_pod(self, name: str) -> None:
         pod = self.pods.pop(name)
@@ -248,7 +254,7 @@ class KubeCluster:
     def _fill(self, name: str) -> None:
         """Make the pods that a Job lacks."""
         job = self.jobs[name]
-        mine = [pod.document for pod in self.pods.values() if pod.document["metadata"]["labels"][JOB] == name]
+        mine = self._documents_of(name)
         taken = {
             each["metadata"]["annotations"][ORDINAL] for each in mine if each["status"]["phase"] != "Failed"
         }
@@ -316,9 +322,10 @@ class KubeCluster:
         job = self.jobs.get(name)
         if job is None:
             return
-        ends = [each.document["status"]["phase"] for each in self.pods.values()]
+        ends = [each["status"]["phase"] for each in self._documents_of(name)]
         if pod.document["status"]["phase"] == "Failed":
-            self._loop.call_soon(lambda: self._fill(name) if name in self.jobs else None)
+            back_off = FIRST_BACK_OFF * 2 ** (ends.count("Failed") - 1)
+            self._loop.call_later(back_off, lambda: self._fill(name) if name in self.jobs else None)
         elif ends.count("Succeeded") == job["spec"]["completions"]:
             job["status"]["conditions"] = [{"type": "Complete", "status": "True"}]
             said = self.behaviour.time_to_live
