@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,17 @@ def test_a_run_uses_what_was_pushed(place, capsys):
     lines = map(json.loads, (run / "journal.ndjson").read_text().splitlines())
     [ready] = [line for line in lines if line["kind"] == "image-ready"]
     assert (ready["cached"], ready["what"]) == (True, "base.tar")
+    assert re.search(r"base on local.*base\.tar, .*iB, made by an earlier run", write_report(place))
+
+
+def test_the_report_says_how_long_an_image_took(place):
+    assert call_steelyard(("run", "-q", "x.yaml")) == 0
+    assert re.search(r"base on local.*base\.tar, .*iB, made in [\d.]+ m?s", write_report(place))
+
+
+def write_report(place: Path) -> str:
+    assert call_steelyard(("report", "-o", "last.md", "last")) == 0
+    return (place / "last.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,14 @@ class RunRecord:
         return trials
 
     @property
+    def images(self) -> list[dict[str, Any]]:
+        """What was said of each image on each host when it was first ready there."""
+        first: dict[tuple[str, str], dict[str, Any]] = {}
+        for line in self._select_lines("image-ready"):
+            first.setdefault((str(line.get("image")), str(line.get("host"))), line)
+        return list(first.values())
+
+    @property
     def seed(self) -> int:
         """The seed of the run."""
         with _report_damage(self.folder.journal):

@@ -30,9 +30,9 @@ class Boot(Workload[BootOptions]):
     **Measures** `spawn`, from the start on the host until the first process runs inside of what `wrap` puts
     around it, and `prompt`, from the start until `program` has ended inside.
 
-    **Source**: MIKELANGELO D2.10 (2016), figure 16, which shows `build`, `spawn` and `prompt` of guests on
+    **Source**: MIKELANGELO D6.3 (2016), figure 16, which shows `build`, `spawn` and `prompt` of guests on
     OpenStack; there, spawn ends when the cloud calls the guest running. What it took to make an image that
-    the file describes (build) is in the record's lines `image-ready`.
+    the file describes (build), and its size, are told by the report, below Environment.
 
     **How to read it.** Make `wrap`'s `in` a level and compare with `host`, where both are the start of a
     shell and of `date`, about 2 ms. A file with `drop_caches` in `before_each` shows cold images. A container

@@ -45,6 +45,7 @@ def describe_environment(record: RunRecord) -> EnvironmentSection:
         front, back = _split_short(nested[name]) if name in FIRST else ({}, nested[name])
         groups.append(_group(name, front))
         rest.append(_group(name, back))
+    groups.append(Group("Images", list(map(_describe_image, record.images))))
     there = ([group for group in side if group.rows] for side in (groups, rest))
     return EnvironmentSection(next(there), next(there), list(_advice(record.environment)))
 
@@ -60,6 +61,18 @@ def describe_machine(record: RunRecord) -> str:
         " on ".join(str(part) for key in ("type", "device") if (part := read_fact(known, "scratch", key))),
     ]
     return ", ".join(part[:SHORT] for part in parts if part)
+
+
+def _describe_image(said: Mapping[str, Any]) -> tuple[str, str]:
+    """`base on n1`, and `bookworm with fio, 310 MiB, made in 43.9 s`: what its size and its making cost."""
+    size, seconds = said.get("bytes"), said.get("seconds")
+    parts = [
+        str(said.get("what", ""))[:LONGEST],
+        show(size, "B") if isinstance(size, int) else "",
+        "made by an earlier run" if said.get("cached") else "",
+        f"made in {show(seconds, 's')}" if seconds and isinstance(seconds, int | float) else "",
+    ]
+    return f"{said.get('image')} on {said.get('host')}"[:SHORT], ", ".join(filter(None, parts))
 
 
 def _split_short(value: Any) -> tuple[Any, Any]:
