@@ -95,6 +95,7 @@ class Uml(Environment):
     needs = (Tool("linux.uml", apt="user-mode-linux"),)
     most_cores = 1
     has_network = False
+    covers = ("S6.BoUC.11",)
     caveat = (
         "this guest is a program of its host, in which a system call takes 100 times as long; ratios say "
         "nothing about virtual machines on hardware"
