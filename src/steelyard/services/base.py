@@ -187,15 +187,16 @@ class Service(ABC, Generic[OptionsT]):
         """The service, ready, for as long as the block lasts; its servers are gone after it."""
         began = time.monotonic()
         self._check_addresses()
-        await self.configure()
-        self.durations["configure"] = time.monotonic() - began
-        try:
-            await self.start()
-            await self.ready()
-            self.durations["launch"] = time.monotonic() - began
-            yield self.endpoint()
-        finally:
-            await asyncio.shield(self.stop())
+        with self.context.claims:
+            await self.configure()
+            self.durations["configure"] = time.monotonic() - began
+            try:
+                await self.start()
+                await self.ready()
+                self.durations["launch"] = time.monotonic() - began
+                yield self.endpoint()
+            finally:
+                await asyncio.shield(self.stop())
 
     def _check_addresses(self) -> None:
         hosts = (*self.context.hosts, *self.context.spare) if self.needs_network else ()

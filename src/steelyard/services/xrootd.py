@@ -63,7 +63,7 @@ class Xrootd(Disturbable, Service[XrootdOptions]):
     async def configure(self) -> None:
         """Find ports and write each server's configuration."""
         hosts = self.context.hosts
-        ports = await choose_ports(hosts, self.options.port, len(hosts))
+        ports = await choose_ports(hosts, self.options.port, len(hosts), self.context.claims)
         self.ports = {host.name: port for host, port in zip(hosts, ports, strict=True)}
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host) for host in hosts))

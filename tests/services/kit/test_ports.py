@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from steelyard.errors import HostError
+from steelyard.hosts.port_claims import PortClaims
 from steelyard.services.kit import ports
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -34,37 +35,57 @@ class Told:
         return self.text
 
 
+def find(hosts, count):
+    with PortClaims() as claims:
+        return asyncio.run(ports.find_free_ports(hosts, count, claims))
+
+
+def choose(hosts, first, count):
+    with PortClaims() as claims:
+        return asyncio.run(ports.choose_ports(hosts, first, count, claims))
+
+
 def test_what_listens_is_known_by_tcp_and_udp_and_both_versions():
     assert asyncio.run(ports.list_listening_ports(Told(TABLE))) == {20000, 20002, 20003}
 
 
 def test_ports_that_are_used_in_any_way_on_any_host_are_not_chosen():
     for _ in range(200):
-        found = asyncio.run(ports.find_free_ports([Told(TABLE), Told(HEAD, "n2")], 3))
+        found = find([Told(TABLE), Told(HEAD, "n2")], 3)
         assert len(set(found)) == 3
         assert not set(found) & {20000, 20001, 20002, 20003}
         assert all(20000 <= port < 32000 for port in found)
 
 
 def test_runs_that_look_at_the_same_time_look_at_different_places():
-    assert len({asyncio.run(ports.find_free_ports([Told(TABLE)], 2)) for _ in range(20)}) > 10
+    assert len({find([Told(TABLE)], 2) for _ in range(20)}) > 10
+
+
+def test_what_one_has_claimed_no_other_draws_until_it_is_given_back(monkeypatch):
+    monkeypatch.setattr(ports, "_RANGE", range(20_000, 20_010))
+    with PortClaims() as claims:
+        taken = asyncio.run(ports.find_free_ports([Told(HEAD)], 6, claims))
+        assert set(taken) | set(find([Told(HEAD)], 4)) == set(range(20_000, 20_010))
+        with pytest.raises(HostError, match="fewer than 5 ports are free"):
+            find([Told(HEAD)], 5)
+    assert len(find([Told(HEAD)], 10)) == 10
 
 
 def test_hosts_that_share_a_network_are_asked_once():
     shared = [Told(TABLE, "a", "127.0.0.1"), Told(TABLE, "b", "127.0.0.2")]
     own = [Told(TABLE, "c", "10.0.0.1"), Told(TABLE, "d", "10.0.0.2")]
-    asyncio.run(ports.find_free_ports([*shared, *own], 3))
+    find([*shared, *own], 3)
     assert sum(host.asked for host in shared) == 1
     assert [host.asked for host in own] == [1, 1]
 
 
 def test_ports_asked_for_follow_each_other_and_are_looked_at_first():
-    assert asyncio.run(ports.choose_ports([Told(TABLE)], 5000, 3)) == (5000, 5001, 5002)
+    assert choose([Told(TABLE)], 5000, 3) == (5000, 5001, 5002)
     with pytest.raises(HostError, match=r"port 20002 on n1 \(10\.0\.0\.1\) is already in use"):
-        asyncio.run(ports.choose_ports([Told(TABLE)], 20001, 2))
+        choose([Told(TABLE)], 20001, 2)
 
 
 @pytest.mark.parametrize("text", [None, ""])
 def test_a_host_that_does_not_tell_is_named(text):
     with pytest.raises(HostError, match="n1 does not report which ports are in use"):
-        asyncio.run(ports.find_free_ports([Told(text)], 1))
+        find([Told(text)], 1)

@@ -208,9 +208,11 @@ class CephDeployment:
         """A host's ports; the asked one is the monitors' or the gateways'."""
         asked, count = self._options.port, count_ports(self._options)
         if asked is None:
-            return tuple(sorted(await find_free_ports(hosts, count)))
+            return tuple(sorted(await find_free_ports(hosts, count, self._context.claims)))
         await asyncio.gather(*(check_free(host, [asked]) for host in hosts))
-        free = sorted(port for port in await find_free_ports(hosts, count + 1) if port != asked)[:count]
+        free = sorted(
+            port for port in await find_free_ports(hosts, count + 1, self._context.claims) if port != asked
+        )[:count]
         free[3 if self._options.has_gateways else 0] = asked
         return tuple(free)
 

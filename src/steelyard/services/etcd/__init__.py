@@ -58,7 +58,7 @@ class Etcd(EtcdCluster):
         """Find ports, write each member's files, and make the database with which all begin."""
         hosts = self.context.hosts
         everywhere = (*hosts, *self.context.spare)
-        client, peer = await choose_ports(everywhere, self.options.port, 2)
+        client, peer = await choose_ports(everywhere, self.options.port, 2, self.context.claims)
         addresses = await asyncio.gather(*map(resolve_address, everywhere))
         self.members = {
             host.name: EtcdMember(f"member-{at}", address, (client, peer))

@@ -62,7 +62,7 @@ class Gridftp(Disturbable, Service[GridftpOptions]):
     async def configure(self) -> None:
         """Find a port and make the directories."""
         hosts = self.context.hosts
-        (self.port,) = await choose_ports(hosts, self.options.port, 1)
+        (self.port,) = await choose_ports(hosts, self.options.port, 1, self.context.claims)
         self.data = await make_data(self, hosts)
         await asyncio.gather(*(self._write(host, self.data[host.name]) for host in hosts))
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from steelyard.hosts.base import Host
+from steelyard.hosts.port_claims import PortClaims
 from steelyard.model.command import Endpoint
 from steelyard.model.keys.reference import Known
 from steelyard.model.keys.wrap import Conditions
@@ -38,7 +39,7 @@ class ServiceContext:
     must be ready. `spare` are hosts into which it may grow; they have a `scratch`, too. `shares` are by the
     host's name; a host without an entry is the service's alone. `snapshot` is the snapshot whose data it is
     to have. `mount_on` are the hosts on which it is to be mounted, if it is a file system; they have a
-    `scratch`, too.
+    `scratch`, too. `claims` keep the ports that it chooses, for as long as it is deployed.
     """
 
     name: str
@@ -57,3 +58,4 @@ class ServiceContext:
     bind: Callable[[Known], Any] | None = None
     wrap: Conditions = field(default_factory=Conditions)
     mount_on: tuple[Host, ...] = ()
+    claims: PortClaims = field(default_factory=PortClaims)

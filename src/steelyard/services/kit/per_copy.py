@@ -44,7 +44,9 @@ class PerCopy(Disturbable, Service[PerCopyT]):
 
     async def configure(self) -> None:
         """Find ports, and whom the servers are to be."""
-        self.ports = await choose_ports(self.context.hosts, self.options.port, self.options.servers)
+        self.ports = await choose_ports(
+            self.context.hosts, self.options.port, self.options.servers, self.context.claims
+        )
         self.data = await self.make_data()
 
     async def start(self) -> None:

@@ -6,9 +6,11 @@ import asyncio
 import random
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host
+from steelyard.hosts.port_claims import PortClaims
 
 # Below the range from which Linux gives out ports to clients (32768 and up), and above the usual services.
 _RANGE = range(20_000, 32_000)
@@ -18,27 +20,27 @@ _LISTENING = re.compile(r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:0000 (0A|07)
 _WIDE = re.compile(r"^ *\d+: 0+:([0-9A-F]{4}) [0-9A-F]+:0000 0A ", re.MULTILINE)
 
 
-async def choose_ports(hosts: Iterable[Host], first: int | None, count: int) -> tuple[int, ...]:
+async def choose_ports(
+    hosts: Iterable[Host], first: int | None, count: int, claims: PortClaims
+) -> tuple[int, ...]:
     """So many ports from the first one on, or wherever they are free. Raises HostError when one is taken."""
     if first is None:
-        return await find_free_ports(hosts, count)
+        return await find_free_ports(hosts, count, claims)
     ports = tuple(range(first, first + count))
     await asyncio.gather(*(check_free(host, ports) for host in hosts))
     return ports
 
 
-async def find_free_ports(hosts: Iterable[Host], count: int) -> tuple[int, ...]:
-    """So many ports that are free on all hosts. Raises HostError.
-
-    Drawn by chance, so that two runs which look at the same time hardly choose the same.
-    """
+async def find_free_ports(hosts: Iterable[Host], count: int, claims: PortClaims) -> tuple[int, ...]:
+    """So many ports that are free on all hosts, drawn by chance, and claimed. Raises HostError."""
     tables = await asyncio.gather(*map(_read_tables, _select_network_hosts(hosts)))
     used = set().union(*(_parse_ports(_LOCAL, text) for text in tables))
     free = [port for port in _RANGE if port not in used]
-    if len(free) < count:
+    start = random.SystemRandom().randrange(len(free) or 1)
+    ports = tuple(islice(filter(claims.claim, free[start:] + free[:start]), count))
+    if len(ports) < count:
         raise HostError(f"fewer than {count} ports are free between {_RANGE.start} and {_RANGE.stop}")
-    start = random.SystemRandom().randrange(len(free))
-    return tuple((free[start:] + free[:start])[:count])
+    return ports
 
 
 async def check_free(host: Host, ports: Iterable[int]) -> None:

@@ -144,7 +144,9 @@ class RingService(Disturbable, Service[RingOptionsT]):
         asked = self.options.port
         if asked is not None:
             await asyncio.gather(*(check_free(host, [asked]) for host in hosts))
-        free = [port for port in await find_free_ports(hosts, others + 1) if port != asked]
+        free = [
+            port for port in await find_free_ports(hosts, others + 1, self.context.claims) if port != asked
+        ]
         return (asked or free[others], *free[:others])
 
     def _endpoint(self, port: int, version: str, facts: Mapping[str, str], password: str | None) -> Endpoint:

@@ -43,7 +43,7 @@ class WebServer(Disturbable, Service[OptionsT]):
         """Find a port, make directories, and write what a server and our questions read."""
         hosts = self.context.hosts
         self.address = {host.name: await resolve_address(host) for host in hosts}
-        (self.port,) = await choose_ports(hosts, self.options.port, 1)
+        (self.port,) = await choose_ports(hosts, self.options.port, 1, self.context.claims)
         self.authority = Authority() if self.has_tls else None
         self.data = await make_data(self, hosts)
         await asyncio.gather(*map(self._write, hosts))

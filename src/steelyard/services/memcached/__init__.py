@@ -99,7 +99,7 @@ class Memcached(Disturbable, Service[MemcachedOptions]):
     async def configure(self) -> None:
         """Find a port, and addresses in numbers."""
         self.address = {host.name: await resolve_address(host) for host in self.context.hosts}
-        (self.port,) = await choose_ports(self.context.hosts, self.options.port, 1)
+        (self.port,) = await choose_ports(self.context.hosts, self.options.port, 1, self.context.claims)
         self.data = await choose_accounts(self, self.context.hosts)
 
     async def start(self) -> None:

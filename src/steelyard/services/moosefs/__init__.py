@@ -89,7 +89,9 @@ class Moosefs(Disturbable, MountedService[MoosefsOptions]):
     async def configure(self) -> None:
         """Find ports, write each server's configuration, and that of each client."""
         everywhere = (*self.context.hosts, *self.context.spare)
-        self.ports = MoosefsPorts(*sorted(await choose_ports(everywhere, self.options.port, 4)))
+        self.ports = MoosefsPorts(
+            *sorted(await choose_ports(everywhere, self.options.port, 4, self.context.claims))
+        )
         self.members = list(self.context.hosts)
         hosts = dict.fromkeys((*everywhere, *self.context.mount_on))
         self.addresses = {host.name: await resolve_address(host) for host in hosts}

@@ -99,7 +99,7 @@ class Nfs(Disturbable, MountedService[NfsOptions]):
     async def configure(self) -> None:
         """Find ports, make the directories, and look whether those that are to mount it can."""
         hosts = self.context.hosts
-        self.ports = tuple(sorted(await choose_ports(hosts, self.options.port, 2)))
+        self.ports = tuple(sorted(await choose_ports(hosts, self.options.port, 2, self.context.claims)))
         self.addresses = {host.name: await resolve_address(host) for host in hosts}
         await asyncio.gather(*map(self._check_client, self.context.mount_on))
         await asyncio.gather(*map(self._write, hosts))

@@ -137,7 +137,7 @@ class Postgresql(Disturbable, Service[PostgresqlOptions]):
     async def configure(self) -> None:
         """Find a port, write each server's files, and make the empty database on the first host."""
         hosts = self.context.hosts
-        (self.port,) = await choose_ports(hosts, self.options.port, 1)
+        (self.port,) = await choose_ports(hosts, self.options.port, 1, self.context.claims)
         self.address = {host.name: await resolve_address(host) for host in hosts}
         self.encrypted = is_encrypted(self.options.tls, (host.address for host in hosts))
         self.authority = Authority() if self.encrypted else None

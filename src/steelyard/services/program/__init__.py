@@ -104,7 +104,9 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
     async def configure(self) -> None:
         """Find ports, and fill them in."""
         hosts = self.context.hosts
-        self.ports = await choose_ports(hosts, self.options.port, 1 + len(self.options.ports))
+        self.ports = await choose_ports(
+            hosts, self.options.port, 1 + len(self.options.ports), self.context.claims
+        )
         self.wide = False
         bind = self.context.bind or (lambda _: self.options)
         self.host_options: dict[str, ProgramOptions] = {

@@ -84,7 +84,9 @@ class Redis(Disturbable, Service[RedisOptions]):
         hosts = self.context.hosts
         self._check_cluster_size(len(hosts))
         self.ports = RedisPorts(
-            *await choose_ports(hosts, self.options.port, 3 if self.options.cluster else 1)
+            *await choose_ports(
+                hosts, self.options.port, 3 if self.options.cluster else 1, self.context.claims
+            )
         )
         self.joined = False
         self.address = {host.name: await resolve_address(host) for host in hosts}

@@ -16,6 +16,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
+from steelyard.hosts.port_claims import PortClaims
 from steelyard.model.command import Command
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.services.base import Service
@@ -225,20 +226,17 @@ class ServiceContract(Contract):
 
     def test_a_port_that_is_taken_is_named_before_anything_starts(self, with_port: str) -> None:
         async def test(made: Bench) -> None:
-            (port,) = await find_free_ports(made.hosts, 1)
-            taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
-            try:
+            with PortClaims() as claims:
+                (port,) = await find_free_ports(made.hosts, 1, claims)
+                taken = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", port)
+            async with taken:
                 options = {**find_least_options(self.find(with_port)), "port": port}
                 service = made.service(with_port, options)
-                with pytest.raises(
-                    HostError, match=rf"port {port} on local \(127\.0\.0\.1\) is already in use"
-                ):
+                says = rf"port {port} on local \(127\.0\.0\.1\) is already in use"
+                with pytest.raises(HostError, match=says):
                     async with service.deploy():
                         pytest.fail("it came up on a port of somebody else")
                 assert service.servers == []
-            finally:
-                taken.close()
-                await taken.wait_closed()
 
         self.run(test, with_port, hosts=1)
 
