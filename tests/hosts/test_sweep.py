@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accounts import Account
-from steelyard.hosts.accounts import RANGES
 from steelyard.hosts.lease import Lease
 from steelyard.hosts.minder import TOKEN_VARIABLE
 from steelyard.hosts.sweep import Bearer, _send, end_bearers, find_bearers, sweep
+from steelyard.hosts.unused.accounts import RANGES
 
 if TYPE_CHECKING:
     from conftest import Run

@@ -13,7 +13,7 @@ import pytest
 
 from accounts import Account
 from loading import loaded
-from steelyard.hosts.port_claims import PortClaims
+from steelyard.hosts.unused.ports import PortClaims
 from steelyard.model.password import derive_password
 from steelyard.services.kit.ports import find_free_ports
 from steelyard.services.redis.roles import BENCHMARK

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import HostError
-from steelyard.hosts.accounts import is_unnamed
 from steelyard.hosts.minder import TOKEN_VARIABLE
 from steelyard.hosts.minder.processes import (
     find_variable,
@@ -23,6 +22,7 @@ from steelyard.hosts.minder.processes import (
     read_process,
 )
 from steelyard.hosts.token import Token
+from steelyard.hosts.unused.accounts import is_unnamed
 
 PATIENCE = 5.0
 PAUSE = 0.005

@@ -16,7 +16,7 @@ from steelyard import api
 from steelyard.analysis.findings import Findings
 from steelyard.controller.deployment import other_users
 from steelyard.controller.deployment.other_users import find_other_user
-from steelyard.hosts.accounts import RANGES
+from steelyard.hosts.unused.accounts import RANGES
 from steelyard.report import markdown
 from steelyard.testing import FakeHost, Said
 

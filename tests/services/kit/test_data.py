@@ -12,7 +12,7 @@ import pytest
 
 from loading import loaded
 from steelyard.errors import HostError
-from steelyard.hosts.accounts import is_unnamed
+from steelyard.hosts.unused.accounts import is_unnamed
 from steelyard.services.kit.data import DataDirectory, give, lend, make_data, take_back
 from steelyard.services.kit.private_files import write_private
 

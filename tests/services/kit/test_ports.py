@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from steelyard.errors import HostError
-from steelyard.hosts.port_claims import PortClaims
+from steelyard.hosts.unused.ports import PortClaims
 from steelyard.services.kit import ports
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

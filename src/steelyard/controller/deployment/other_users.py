@@ -7,8 +7,8 @@ from typing import Any
 
 from steelyard.controller.placement import group_by_machine
 from steelyard.errors import HostError
-from steelyard.hosts.accounts import is_unnamed
 from steelyard.hosts.base import Host
+from steelyard.hosts.unused.accounts import is_unnamed
 from steelyard.model.keys.uses import ServiceUse
 from steelyard.services.base import Service
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from steelyard.hosts.base import Host
-from steelyard.hosts.port_claims import PortClaims
+from steelyard.hosts.unused.ports import PortClaims
 from steelyard.model.command import Endpoint
 from steelyard.model.keys.reference import Known
 from steelyard.model.keys.wrap import Conditions

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from steelyard.hosts.accounts import CHOOSE, draw_accounts
 from steelyard.hosts.base import Host
 from steelyard.hosts.minder import SCRATCH_MARKER
+from steelyard.hosts.unused.accounts import CHOOSE, draw_accounts
 from steelyard.model.command import Command
 from steelyard.services.base import Service
 from steelyard.snapshots.store import Runner

@@ -10,7 +10,7 @@ from itertools import islice
 
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host
-from steelyard.hosts.port_claims import PortClaims
+from steelyard.hosts.unused.ports import PortClaims
 
 # Below the range from which Linux gives out ports to clients (32768 and up), and above the usual services.
 _RANGE = range(20_000, 32_000)

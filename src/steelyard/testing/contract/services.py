@@ -16,7 +16,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.errors import HostError
-from steelyard.hosts.port_claims import PortClaims
+from steelyard.hosts.unused.ports import PortClaims
 from steelyard.model.command import Command
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.services.base import Service

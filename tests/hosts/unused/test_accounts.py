@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.hosts.accounts import CHOOSE, RANGES, draw_accounts, is_unnamed
+from steelyard.hosts.unused.accounts import CHOOSE, RANGES, draw_accounts, is_unnamed
 
 
 def chosen(*edits: tuple[str, str], **env: str) -> subprocess.CompletedProcess[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from steelyard.hosts.port_claims import PortClaims
+from steelyard.hosts.unused.ports import PortClaims
 
-OTHER = "from steelyard.hosts.port_claims import PortClaims; print(PortClaims().claim(7))"
+OTHER = "from steelyard.hosts.unused.ports import PortClaims; print(PortClaims().claim(7))"
 
 
 def ask_another_process() -> str:

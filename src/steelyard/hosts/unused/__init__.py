@@ -1,0 +1,1 @@
+"""What nobody else has: ids of accounts, and ports."""
