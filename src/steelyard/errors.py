@@ -13,6 +13,7 @@
     │   └── RunBusy                    the run is being driven by another process just now
     ├── HostError             exit 3   a host, its scratch or its minder failed
     │   ├── HostLost                   a host does not answer any more
+    │   │   └── HostDown               an event took the host away; it is to come back
     │   └── ControllerUnreachable      the controller of a run does not answer
     ├── TrialFailure                   one trial failed; carries its category, never ends a run
     ├── ParseFailure                   a tool's output could not be understood (also a ValueError)
@@ -90,6 +91,10 @@ class HostError(SteelyardError):
 
 class HostLost(HostError):
     """A host does not answer any more; what ran there ends itself."""
+
+
+class HostDown(HostLost):
+    """An event killed the host; healing the event brings it back."""
 
 
 class ControllerUnreachable(HostError):

@@ -88,13 +88,20 @@ def test_hosts_are_apart_until_it_is_healed(name, options, apart, together, toke
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("cut", {"on": "db"}), ("partition", {"between": ["db[0]", "db[1:]"]})]
+    ("name", "options", "site"),
+    [
+        ("cut", {"on": "db"}, "netns"),
+        ("partition", {"between": ["db[0]", "db[1:]"]}, "netns"),
+        ("kill_host", {"on": "db"}, "guests"),
+        ("pause_host", {"on": "db"}, "guests"),
+    ],
 )
-def test_hosts_whose_network_is_not_ours_are_left_alone(name, options, token, tmp_path) -> None:
+def test_hosts_that_are_not_ours_are_left_alone(name, options, site, token, tmp_path) -> None:
     async def test() -> None:
         async with Local(LocalOptions(hosts=2)).lease(token, tmp_path / "minder.log", 2) as hosts:
-            with pytest.raises(UsageError, match="use the site netns"):
+            with pytest.raises(UsageError) as refused:
                 event(name, hosts, **options).check()
+            assert f"use the site {site}" in str(refused.value)
 
     asyncio.run(test())
 

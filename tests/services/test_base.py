@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from steelyard.errors import HostError
+from steelyard.errors import HostDown, HostError
 from steelyard.model.command import Command, Endpoint, Exit
 from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.capabilities import Killable
@@ -25,11 +25,14 @@ class Ended:
 
     def __init__(self, *, alive: bool) -> None:
         self.gone = asyncio.Event()
+        self.error: HostError | None = None
         if not alive:
             self.gone.set()
 
     async def wait(self) -> Exit:
         await self.gone.wait()
+        if self.error:
+            raise self.error
         return EXIT
 
     async def kill(self, grace: float = 2.0) -> None:
@@ -125,6 +128,23 @@ def test_a_server_that_cannot_be_stopped_does_not_keep_the_others_running(servic
     with pytest.raises(HostError, match="a is gone"):
         asyncio.run(run())
     assert sum(server.exit is not None for server in service.servers) == 3
+
+
+def test_servers_whose_host_an_event_killed_did_not_die_by_themselves(service):
+    async def run() -> None:
+        async with service.deploy():
+            gone, alive = service.servers[0], service.servers[1]
+            watch = asyncio.ensure_future(service.wait_for_death())
+            gone.process.error = HostDown("host b is down")
+            gone.process.gone.set()
+            await asyncio.wait({gone._watch})
+            assert (gone.exit.way, gone.is_stop_requested) == ("by signal 9", True)
+            await asyncio.sleep(0)
+            assert not watch.done(), "nobody is told of a death"
+            alive.process.gone.set()
+            assert f"{alive.label} on" in await watch
+
+    asyncio.run(run())
 
 
 def test_addresses_that_may_connect():

@@ -62,6 +62,38 @@ class Cuttable(Protocol):
         """Have it reach them again; nothing happens where it does."""
 
 
+@runtime_checkable
+class HostKillable(Protocol):
+    """A host that can be killed as a whole, and brought back: a machine that loses power, a deleted pod.
+
+    Until it is back, whoever asks something of it, and whoever waits for a program there, gets HostDown.
+    """
+
+    async def kill_host(self) -> None:
+        """End everything on it at once, its kernel or its container too, without notice. Raises HostError.
+
+        Returns when it is gone. Nothing happens where it is gone already.
+        """
+
+    async def revive(self) -> None:
+        """Bring it back under its name; returns when it is reached. Nothing happens where it is there.
+
+        Its scratch directories are there again, marked as ours; what they hold depends on the site. Raises
+        HostError that says why it did not come back, and what to do.
+        """
+
+
+@runtime_checkable
+class HostPausable(Protocol):
+    """A host that can be stopped as a whole in the middle of its work. Both raise HostError."""
+
+    async def pause_host(self) -> None:
+        """Freeze everything on it, its kernel too; nobody is told."""
+
+    async def continue_host(self) -> None:
+        """Let it go on; nothing happens where it does."""
+
+
 class Host(ABC):
     """One machine, or a stand-in for one.
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from steelyard.hosts.base import Cuttable, Host, Process, Streams, finish
+from steelyard.hosts.base import Cuttable, Host, HostKillable, HostPausable, Process, Streams, finish
 from steelyard.hosts.short_programs import explain_missing_file, run_short_program
 
-__all__ = ["Cuttable", "Host", "Process", "Streams", "explain_missing_file", "finish", "run_short_program"]
+__all__ = [
+    "Cuttable",
+    "Host",
+    "HostKillable",
+    "HostPausable",
+    "Process",
+    "Streams",
+    "explain_missing_file",
+    "finish",
+    "run_short_program",
+]

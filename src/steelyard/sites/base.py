@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
     from steelyard.hosts.base import Host
     from steelyard.hosts.token import Token
 
-Capability = Literal["root", "shared-files", "cut-network", "part-network"]
+Capability = Literal["root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts"]
 
 
 class SiteOptions(BaseModel):

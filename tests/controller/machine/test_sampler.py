@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.controller.machine.sampler import Sampler, ServiceSource
-from steelyard.errors import HostError
+from steelyard.errors import HostDown, HostError
 from steelyard.store.telemetry import read_parquet
 
 
@@ -57,3 +57,18 @@ def test_what_was_told_before_it_stopped_is_kept(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="does not answer"):
         raise sampled(Counting(last=4), tmp_path / "ring.ndjson") or AssertionError("it told all")
     assert read_parquet(tmp_path / "ring.parquet")["live_nodes"] == [1, 2, 3]
+
+
+class Killed(Counting):
+    """An event takes its host away between the second and the fifth question."""
+
+    async def read_meters(self) -> Mapping[str, float]:
+        figures = await super().read_meters()
+        if self.asked in (3, 4):
+            raise HostDown("host n1 is down")
+        return figures
+
+
+def test_a_host_that_an_event_killed_leaves_a_gap(tmp_path: Path) -> None:
+    assert sampled(Killed(), tmp_path / "ring.ndjson") is None
+    assert read_parquet(tmp_path / "ring.parquet")["live_nodes"][:5] == [1, 2, None, None, 5]

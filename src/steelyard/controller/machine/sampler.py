@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from steelyard.collectors.base import Collector
-from steelyard.errors import HostError, HostLost
+from steelyard.errors import HostDown, HostError, HostLost
 from steelyard.hosts.base import Host
 from steelyard.hosts.short_programs import run_short_program
 from steelyard.model.column import Column
@@ -157,7 +157,10 @@ class Sampler:
             self._write(latest if self._file else first, latest)
 
     async def _take(self) -> RawSample:
-        raw = await self.source.take()
+        try:
+            raw = await self.source.take()
+        except HostDown:
+            raw = {}  # an empty sample leaves a gap in the table, not a rate across it
         self._silent = "" if raw else self._silent
         return RawSample(time.time(), time.monotonic(), raw)
 

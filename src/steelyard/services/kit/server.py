@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self
 
+from steelyard.errors import HostDown
 from steelyard.hosts.base import Host, Process, Streams
 from steelyard.hosts.short_programs import find_log_errors, tail
 from steelyard.model.command import Command, Exit
@@ -49,7 +50,7 @@ class Server:
     _watch: asyncio.Task[Exit] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._watch = asyncio.ensure_future(self.process.wait())
+        self._watch = asyncio.ensure_future(self._await_end())
 
     @classmethod
     async def start(
@@ -83,6 +84,14 @@ class Server:
             port=self.port,
             turn=self.start_number + 1,
         )
+
+    async def _await_end(self) -> Exit:
+        """How it ended. Where an event killed its host, its end was asked for, and nobody can tell more."""
+        try:
+            return await self.process.wait()
+        except HostDown:
+            self.is_stop_requested = True
+            return Exit(None, signal.SIGKILL, 0.0, 0.0, 0.0, None, 0.0)
 
     @property
     def exit(self) -> Exit | None:

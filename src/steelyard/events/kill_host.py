@@ -1,0 +1,88 @@
+"""`do: kill_host`: whole hosts die without notice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.plugin import Duration, UsageError
+from steelyard.plugin.event import Event, EventOptions, Killable, time_metric
+from steelyard.plugin.host import Host, HostKillable
+
+
+class KillHostOptions(EventOptions):
+    """Which hosts, and for how long."""
+
+    on: str = Field(description="The hosts, such as db[2] or db[:2]")
+    length: Duration | None = Field(
+        None, gt=0, description="How long they stay dead; default: until the end of the trial"
+    )
+
+
+class KillHost(Event[KillHostOptions]):
+    """Kill whole hosts, as a power cut does: kernel, programs and memory are gone at once, nobody is told.
+
+    Peers get no word either: an open connection to a dead host stays silent until the host is back, or until
+    a timeout ends it. A copy of the workload that runs there fails the trial. Requires a site that supports
+    it (`guests`). **Healed** by bringing the hosts back and restarting the servers that ran there with the
+    data they left; at the end of the trial, only servers that outlive it are restarted.
+    """
+
+    Options = KillHostOptions
+    site_capabilities = frozenset({"kill-hosts"})
+    metrics = (time_metric("revive", "until the killed hosts were reached again, from the end of `length`"),)
+    is_disruptive = True
+    examples = ({"on": "db[2]"}, {"on": "db[:2]", "length": "5s"})
+
+    def check(self) -> None:
+        """Whether the hosts are there and can be killed, and their servers restarted."""
+        for host in self.event_context.hosts(self.options.on):
+            if not isinstance(host, HostKillable):
+                raise UsageError(f"host {host.name} cannot be killed", hint="use the site guests")
+            for name, service in self._services_on(host).items():
+                if not isinstance(service, Killable):
+                    what = f"service {name} has a server on host {host.name}, and cannot restart it"
+                    raise UsageError(what, hint="kill another host")
+
+    async def happen(self) -> Mapping[str, Any]:
+        """Kill; after the length, bring the hosts and their servers back."""
+        hosts = self.event_context.hosts(self.options.on)
+        await asyncio.gather(*(host.kill_host() for host in hosts if isinstance(host, HostKillable)))
+        facts = {"hosts": [host.name for host in hosts]}
+        if self.options.length is None:
+            return facts
+        await asyncio.sleep(self.options.length)
+        began = time.monotonic()
+        await self._revive()
+        took = time.monotonic() - began
+        await self._restart(frozenset(self.event_context.services))
+        return {**facts, "revive_time": took}
+
+    async def heal(self) -> None:
+        """Bring back what is still dead; servers that end with their trial stay dead."""
+        await self._revive()
+        await self._restart(self.event_context.lasting_services)
+
+    async def _revive(self) -> None:
+        hosts = self.event_context.hosts(self.options.on)
+        await asyncio.gather(*(host.revive() for host in hosts if isinstance(host, HostKillable)))
+
+    async def _restart(self, names: frozenset[str]) -> None:
+        """The servers of these services on the hosts; those that run are left alone."""
+        for host in self.event_context.hosts(self.options.on):
+            for name, service in self._services_on(host).items():
+                if name in names:
+                    await service.restart(host.name)
+
+    def _services_on(self, host: Host) -> dict[str, Any]:
+        """Those that have a server on a host, by name, in the order in which they were deployed."""
+        services = self.event_context.services.items()
+        return {
+            name: service
+            for name, service in services
+            if any(server.host is host for server in service.processes())
+        }
