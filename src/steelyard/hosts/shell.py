@@ -90,6 +90,11 @@ class ShellHost(Host):
         self._desk = PurePosixPath(os.fsdecode(await self._ask("desk", str(self.mark))))
         await self._switch_to_probe(self._agent)
 
+    def give_up(self, error: HostLost) -> None:
+        """Know that it is lost: whoever waits for it gets this error, until it is reached again."""
+        if self._agent:
+            self._agent.lose(error)
+
     async def leave(self) -> None:
         """End everything there, and the connection. Raises nothing: a lost host ends everything by itself."""
         try:
@@ -288,10 +293,12 @@ class ShellHost(Host):
         # The probe's directory may outlive it, where it was killed: nobody else is there to remove it.
         shell = self._agent is not None and self._agent.hello.kind == "sh"
         former = (str(self._agent_pid), str(self._agent_start), str(self._desk) if shell else "")
+        machine = self.machine
         await self.leave()
         await self.connect()
         try:
-            await self._await_former_agent(*former)
+            if self.machine == machine:  # one that has booted meanwhile ended everything
+                await self._await_former_agent(*former)
             for path in self._scratch:
                 await self._ask("scratch", str(path), str(self.mark))
         except HostLost:
@@ -337,6 +344,7 @@ class ShellHost(Host):
     def _require_agent(self) -> Agent:
         if self._agent is None:
             raise HostLost(f"host {self.name} was already released, or never reached")
+        self._agent.check()
         return self._agent
 
     async def _ask(self, *words: str) -> bytes:

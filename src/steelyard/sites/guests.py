@@ -47,7 +47,7 @@ class Guests(Site[GuestsOptions]):
 
     def capabilities(self) -> frozenset[Capability]:
         """Root is root in a guest; the files are this machine's."""
-        return frozenset({"root", "shared-files", "cut-network", "part-network"})
+        return frozenset({"root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts"})
 
     def warnings(self) -> tuple[str, ...]:
         """What the figures do not say."""

@@ -114,7 +114,7 @@ class Agent:
     async def _request(self, line: bytes) -> Answer:
         answer: Answer = asyncio.get_running_loop().create_future()
         async with self._sending:
-            self._check()
+            self.check()
             self._waiting.append(answer)
             await self._send(line)
         return answer
@@ -177,7 +177,7 @@ class Agent:
     async def become(self, path: str) -> None:
         """Let the probe at `path` take the agent's place; nothing may run. Raises HostLost."""
         async with self._sending:
-            self._check()
+            self.check()
             self._greeting = asyncio.get_running_loop().create_future()
             await self._send(wire.encode_request(("become", path)))
             self.hello = await self._wait_for(
@@ -300,7 +300,8 @@ class Agent:
         except TimeoutError:
             raise self._mark_lost(f"{silence} within {seconds:g} s") from None
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise the error by which it is lost, where it is."""
         if self.lost:
             raise type(self.lost)(self.lost.message, hint=self.lost.hint)
 
@@ -312,9 +313,12 @@ class Agent:
         return HostLost(f"host {self.name} is lost: it {why}", hint=_LOST)
 
     def _mark_lost(self, why: str) -> HostError:
-        """Nobody is to wait any longer. The agent ends everything when its lease ends."""
+        return self.lose(self.lost or self._explain(why))
+
+    def lose(self, error: HostError) -> HostError:
+        """Nobody is to wait any longer; the first error stands. The agent ends all when its lease ends."""
         if self.lost is None:
-            self.lost = self._explain(why)
+            self.lost = error
             self._channel.close()
         waiting: list[asyncio.Future[Any]] = [self._greeting, *self._waiting, *self._scripts.values()]
         for future in waiting:

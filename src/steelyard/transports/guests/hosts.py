@@ -6,9 +6,11 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from ipaddress import IPv4Network
 from pathlib import Path
+from typing import NamedTuple
 
-from steelyard.errors import HostError
+from steelyard.errors import HostDown, HostError, HostLost
 from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.base import Host
 from steelyard.hosts.connect import connect_all
@@ -16,8 +18,9 @@ from steelyard.hosts.lease import Lease
 from steelyard.hosts.local import LocalHost
 from steelyard.hosts.minder.processes import descendants, list_processes, read_proc
 from steelyard.hosts.token import Token
+from steelyard.transports.guests.guest import BootScript, Guest
 from steelyard.transports.guests.uml import BOOT, INIT
-from steelyard.transports.namespaces.holders import capture_output, start_holder
+from steelyard.transports.namespaces.holders import capture_output
 from steelyard.transports.namespaces.hosts import SshNode
 from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
 from steelyard.transports.namespaces.sshd import NamespaceSshd
@@ -49,10 +52,59 @@ def _read_user_time(pid: int) -> float:
 
 
 class GuestHost(SshNode):
-    """A guest: a kernel of its own on this machine, whose files it has."""
+    """A guest: a kernel of its own on this machine, whose files it has.
+
+    It is booted when it is reached for and does not run. One that ends by itself, after a panic say, is lost
+    at once, and booted again by the next `check`.
+    """
 
     lost_when_cut = False
     below: Ground
+    guest: Guest
+    way: SshTransport
+    _watch: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        """Boot it where it does not run, and reach it; see `ShellHost`."""
+        if not self.guest.is_running:
+            await self.guest.boot()
+        self._watch = asyncio.create_task(self._watch_guest())
+        await super().connect()
+
+    async def leave(self) -> None:
+        """End everything there; see `ShellHost`."""
+        self._stop_watching()
+        await super().leave()
+
+    async def kill_host(self) -> None:
+        """Kill the guest; see `HostKillable`."""
+        self._stop_watching()
+        self._lose(HostDown(f"host {self.name} is down: an event killed it, with all that ran there"))
+        await self.guest.kill()
+
+    async def revive(self) -> None:
+        """Boot the guest again; see `HostKillable`."""
+        await self.check()
+
+    async def pause_host(self) -> None:
+        """Stop the guest's kernel; see `HostPausable`."""
+        self.guest.pause()
+
+    async def continue_host(self) -> None:
+        """Let it go on; see `HostPausable`."""
+        self.guest.go_on()
+
+    async def _watch_guest(self) -> None:
+        error = await self.guest.wait_for_end()
+        self._lose(HostLost(f"host {self.name} is lost: {error.message}", hint=error.hint))
+
+    def _stop_watching(self) -> None:
+        if self._watch:
+            self._watch.cancel()
+
+    def _lose(self, error: HostLost) -> None:
+        self.give_up(error)
+        self.way.abort()
 
     async def cut(self) -> None:
         """Pull its cable out of the bridge: nothing reaches it, nothing leaves it. Raises HostError."""
@@ -87,34 +139,59 @@ def _describe(wiring: Namespaces, name: str) -> dict[str, str]:
     return {"guest": "uml", "cut": cut, "heal": heal}
 
 
+class GuestSite(NamedTuple):
+    """What all guests of a run share; `memory` is in bytes, `lost_after` in seconds."""
+
+    lease: Lease
+    wiring: Namespaces
+    control: IPv4Network
+    sshd: NamespaceSshd
+    token: Token
+    log: Path
+    memory: int
+    lost_after: float
+
+
 @asynccontextmanager
 async def open_guests(
     lease: Lease, count: int, memory: int, token: Token, log: Path, lost_after: float
 ) -> AsyncIterator[tuple[GuestHost, ...]]:
     """So many guests, booted and reached; `memory` is in bytes, `lost_after` in seconds. Raises HostError."""
     async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:
-        sshd, below = NamespaceSshd.make(log, lost_after), Ground(lease)
-        variables = {
-            "SY_INIT": INIT,
-            "SY_BECOME": sshd.node_setup().lines,
-            "SY_HOSTS": wiring.list_hosts(count),
-        }
-        variables |= dict(sshd.node_setup().variables)
+        site = GuestSite(
+            lease, wiring, control, NamespaceSshd.make(log, lost_after), token, log, memory, lost_after
+        )
+        names = wiring.list_hosts(count)
+        async with connect_all([_make_host(site, number, names) for number in range(1, count + 1)]) as hosts:
+            yield hosts
 
-        async def boot(number: int) -> GuestHost:
-            name, address, door = f"n{number}", str(wiring.network[number]), str(control[number])
-            words = (f"{address}/{wiring.network.prefixlen}", f"{door}/{control.prefixlen}", BRIDGE, _CONTROL)
-            inside = ("-m", "nsenter", "-t", str(wiring.hub), "-n")
-            try:
-                await start_holder(lease, inside, BOOT, (name, *words, str(memory)), variables)
-            except HostError as error:
-                raise HostError(f"guest {name} did not boot: {error.message}", hint=error.hint) from error
-            transport = SshTransport(name, sshd.login(door, CONNECT_WITHIN), address=address)
-            pace, facts = AgentTimeouts.for_silence(lost_after), _describe(wiring, name)
-            host = GuestHost(transport, token, log, shares_files=True, pace=pace, facts=facts)
-            host.wiring, host.lease, host.below = wiring, lease, below
-            return host
 
-        hosts = await asyncio.gather(*map(boot, range(1, count + 1)))
-        async with connect_all(hosts) as reached:
-            yield reached
+def _make_host(site: GuestSite, number: int, names: str) -> GuestHost:
+    """The guest of a number, not yet booted; `names` is what /etc/hosts says in it."""
+    name, (address, door) = (
+        f"n{number}",
+        (str(network[number]) for network in (site.wiring.network, site.control)),
+    )
+    transport = SshTransport(name, site.sshd.login(door, CONNECT_WITHIN), address=address)
+    host = GuestHost(
+        transport,
+        site.token,
+        site.log,
+        shares_files=True,
+        pace=AgentTimeouts.for_silence(site.lost_after),
+        facts=_describe(site.wiring, name),
+    )
+    host.wiring, host.lease, host.below, host.way = site.wiring, site.lease, Ground(site.lease), transport
+    console = site.log.with_name(f"{name}.console")
+    host.guest = Guest(site.lease, name, site.wiring.hub, _boot_script(site, number, names), console)
+    return host
+
+
+def _boot_script(site: GuestSite, number: int, names: str) -> BootScript:
+    network, control = site.wiring.network, site.control
+    address, door = (f"{each[number]}/{each.prefixlen}" for each in (network, control))
+    hardware = ":".join(f"{byte:02x}" for byte in network[number].packed)  # no other run has this address
+    words = (f"n{number}", address, door, BRIDGE, _CONTROL, str(site.memory), hardware)
+    setup = site.sshd.node_setup()
+    variables = {"SY_INIT": INIT, "SY_BECOME": setup.lines, "SY_HOSTS": names, **dict(setup.variables)}
+    return BootScript(BOOT, words, variables)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 # Words: name, its address with the length of the prefix, that in the network of the controller, both bridges,
-# memory in bytes. It holds a mount namespace of its own, whose /run has what the guest must know, and is in
-# the network namespace of the hub, where the guest's cards end; they go with the hub.
+# memory in bytes, what both hardware addresses end in. It holds a mount namespace of its own, whose /run has
+# what the guest must know, and is in the network namespace of the hub, where the guest's cards end; they go
+# with the hub, and are there when a guest is booted again, cut off or not.
 BOOT = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -16,15 +17,18 @@ chmod 700 init
 mkfifo up
 { export -p; echo "set -- '$1' '$2' '$3'"; } > guest
 for card in "$1:$4" "c$1:$5"; do
+    [ -e "/proc/sys/net/ipv4/conf/${card%:*}" ] && continue
     ip tuntap add dev "${card%:*}" mode tap
     ip link set "${card%:*}" master "${card#*:}" up
 done
 unset TMPDIR TMP TEMP
+ulimit -c 0  # a panic ends in abort(3), whose core would be as large as the guest
 linux.uml "mem=$6" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet init=/run/steelyard/init \\
     con=null con0=null,fd:1 ssl=null ssl0=null,fd:3 uml_dir=/run/steelyard/uml/ umid=guest \\
-    "vec0:transport=tap,ifname=$1,depth=128,gro=1" "vec1:transport=tap,ifname=c$1,depth=128,gro=1" \\
-    3<> up > console 2>&1 < /dev/null &
-read -r word < up || { sed "/^Kernel panic/q" console | tail -n 5; exit 1; }
+    "vec0:transport=tap,ifname=$1,depth=128,gro=1,mac=02:00:$7" \\
+    "vec1:transport=tap,ifname=c$1,depth=128,gro=1,mac=02:01:$7" \\
+    3<> up >> "$SY_CONSOLE" 2>&1 < /dev/null &
+read -r word < up || exit 1
 echo ready
 exec > /dev/null 2>&1
 wait
@@ -50,7 +54,7 @@ ip addr add "$3" dev vec1
 ip link set vec1 up
 become=$SY_BECOME
 set -- "$1" "$3"
-unset SY_HOSTS SY_INIT
+unset SY_HOSTS SY_INIT SY_CONSOLE
 ( eval "$become" ) > /dev/ttyS0 &
 wait
 echo o > /proc/sysrq-trigger

@@ -25,7 +25,7 @@ async def start_holder(
     Should even the minder be killed, the kernel kills it: then nobody else is left to do so.
     """
     argv = ("setpriv", "--pdeathsig", "KILL", "unshare", *kinds, "sh", "-c", script, "sh", *words)
-    async with _start_program(lease, argv, variables) as (child, says):
+    async with start_program(lease, argv, variables) as (child, says):
         try:
             async with asyncio.timeout(READY_WITHIN):
                 await says.readuntil(b"ready\n")
@@ -58,10 +58,10 @@ async def capture_output(*argv: str) -> str:
 
 
 @asynccontextmanager
-async def _start_program(
+async def start_program(
     lease: Lease, argv: Sequence[str], variables: Mapping[str, str]
 ) -> AsyncIterator[tuple[AgentChild, asyncio.StreamReader]]:
-    """A program with what it says on both its outputs, while it is listened to."""
+    """A program with what it says on both its outputs; it goes on when the block ends. Raises StartError."""
     says, (theirs, ours) = asyncio.StreamReader(), os.pipe()
     pipe = os.fdopen(theirs, "rb", buffering=0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(

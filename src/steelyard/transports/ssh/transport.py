@@ -80,6 +80,11 @@ class SshTransport(Transport):
             with suppress(Exception):  # how it ended matters to nobody any more
                 await connection.wait_closed()
 
+    def abort(self) -> None:
+        """Break off at once, where nobody is there any more who could answer."""
+        for connection in self._connections:
+            connection.abort()
+
     async def _open_session(self, connection: SSHClientConnection, command: str) -> SshChannel | None:
         """A channel on a connection; None when the server opens no more on it."""
         session = SshChannel(self.name, self._login.lost_after)
