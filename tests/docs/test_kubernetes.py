@@ -19,4 +19,4 @@ def test_the_role_is_the_one_that_doctor_tries() -> None:
 
 def test_it_allows_no_more_than_jobs_and_what_becomes_of_them() -> None:
     changing = {str(each) for each in read_role() if each.verb not in ("get", "list")}
-    assert changing == {"create jobs", "delete jobs", "create pods/exec"}
+    assert changing == {"create jobs", "delete jobs", "create pods", "create pods/exec"}

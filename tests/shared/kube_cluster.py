@@ -8,6 +8,7 @@ see this machine's files and processes. When a pod ends, all that was started in
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import secrets
@@ -26,6 +27,7 @@ from kube_pods import StandInPod, now
 NODE, PROTOCOL = "node-1", "v5.channel.k8s.io"
 FIRST_BACK_OFF = 0.5
 """Seconds until a failed pod is replaced; they double with each failure, as the Job controller's ten do."""
+FINALIZER = "batch.kubernetes.io/job-tracking"
 ORDINAL, JOB = "batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-name"
 Objects = dict[str, dict[str, Any]]
 
@@ -37,6 +39,7 @@ class Behaviour:
     room: int = 100  # for so many pods at a time
     images: frozenset[str] = frozenset({"tools:1"})
     quota: int | None = None  # of pods
+    is_restricted: bool = True  # by the Pod Security Standard, of which it looks at the account only
     denied: set[tuple[str, str]] = field(default_factory=set)  # verb and resource
     tokens: set[str] = field(default_factory=lambda: {"secret-token"})
     protocols: tuple[str, ...] = (PROTOCOL,)
@@ -54,6 +57,7 @@ class KubeCluster:
         self.requests = list[str]()
         self.jobs, self.events, self.claims = Objects(), Objects(), Objects()
         self.pods = dict[str, StandInPod]()
+        self.addresses = (f"127.0.{number // 250 + 1}.{number % 250 + 1}" for number in itertools.count())
         self._loop: asyncio.AbstractEventLoop
         self._ready, self._stop = threading.Event(), asyncio.Event()
 
@@ -134,9 +138,11 @@ class KubeCluster:
                 web.get(f"/apis/batch/v1{space}/jobs", self._list(lambda: self.jobs)),
                 web.get(f"/apis/batch/v1{space}/jobs/{{name}}", self._get(lambda: self.jobs)),
                 web.delete(f"/apis/batch/v1{space}/jobs/{{name}}", self._delete_job),
+                web.post(f"/api/v1{space}/pods", self._try_pod),
                 web.get(f"/api/v1{space}/pods", self._list(self._pod_documents)),
                 web.get(f"/api/v1{space}/pods/{{name}}", self._get(self._pod_documents)),
                 web.delete(f"/api/v1{space}/pods/{{name}}", self._delete_pod),
+                web.patch(f"/api/v1{space}/pods/{{name}}", self._patch_pod),
                 web.get(f"/api/v1{space}/pods/{{name}}/exec", self._exec),
                 web.get(f"/api/v1{space}/events", self._list(lambda: self.events)),
                 web.get(f"/api/v1{space}/persistentvolumeclaims", self._list(lambda: self.claims)),
@@ -233,7 +239,33 @@ class KubeCluster:
         self._end_job(request.match_info["name"])
         return web.json_response({"status": "Success"})
 
+    async def _try_pod(self, request: web.Request) -> web.Response:
+        """What admission says of a pod, by the rules that Jobs do not meet."""
+        assert request.query.get("dryRun") == "All", "pods are made by Jobs"
+        document = await request.json()
+        about = f'pods "{document["metadata"]["generateName"]}" is forbidden:'
+        account = document["spec"]["securityContext"].get("runAsUser")
+        if self.behaviour.is_restricted and account == 0:
+            return self._refuse(403, f'{about} violates PodSecurity "restricted:latest": runAsUser=0')
+        if self._is_quota_reached():
+            return self._refuse(403, f"{about} exceeded quota")
+        return web.json_response(document, status=201)
+
+    def _is_quota_reached(self) -> bool:
+        return self.behaviour.quota is not None and len(self.pods) >= self.behaviour.quota
+
+    async def _patch_pod(self, request: web.Request) -> web.Response:
+        pod = self.pods.get(request.match_info["name"])
+        if pod is None:
+            return self._refuse(404, "not found", "NotFound")
+        gone = (await request.json())["metadata"]["$deleteFromPrimitiveList/finalizers"]
+        metadata = pod.document["metadata"]
+        metadata["finalizers"] = [each for each in metadata["finalizers"] if each not in gone]
+        return web.json_response(pod.document)
+
     async def _delete_pod(self, request: web.Request) -> web.Response:
+        if request.match_info["name"] not in self.pods:
+            return self._refuse(404, "not found", "NotFound")
         self._end_pod(request.match_info["name"])
         return web.json_response({"status": "Success"})
 
@@ -260,7 +292,7 @@ class KubeCluster:
         }
         for index in range(job["spec"]["completions"]):
             if str(index) not in taken and not job["status"].get("conditions"):
-                if self.behaviour.quota is not None and len(self.pods) >= self.behaviour.quota:
+                if self._is_quota_reached():
                     self._note_event(
                         job, "FailedCreate", 'Error creating: pods "x" is forbidden: exceeded quota'
                     )
@@ -287,11 +319,12 @@ class KubeCluster:
             "namespace": "bench",
             "uid": secrets.token_hex(8),
             "creationTimestamp": now(),
+            "finalizers": [FINALIZER],
         }
         metadata["labels"] = {**metadata.get("labels", {}), JOB: job["metadata"]["name"], ORDINAL: str(index)}
         metadata["annotations"] = {**metadata.get("annotations", {}), ORDINAL: str(index)}
         document = {**template, "status": {"phase": "Pending", "qosClass": "Guaranteed", "conditions": []}}
-        self.pods[name] = StandInPod(document, self._note_end)
+        self.pods[name] = StandInPod(document, next(self.addresses), self._note_end)
         for volume in template["spec"].get("volumes", ()):
             if claim := volume.get("ephemeral"):
                 labels = claim["volumeClaimTemplate"]["metadata"]["labels"]
@@ -324,13 +357,22 @@ class KubeCluster:
             return
         ends = [each["status"]["phase"] for each in self._documents_of(name)]
         if pod.document["status"]["phase"] == "Failed":
-            back_off = FIRST_BACK_OFF * 2 ** (ends.count("Failed") - 1)
-            self._loop.call_later(back_off, lambda: self._fill(name) if name in self.jobs else None)
+            self._loop.call_later(
+                self._count_failure(pod, job), lambda: self._fill(name) if name in self.jobs else None
+            )
         elif ends.count("Succeeded") == job["spec"]["completions"]:
             job["status"]["conditions"] = [{"type": "Complete", "status": "True"}]
             said = self.behaviour.time_to_live
             ttl = job["spec"]["ttlSecondsAfterFinished"] if said is None else said
             self._loop.call_later(ttl, self._end_job, name)
+
+    @staticmethod
+    def _count_failure(pod: StandInPod, job: dict[str, Any]) -> float:
+        """Seconds until its place is filled; one that the Job does not track any more is no failure of it."""
+        if FINALIZER not in pod.document["metadata"]["finalizers"]:
+            return 0.0
+        job["failed"] = job.get("failed", 0) + 1
+        return float(FIRST_BACK_OFF * 2 ** (job["failed"] - 1))
 
     async def _tick(self) -> None:
         """End Jobs whose time is up."""
@@ -357,8 +399,8 @@ class KubeCluster:
 def _verb_of(request: web.Request) -> tuple[str, str]:
     resource = request.path.partition("/bench/")[2].split("/")
     name = "/".join((resource[0], *resource[2:]))
-    verb = {"POST": "create", "DELETE": "delete"}.get(request.method, "get" if resource[1:] else "list")
-    return verb, name
+    reading = "get" if resource[1:] else "list"
+    return {"POST": "create", "DELETE": "delete", "PATCH": "patch"}.get(request.method, reading), name
 
 
 def _matches(document: dict[str, Any], query: Any) -> bool:

@@ -33,8 +33,8 @@ def now() -> str:
 class StandInPod:
     """A pod with its process, the programs beside it, and its object."""
 
-    def __init__(self, document: dict[str, Any], on_end: Callable[[StandInPod], None]) -> None:
-        self.document, self._on_end = document, on_end
+    def __init__(self, document: dict[str, Any], address: str, on_end: Callable[[StandInPod], None]) -> None:
+        self.document, self.address, self._on_end = document, address, on_end
         self.main: Process | None = None
         self.streams: list[web.WebSocketResponse] = []
 
@@ -87,7 +87,7 @@ class StandInPod:
     def _set(self, phase: str, state: dict[str, Any]) -> None:
         status = self.document["status"]
         status["phase"] = phase
-        status["podIP"] = "127.0.0.1"
+        status["podIP"] = self.address
         status["containerStatuses"] = [{"name": "main", "state": state, "restartCount": 0}]
 
     def wait_for(self, reason: str, message: str) -> None:

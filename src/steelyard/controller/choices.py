@@ -12,6 +12,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.keys.roles import assign_hosts, count_min_hosts
 from steelyard.sites.base import Site
 from steelyard.spec.bind import event_class
+from steelyard.spec.checks.rights import list_privileged
 from steelyard.spec.sites import NamedSite, resolve
 
 _NO_JOBS_HINT = "leave it out, or choose a batch site such as --site slurm:4"
@@ -66,6 +67,7 @@ def choose_site(choices: RunChoices | None, experiment: Experiment, before: str 
     if choices and not named.site.is_batch:
         _check_no_jobs(choices.jobs, named.name)
     _check_events(named, experiment)
+    _check_rights(named, experiment)
     return named
 
 
@@ -92,6 +94,14 @@ def _check_events(named: NamedSite, experiment: Experiment) -> None:
                 hint="use hosts on this machine that can: `lab: {use: netns, hosts: 4, via: nsenter}` in "
                 "sites.yaml, and `--site lab`",
             )
+
+
+def _check_rights(named: NamedSite, experiment: Experiment) -> None:
+    """Whether the site's hosts surely do not permit something that the experiment does."""
+    restriction = named.site.find_restriction()
+    if restriction and (refused := dict.fromkeys(list_privileged(experiment))):
+        message = f"site {named.name} does not permit {', '.join(refused)}: {restriction.why}"
+        raise UsageError(message, hint=restriction.hint)
 
 
 def _format_capabilities(capabilities: Iterable[str]) -> str:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from steelyard.model.keys.uses import Prices
-from steelyard.sites.base import Capability, Site, SiteOptions
+from steelyard.sites.base import Capability, Restriction, Site, SiteOptions
 
-__all__ = ["Capability", "Prices", "Site", "SiteOptions"]
+__all__ = ["Capability", "Prices", "Restriction", "Site", "SiteOptions"]

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
     from steelyard.hosts.token import Token
 
 Capability = Literal["root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts"]
+
+
+class Restriction(NamedTuple):
+    """Why nothing acts as root on a site's hosts, nor mounts anything there; and what to do about it."""
+
+    why: str
+    hint: str
 
 
 class SiteOptions(BaseModel):
@@ -95,6 +102,12 @@ class Site(ABC, Generic[OptionsT]):
     def capabilities(self) -> frozenset[Capability]:
         """What can be done on its hosts that not every site allows."""
         return frozenset()
+
+    def find_restriction(self) -> Restriction | None:
+        """What keeps programs on its hosts from all that needs root; None where they may do it, or may be
+        allowed to, as nobody knows before a host is there.
+        """
+        return None
 
     def launcher(self) -> str:
         """What starts the ranks of parallel programs on its hosts, by its name in `steelyard.launchers`."""

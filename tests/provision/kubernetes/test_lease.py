@@ -150,7 +150,6 @@ def test_a_pod_that_is_evicted_is_told_and_its_place_is_filled(
         ({"room": 1}, r"2 of 3 pods did not run within 2 s; all were given back:.*no node has room"),
         ({"images": frozenset()}, r"3 of 3 pods did not run.*its image cannot be pulled \(ImagePullBackOff"),
         ({"quota": 1}, r"exceeded quota"),
-        ({"denied": {("create", "jobs")}}, r"cannot create jobs: .*cannot create resource"),
     ],
 )
 def test_what_does_not_run_whole_is_given_back_with_the_reason(

@@ -14,7 +14,9 @@ from steelyard.provision.kubernetes.order import (
     PodGroup,
     PodOrder,
     ScratchVolume,
+    build_first_pod,
     build_job,
+    is_privileged,
     job_name,
     merge,
     parse_quantity,
@@ -156,3 +158,31 @@ def test_quantities(text: str, value: float) -> None:
 def test_no_quantities(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity, for example"):
         parse_quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        (None, False),
+        ({"runAsUser": 0}, False),
+        ({"privileged": True}, True),
+        ({"privileged": False, "capabilities": {"add": ["NET_RAW"]}}, False),
+        ({"capabilities": {"add": ["SYS_ADMIN"]}}, True),
+        ({"capabilities": {"drop": ["ALL"]}}, False),
+        ("nonsense", False),
+    ],
+)
+def test_who_may_act_on_the_kernel_of_the_node(context: Any, expected: bool) -> None:
+    containers = ["nonsense", {"name": "main", "securityContext": context}]
+    assert is_privileged({"spec": {"containers": containers}}) is expected
+    assert not is_privileged({"spec": None})
+
+
+def test_the_pod_that_is_checked_is_the_first_of_the_job() -> None:
+    group = PodGroup("db", 2, "redis:7")
+    job = build_job(PodOrder((group,)), group, "0123abcd", "run-1")
+    pod = build_first_pod(job, "uid-1")
+    assert pod["spec"] == job["spec"]["template"]["spec"]
+    assert pod["metadata"]["labels"] == {LABEL: "0123abcd"}
+    (owner,) = pod["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("Job", job["metadata"]["name"], True)

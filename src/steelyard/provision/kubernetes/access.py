@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 
-from steelyard.errors import SteelyardError
-from steelyard.provision.kubernetes.order import PodOrder, build_job
+from steelyard.errors import HostError, SteelyardError
+from steelyard.provision.kubernetes.order import PodOrder, build_first_pod, build_job
 from steelyard.provision.kubernetes.waiting import JOBS
 from steelyard.transports.kubernetes.api import ApiServer
 from steelyard.transports.kubernetes.errors import ClusterError
 
 ROLE = Path(__file__).with_name("role.yaml")
+_DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -46,8 +47,13 @@ async def find_obstacles(server: ApiServer, order: PodOrder) -> list[str]:
     except SteelyardError as error:
         return [f"{error.message}; {error.hint}"]
     denied = [each for each, may in zip(wanted, allowed, strict=True) if not may]
-    said = [f"you may not {each} in namespace {server.namespace}" for each in denied]
-    return said or await _try_jobs(server, order)
+    if denied:
+        return [f"you may not {each} in namespace {server.namespace}" for each in denied]
+    try:
+        await check_order(server, order)
+    except HostError as error:
+        return [f"{error.message}; {error.hint}"]
+    return []
 
 
 async def _may(server: ApiServer, asked: Permission) -> bool:
@@ -64,12 +70,18 @@ async def _may(server: ApiServer, asked: Permission) -> bool:
     return bool(status.get("allowed"))
 
 
-async def _try_jobs(server: ApiServer, order: PodOrder) -> list[str]:
-    """Have the API server check the Jobs without starting any: a namespace, a policy, a key of `pod`."""
-    try:
-        for group in order.groups:
-            body = build_job(order, group, "00000000", "doctor")
-            await server.create(server.path(JOBS), body, dryRun="All", fieldValidation="Strict")
-    except ClusterError as error:
-        return [f"{error.message}; {error.hint}".rstrip("; ")]
-    return []
+async def check_order(server: ApiServer, order: PodOrder) -> None:
+    """Have the API server check what is asked for without starting any of it. Raises HostError.
+
+    Jobs: a namespace, a key of `pod`; and a pod of each, as Pod Security, quotas and many policies look at
+    pods only, and a Job that may exist is no sign that its pods may.
+    """
+    for group in order.groups:
+        job = build_job(order, group, "00000000", "check")
+        try:
+            known = await server.create(server.path(JOBS), job, **_DRY_RUN)
+            pod = build_first_pod(job, str(known["metadata"]["uid"]))
+            await server.create(server.path("pods"), pod, **_DRY_RUN)
+        except ClusterError as error:
+            message = f"role {group.role}: {error.message}; nothing was started"
+            raise HostError(message, hint=error.hint) from error

@@ -15,7 +15,7 @@ from steelyard.hosts.connect import connect_all
 from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.tasks import run_to_end
 from steelyard.hosts.token import Token
-from steelyard.provision.kubernetes.access import find_obstacles
+from steelyard.provision.kubernetes.access import check_order, find_obstacles
 from steelyard.provision.kubernetes.facts import gather_facts
 from steelyard.provision.kubernetes.order import (
     LABEL,
@@ -105,11 +105,13 @@ async def lease_pods(
     folder = str(log.absolute().parent)
     place = str(Path(use.kubeconfig).expanduser().absolute()) if use.kubeconfig else None
     rental = PodRental(secrets.token_hex(4), token.run, str(token), folder, place, access.context, namespace)
-    async with ApiServer.open(access, namespace) as server, _take_pods(server, order, rental) as wanted:
-        await await_pods(server, f"{LABEL}={rental.id}", list(wanted), use.within)
-        hosts = [_make_host(server, one, group, order, token, log, use) for one, group in wanted.items()]
-        async with connect_all(hosts) as reached:
-            yield reached
+    async with ApiServer.open(access, namespace) as server:
+        await check_order(server, order)
+        async with _take_pods(server, order, rental) as wanted:
+            await await_pods(server, f"{LABEL}={rental.id}", list(wanted), use.within)
+            hosts = [_make_host(server, one, group, order, token, log, use) for one, group in wanted.items()]
+            async with connect_all(hosts) as reached:
+                yield reached
 
 
 async def check_access(order: PodOrder, use: PodUse) -> list[str]:

@@ -117,6 +117,14 @@ def build_job(order: PodOrder, group: PodGroup, lease: str, run: str) -> dict[st
     }
 
 
+def build_first_pod(job: Mapping[str, Any], uid: str) -> dict[str, Any]:
+    """A pod as the Job controller would make it for the Job of this uid: what policies and quotas look at."""
+    template, name = job["spec"]["template"], job["metadata"]["name"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
+    metadata = {**template["metadata"], "generateName": f"{name}-0-", "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
 def _build_pod(order: PodOrder, group: PodGroup, lease: str) -> dict[str, Any]:
     """A pod that keeps the Pod Security Standard `restricted`, and has no token of the cluster's."""
     pod: dict[str, Any] = {
@@ -179,6 +187,22 @@ def merge(base: Any, over: Any) -> Any:
         first = [merge(each, named.pop(each["name"], {})) for each in base]
         return [*first, *named.values()]
     return over
+
+
+def is_privileged(template: Mapping[Any, Any]) -> bool:
+    """Whether some container of it may act on its node's kernel."""
+    containers = _as_mapping(template.get("spec")).get("containers")
+    for container in containers if isinstance(containers, Sequence) else ():
+        context = _as_mapping(_as_mapping(container).get("securityContext"))
+        added = _as_mapping(context.get("capabilities")).get("add")
+        if context.get("privileged") is True or "SYS_ADMIN" in (added or ()):
+            return True
+    return False
+
+
+def _as_mapping(value: Any) -> Mapping[Any, Any]:
+    """What people wrote, or nothing where the API server will refuse it."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _are_named(entries: Any) -> bool:

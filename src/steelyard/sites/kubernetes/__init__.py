@@ -11,10 +11,16 @@ from typing import Literal
 
 from steelyard.plugin import HostError, UsageError
 from steelyard.plugin.host import Host
-from steelyard.plugin.site import Site
+from steelyard.plugin.site import Restriction, Site
 from steelyard.plugin.transport import Token
 from steelyard.sites.kubernetes.options import ALL, KubernetesOptions
 from steelyard.transports.kubernetes.kubeconfig import read_access
+
+RESTRICTED = Restriction(
+    "its pods are not privileged, so they cannot change their node's kernel, mount, or limit processes",
+    "leave it out, or lay {securityContext: {privileged: true}} over the container `main` in `pod` of the "
+    "site, where the namespace allows that",
+)
 
 
 class Kubernetes(Site[KubernetesOptions]):
@@ -53,6 +59,10 @@ class Kubernetes(Site[KubernetesOptions]):
     async def fetch_seconds_left(self) -> float | None:
         """Until the cluster ends the pods."""
         return None if self._ends is None else self._ends - time.monotonic()
+
+    def find_restriction(self) -> Restriction | None:
+        """Root in a pod may act on the node's kernel only where a template makes it privileged."""
+        return None if self.options.may_be_privileged() else RESTRICTED
 
     def warnings(self) -> tuple[str, ...]:
         """That anybody may answer as the API server, where the kubeconfig says so; roles that nobody has."""

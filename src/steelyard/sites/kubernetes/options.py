@@ -9,7 +9,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from steelyard.plugin import Duration
 from steelyard.plugin.site import SiteOptions
-from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse, ScratchVolume, parse_quantity
+from steelyard.provision.kubernetes.order import (
+    PodGroup,
+    PodOrder,
+    PodUse,
+    ScratchVolume,
+    is_privileged,
+    parse_quantity,
+)
 
 MOST = 1000
 ALL: Final = "all"
@@ -124,6 +131,10 @@ class KubernetesOptions(SiteOptions):
             begin_within=self.within,
             at_most=self.at_most,
         )
+
+    def may_be_privileged(self) -> bool:
+        """Whether the template of the site, or of any role, lets a container act on its node's kernel."""
+        return any(map(is_privileged, (self.pod, *(role.pod for role in self.roles.values()))))
 
     def make_use(self) -> PodUse:
         """Which cluster, and how patiently it is used."""
