@@ -17,6 +17,8 @@ from steelyard.events.kill_host import KillHost, KillHostOptions
 class Machine:
     """A host that can be killed; it keeps what was done to it."""
 
+    comes_back_empty = False
+
     def __init__(self, name: str) -> None:
         self.name, self.done = name, list[str]()
 
@@ -88,3 +90,33 @@ def test_a_server_that_nothing_can_restart_is_not_killed() -> None:
     with pytest.raises(UsageError, match="service share has a server on host n1, and cannot restart it"):
         event((one,), {"share": Mount(one)}, set()).check()
     event((one,), {"share": Mount(two)}, set()).check()
+
+
+class Pod(Machine):
+    """A host that loses its files when it is killed."""
+
+    comes_back_empty = True
+
+
+@pytest.mark.parametrize(("lasting", "options"), [({"store"}, {}), (set(), {"length": "5s"})])
+def test_servers_are_not_restarted_on_a_host_without_their_files(
+    lasting: set[str], options: dict[str, Any]
+) -> None:
+    pod = Pod("db-0")
+    with pytest.raises(UsageError, match="store has a server on host db-0, which comes back without") as told:
+        event((pod,), {"store": Store(pod)}, lasting, **options).check()
+    assert "`keep: trial`" in told.value.hint
+
+
+def test_servers_that_end_with_their_trial_may_die_with_such_a_host() -> None:
+    pod = Pod("db-0")
+    store = Store(pod)
+    killing = event((pod,), {"store": store, "mount": Mount(pod)}, set())
+    killing.check()
+
+    async def story() -> None:
+        await killing.happen()
+        await killing.heal()
+
+    asyncio.run(story())
+    assert (pod.done, store.restarted) == (["killed", "revived"], [])

@@ -15,6 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
+from steelyard.provision.kubernetes.access import role_path
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "kubernetes" / "cluster"
 RUNNING = "STEELYARD_KUBERNETES"
 """Names the directory of a cluster that is up already; without it, one is started for the tests."""
@@ -54,6 +58,23 @@ class RealCluster:
 
     def pods(self) -> list[dict[str, Any]]:
         return self.ask("GET", f"/api/v1/namespaces/bench/pods?labelSelector={LABEL}")["items"]
+
+    @contextmanager
+    def granted(self, capability: str) -> Iterator[None]:
+        """Its account may also do what a capability of the site needs, for as long as the block lasts."""
+        with role_path(capability).open() as file:
+            role = YAML(typ="safe", pure=True).load(file)
+        root, name = "/apis/rbac.authorization.k8s.io/v1/namespaces/bench", role["metadata"]["name"]
+        (former,) = self.ask("GET", f"{root}/rolebindings")["items"]
+        reference = {**former["roleRef"], "name": name}
+        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": former["subjects"]}
+        self.ask("POST", f"{root}/roles", role)
+        self.ask("POST", f"{root}/rolebindings", binding)
+        try:
+            yield
+        finally:
+            self.ask("DELETE", f"{root}/rolebindings/{name}")
+            self.ask("DELETE", f"{root}/roles/{name}")
 
     @contextmanager
     def away(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from aiohttp import WSMsgType, web
 
 from steelyard.hosts.minder.processes import find_variable, list_pids, read_environment
 
-_MARK = "STAND_IN_POD"
+_MARK, _OWN = "STAND_IN_POD", frozenset({"HOME", "TMPDIR"})
 
 
 def _expand(word: str) -> str:
@@ -42,8 +43,8 @@ class StandInPod:
     def environment(self) -> dict[str, str]:
         container = self.document["spec"]["containers"][0]
         given = {each["name"]: each["value"] for each in container.get("env", ())}
-        if "HOME" in given:  # the volumes of all pods are one directory here
-            given["HOME"] += f"-{self.document['metadata']['name']}"
+        for name in given.keys() & _OWN:  # the volumes of all pods are one directory here
+            given[name] += f"-{self.document['metadata']['name']}"
         return {**os.environ, **given, _MARK: self.document["metadata"]["uid"]}
 
     async def start(self) -> None:
@@ -79,6 +80,8 @@ class StandInPod:
             for pid in left:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+        for name in _OWN & {each["name"] for each in self.document["spec"]["containers"][0].get("env", ())}:
+            shutil.rmtree(self.environment[name], ignore_errors=True)  # the volume goes with its pod
         self._set("Failed" if terminated["exitCode"] or reason else "Succeeded", {"terminated": terminated})
         if reason:
             self.document["status"]["reason"] = reason

@@ -139,6 +139,19 @@ class Bench:
     def begun(self) -> int:
         return self.marks.read_text().count("begun") if self.marks.exists() else 0
 
+    def add(self, text: str) -> None:
+        """Say more in the experiment."""
+        with (self.place / "pods.yaml").open("a") as file:
+            file.write(text)
+
+    def journal(self) -> list[dict[str, Any]]:
+        lines = [path.read_text() for path in self.place.glob("store/runs/*/journal.ndjson")]
+        return [json.loads(line) for line in "".join(lines).splitlines(True) if line.endswith("\n")]
+
+    def count(self, kind: str) -> int:
+        """So many lines of a kind are in the journal."""
+        return sum(line["kind"] == kind for line in self.journal())
+
     def record(self) -> Path:
         (folder,) = (self.place / "store" / "runs").iterdir()
         return folder
@@ -208,6 +221,42 @@ def test_clean_does_not_wait_for_the_lease(bench: Bench) -> None:
     assert cleaning.returncode == 0, said
     assert said.count("removed Kubernetes Job steelyard-") == 2
     assert not bench.cluster.labelled(LABEL)
+
+
+# Events
+
+KILLED = """
+timeline: [{at: 0s, do: kill_host, on: server}]
+"""
+
+
+def test_a_pod_that_an_event_deletes_is_another_in_the_next_trial(bench: Bench) -> None:
+    """Three times: the workload beside it is not disturbed, and each trial has a server again."""
+    bench.add(KILLED)
+    process = bench.run()
+    for number in (1, 2, 3):
+        assert until(lambda wanted=number: bench.count("event-ended") == wanted and bench.begun() == wanted)
+        bench.gate.touch()
+        assert until(lambda wanted=number: bench.count("trial-ended") == wanted)
+        bench.gate.unlink()
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    ended = [line for line in bench.journal() if line["kind"] == "trial-ended"]
+    assert [line["status"] for line in ended] == ["ok"] * 3
+    deleted = [each for each in bench.cluster.requests if each.startswith("DELETE") and "/pods/" in each]
+    assert len(set(deleted)) == 3
+    assert not bench.cluster.labelled(LABEL)
+
+
+def test_who_may_not_delete_pods_learns_it_before_any_is_asked_for(bench: Bench) -> None:
+    bench.add(KILLED)
+    bench.cluster.behaviour.denied = {("delete", "pods"), ("patch", "pods")}
+    process = bench.run()
+    said, _ = process.communicate()
+    assert process.returncode == 3
+    assert "needs what you may not: delete pods or patch pods in namespace bench" in " ".join(said.split())
+    assert not bench.begun()
+    assert not bench.cluster.commands
 
 
 # Asked beforehand

@@ -85,6 +85,12 @@ def _default_site(experiment: Experiment) -> NamedSite:
     return replace(resolve(f"local:{count}"), notes=(note,))
 
 
+def list_needs(experiment: Experiment) -> frozenset[str]:
+    """What the events of a timeline need their site to be capable of."""
+    needs = (event_class(entry.plugin).site_capabilities for entry in experiment.timeline)
+    return frozenset[str]().union(*needs)
+
+
 def _check_events(named: NamedSite, experiment: Experiment) -> None:
     for number, entry in enumerate(experiment.timeline, 1):
         if lacks := event_class(entry.plugin).site_capabilities - named.site.capabilities():

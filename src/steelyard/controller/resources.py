@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.controller.choices import list_needs
 from steelyard.controller.context import RunContext
 from steelyard.controller.control.server import ControlServer
 from steelyard.controller.control.socket import find_own_address
@@ -70,6 +71,7 @@ async def acquire_resources(
         lock = MachineLock(context.observer, parallel=context.choices.parallel, run=token.run)
         await scope.enter_async_context(lock)
         site.note_roles({role: claim.hosts for role, claim in part.claims.items() if claim.shares is None})
+        site.note_needs(list_needs(context.experiment))
         hosts = await scope.enter_async_context(site.lease(token, context.folder.minder_log, part.host_count))
         scope.push_async_callback(overhead.read_agents, hosts)
         _warn_of_risks(context, part)

@@ -28,8 +28,12 @@ class KillHost(Event[KillHostOptions]):
 
     Peers get no word either: an open connection to a dead host stays silent until the host is back, or until
     a timeout ends it. A copy of the workload that runs there fails the trial. Requires a site that supports
-    it (`guests`). **Healed** by bringing the hosts back and restarting the servers that ran there with the
-    data they left; at the end of the trial, only servers that outlive it are restarted.
+    it (`guests`, `kubernetes`). **Healed** by bringing the hosts back and restarting the servers that ran
+    there with the data they left; at the end of the trial, only servers that outlive it are restarted.
+
+    A pod is deleted without grace, and Kubernetes makes another within seconds, whatever the `length`: with
+    another address, an empty volume, and no servers. So a service that has a server there must end with its
+    trial, and the event has no `length`; the pod is reached again before the next trial.
     """
 
     Options = KillHostOptions
@@ -42,11 +46,22 @@ class KillHost(Event[KillHostOptions]):
         """Whether the hosts are there and can be killed, and their servers restarted."""
         for host in self.event_context.hosts(self.options.on):
             if not isinstance(host, HostKillable):
-                raise UsageError(f"host {host.name} cannot be killed", hint="use the site guests")
+                raise UsageError(
+                    f"host {host.name} cannot be killed", hint="use the site guests or kubernetes"
+                )
             for name, service in self._services_on(host).items():
-                if not isinstance(service, Killable):
-                    what = f"service {name} has a server on host {host.name}, and cannot restart it"
-                    raise UsageError(what, hint="kill another host")
+                self._check_service(name, service, host)
+
+    def _check_service(self, name: str, service: Any, host: Host) -> None:
+        what = f"service {name} has a server on host {host.name}"
+        if not host.comes_back_empty:
+            if not isinstance(service, Killable):
+                raise UsageError(f"{what}, and cannot restart it", hint="kill another host")
+        elif name in self.event_context.lasting_services or self.options.length is not None:
+            hint = "give the service `keep: trial` and the event no `length`: then it ends with its trial"
+            raise UsageError(
+                f"{what}, which comes back without its files and with another address", hint=hint
+            )
 
     async def happen(self) -> Mapping[str, Any]:
         """Kill; after the length, bring the hosts and their servers back."""

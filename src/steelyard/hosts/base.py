@@ -102,6 +102,7 @@ class Host(ABC):
     - `cores` and `memory` (bytes) are what a process there may use.
     - `machine` tells machines apart: hosts with the same one share a kernel, and so its clock and its load.
     - `own_network`: its network is one that the run has made for itself.
+    - `comes_back_empty`: once killed, it comes back without its files, and with another address.
     - `facts` go into the record as they are: its type, its price, how to cut it off.
     - `shares_files`: a path of the controller's names the same file there (a result written there is here).
     - `mark` is what its scratch directories are marked with.
@@ -119,6 +120,7 @@ class Host(ABC):
     mark: ScratchMarker
     facts: Mapping[str, Any]
     own_network: bool = False
+    comes_back_empty: bool = False
 
     @property
     def ground(self) -> Host:

@@ -87,6 +87,10 @@ class Site(ABC, Generic[OptionsT]):
         """Learn how many hosts each role takes, in the order of `lease`; most sites need not know."""
         return
 
+    def note_needs(self, capabilities: frozenset[str]) -> None:
+        """Learn which of its capabilities the events of a run need, before `lease` is asked for hosts."""
+        return
+
     def current_job(self) -> str | None:
         """The id of the job of this site that this process belongs to; None outside of any."""
         return None

@@ -8,6 +8,7 @@ import pytest
 
 import steelyard
 from steelyard.controller.machine import watch
+from steelyard.errors import HostDown
 from steelyard.hosts.clocks import Clocks
 from steelyard.model.command import Command
 from steelyard.testing import FakeHost, FakeSite, Said
@@ -73,6 +74,23 @@ def test_a_host_that_does_not_tell_marks_nothing(tmp_path: Path) -> None:
     site = FakeSite(behave)
     showing(site.host, START, None)
     assert ran(site, tmp_path) == []
+
+
+def test_a_host_that_an_event_killed_marks_nothing_and_the_others_do(tmp_path: Path) -> None:
+    site = FakeSite(behave, hosts=2)
+    for host in site.hosts:
+        host.machine = host.name
+
+    async def clocks() -> Clocks | None:
+        if asked.append(1) or len(asked) > 1:
+            raise HostDown("host fake-0 is down")
+        return START
+
+    asked: list[int] = []
+    site.hosts[0].read_clocks = clocks  # type: ignore[method-assign]
+    showing(site.hosts[1], START, later(20, asleep=12))
+    roles = {"roles": {"client": 2}, "workload": {"use": "command", "run": ["x"], "on": "client"}}
+    assert ran(site, tmp_path, **roles) == ["fake-1: the machine was suspended for 12.00 s during the trial"]
 
 
 def test_the_controllers_clock_is_watched_where_no_host_is_on_its_machine(

@@ -11,7 +11,7 @@ import pytest
 
 from kube_cluster import KubeCluster
 from patience import comes
-from steelyard.errors import HostError, HostLost
+from steelyard.errors import HostDown, HostError, HostLost
 from steelyard.hosts.base import Streams
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
@@ -222,5 +222,59 @@ def test_nothing_secret_is_written_down(
         assert path.stat().st_mode & 0o777 == 0o600
         assert "secret-token" not in path.read_text()
         assert json.loads(path.read_text())["context"] == "here"
+
+    tell(order(), use(), tmp_path / "log", story)
+
+
+def test_a_pod_that_is_killed_comes_back_as_another_at_once(
+    cluster: KubeCluster, order: Make, use: MakeUse, tmp_path: Path
+) -> None:
+    """As often as one likes: the Job does not take it for a failure of its own, after which it would wait."""
+    groups = (PodGroup("db", 2, "tools:1"),)
+    streams = Streams(tmp_path / "out", tmp_path / "err")
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        host, other = hosts
+        place = host.scratch_base()
+        assert place is not None
+        for _ in range(3):
+            former, address = host.facts["pod"], host.address
+            process = await host.start(Command(("sleep", "300")), streams, cwd=place)
+            await host.kill_host()
+            await host.kill_host()  # it is gone already
+            with pytest.raises(HostDown, match=f"an event deleted its pod {former}"):
+                await process.wait()
+            with pytest.raises(HostDown):
+                await host.read(["/proc/stat"])
+            await host.revive()
+            assert host.facts["pod"] != former
+            assert host.address not in (address, other.address)
+            await host.renew()
+        (job,) = cluster.jobs.values()
+        assert "failed" not in job
+
+    tell(order(groups=groups), use(), tmp_path / "log", story)
+
+
+def test_a_pod_whose_place_stays_empty_does_not_come_back(
+    cluster: KubeCluster, order: Make, use: MakeUse, tmp_path: Path
+) -> None:
+    async def story(hosts: Sequence[PodHost]) -> None:
+        cluster.behaviour.room = 0
+        await hosts[0].kill_host()
+        with pytest.raises(HostError, match=r"host db-0: pod .* does not run: no node has room"):
+            await hosts[0].revive()
+
+    tell(order(groups=(PodGroup("db", 1, "tools:1"),)), use(connect_within=1.0), tmp_path / "log", story)
+
+
+def test_who_may_not_delete_pods_is_told(
+    cluster: KubeCluster, order: Make, use: MakeUse, tmp_path: Path
+) -> None:
+    cluster.behaviour.denied = {("delete", "pods")}
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        with pytest.raises(HostError, match="cannot delete pods/"):
+            await hosts[0].kill_host()
 
     tell(order(), use(), tmp_path / "log", story)

@@ -19,7 +19,7 @@ from steelyard.controller.machine.collecting import Collecting
 from steelyard.controller.machine.machine_lock import MachineLock
 from steelyard.controller.machine.sampler import Sampler
 from steelyard.controller.placement import group_by_machine
-from steelyard.errors import SteelyardError
+from steelyard.errors import HostDown, SteelyardError
 from steelyard.evidence import disturbance
 from steelyard.evidence.clocks import judge_clocks
 from steelyard.evidence.disturbance import HostCounters, judge, parse_counters, quota_files
@@ -65,7 +65,16 @@ class MachineWatch:
         return cls(machine, parse_counters(await machine.host.read(patterns)), clocks, patterns)
 
     async def read_marks(self, user_time: UserTime) -> tuple[Mark, ...]:
-        """What disturbed the trial here; `user_time` tells what its processes on some hosts used (s)."""
+        """What disturbed the trial here; `user_time` tells what its processes on some hosts used (s).
+
+        What an event took away cannot tell any more.
+        """
+        try:
+            return await self._judge(user_time)
+        except HostDown:
+            return ()
+
+    async def _judge(self, user_time: UserTime) -> tuple[Mark, ...]:
         host = self._machine.host
         after = parse_counters(await host.read(self._patterns))
         # After reading, as both began after the first reading: on a busy machine that takes its time.

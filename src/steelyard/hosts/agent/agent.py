@@ -184,6 +184,10 @@ class Agent:
                 self._greeting, "did not start the probe", self._pace.hello_timeout
             )
 
+    def expect_loss(self, error: HostError) -> None:
+        """Something is about to take the agent away: once it is lost, everybody gets this error."""
+        self._explain = lambda _: error
+
     # The channel ----------------------------------------------------------------------------------------
 
     async def _begin(self) -> None:

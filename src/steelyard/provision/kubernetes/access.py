@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ from steelyard.provision.kubernetes.waiting import JOBS
 from steelyard.transports.kubernetes.api import ApiServer
 from steelyard.transports.kubernetes.errors import ClusterError
 
-ROLE = Path(__file__).with_name("role.yaml")
+ROLES = Path(__file__).with_name("roles")
+LEAST = "least"
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -31,9 +32,14 @@ class Permission(NamedTuple):
         return f"{self.verb} {self.resource}"
 
 
-def read_role() -> Iterator[Permission]:
-    """What the least Role allows."""
-    for rule in YAML(typ="safe", pure=True).load(ROLE.read_text("utf-8"))["rules"]:
+def role_path(name: str) -> Path:
+    """Where a Role stands: `least`, or what a capability of a site needs beside it, by its name."""
+    return ROLES / f"{name}.yaml"
+
+
+def read_role(name: str) -> Iterator[Permission]:
+    """What a Role allows."""
+    for rule in YAML(typ="safe", pure=True).load(role_path(name).read_text("utf-8"))["rules"]:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 yield from (Permission(group, resource, verb) for verb in rule["verbs"])
@@ -41,19 +47,32 @@ def read_role() -> Iterator[Permission]:
 
 async def find_obstacles(server: ApiServer, order: PodOrder) -> list[str]:
     """What speaks against a run there, in sentences; nothing where all is well."""
-    wanted = list(read_role())
     try:
-        allowed = await asyncio.gather(*(_may(server, each) for each in wanted))
+        if denied := await find_denied(server, LEAST):
+            return [f"you may not {each} in namespace {server.namespace}" for each in denied]
+        await check_order(server, order)
     except SteelyardError as error:
         return [f"{error.message}; {error.hint}"]
-    denied = [each for each, may in zip(wanted, allowed, strict=True) if not may]
-    if denied:
-        return [f"you may not {each} in namespace {server.namespace}" for each in denied]
-    try:
-        await check_order(server, order)
-    except HostError as error:
-        return [f"{error.message}; {error.hint}"]
     return []
+
+
+async def check_capabilities(server: ApiServer, needs: Iterable[str]) -> None:
+    """Whether we may do what events need, by capabilities of the site. Raises HostError."""
+    for capability in sorted(needs):
+        if denied := await find_denied(server, capability):
+            what = " or ".join(map(str, denied))
+            hint = f"docs/how-to/kubernetes.md has the Role for it, {capability}.yaml"
+            raise HostError(
+                f"an event of the timeline needs what you may not: {what} in namespace {server.namespace}",
+                hint=hint,
+            )
+
+
+async def find_denied(server: ApiServer, role: str) -> list[Permission]:
+    """What a Role allows and we may not. Raises SteelyardError."""
+    wanted = list(read_role(role))
+    allowed = await asyncio.gather(*(_may(server, each) for each in wanted))
+    return [each for each, may in zip(wanted, allowed, strict=True) if not may]
 
 
 async def _may(server: ApiServer, asked: Permission) -> bool:

@@ -6,16 +6,16 @@ import asyncio
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from steelyard.errors import HostError
+from steelyard.errors import HostDown, HostError, HostLost
 from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.tasks import run_to_end
 from steelyard.hosts.token import Token
-from steelyard.provision.kubernetes.access import check_order, find_obstacles
+from steelyard.provision.kubernetes.access import check_capabilities, check_order, find_obstacles
 from steelyard.provision.kubernetes.facts import gather_facts
 from steelyard.provision.kubernetes.order import (
     LABEL,
@@ -35,12 +35,17 @@ from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
 
 RENEWALS = 4
 """So many fall into a lease: one that is late, or lost with its stream, does no harm."""
+ENDED_WITHIN = 60.0
+"""Seconds for a node to end a pod that was deleted."""
+GLANCE = 0.1
 _KERNEL = "/proc/sys/kernel/osrelease"
 _RENEW = 'read -r pid <"$HOME/.steelyard-watcher" && kill -USR1 "$pid"'
 
 
 class PodHost(ShellHost):
     """A pod. Its facts tell node, image, class of service, and how long it took to be there."""
+
+    comes_back_empty = True
 
     def __init__(
         self, transport: PodTransport, group: PodGroup, order: PodOrder, token: Token, log: Path, use: PodUse
@@ -72,6 +77,32 @@ class PodHost(ShellHost):
             await asyncio.gather(self._renewing, return_exceptions=True)
             self._renewing = None
         await super().leave()
+
+    async def kill_host(self) -> None:
+        """Delete the pod without notice; see `HostKillable`. Another takes its place."""
+        if self._agent and isinstance(self._agent.lost, HostDown):
+            return
+        down = HostDown(f"host {self.name} is down: an event deleted its pod {self._way.pod}")
+        self._require_agent().expect_loss(down)
+        await self._way.delete_pod()
+        try:
+            async with asyncio.timeout(ENDED_WITHIN):
+                await self._wait_until_lost()
+        except TimeoutError:
+            hint = "the kubelet of its node does not end it; `kubectl get node` tells more"
+            message = f"host {self.name}: its pod still runs {ENDED_WITHIN:g} s after it was deleted"
+            raise HostError(message, hint=hint) from None
+
+    async def _wait_until_lost(self) -> None:
+        """Until the stream to the agent ends, as it does when the kubelet has ended what was in the pod."""
+        with suppress(HostLost):
+            while True:
+                await self._ask("clock")
+                await asyncio.sleep(GLANCE)
+
+    async def revive(self) -> None:
+        """Reach the pod that has its place now; see `HostKillable`. Address and facts are of that one."""
+        await self.check()
 
     def _heed_limits(self) -> None:
         """A shell in a pod sees the cores and the memory of the whole node."""
@@ -106,6 +137,7 @@ async def lease_pods(
     place = str(Path(use.kubeconfig).expanduser().absolute()) if use.kubeconfig else None
     rental = PodRental(secrets.token_hex(4), token.run, str(token), folder, place, access.context, namespace)
     async with ApiServer.open(access, namespace) as server:
+        await check_capabilities(server, use.needs)
         await check_order(server, order)
         async with _take_pods(server, order, rental) as wanted:
             await await_pods(server, f"{LABEL}={rental.id}", list(wanted), use.within)

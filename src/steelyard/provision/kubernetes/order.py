@@ -68,7 +68,8 @@ class PodUse:
     """Which cluster, and how patiently its pods are used; None: as kubectl chooses. All times in seconds.
 
     `within` bounds how long all pods may take to run, `connect_within` how long one that is away is
-    waited for; after `lost_after` without an answer a host is lost.
+    waited for; after `lost_after` without an answer a host is lost. `needs` are the capabilities of the site
+    that events of the run need.
     """
 
     kubeconfig: str | None = None
@@ -77,6 +78,7 @@ class PodUse:
     within: float = 300.0
     connect_within: float = 60.0
     lost_after: float = 15.0
+    needs: frozenset[str] = frozenset()
 
 
 def job_name(lease: str, role: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from steelyard.plugin import HostError, UsageError
 from steelyard.plugin.host import Host
-from steelyard.plugin.site import Restriction, Site
+from steelyard.plugin.site import Capability, Restriction, Site
 from steelyard.plugin.transport import Token
 from steelyard.sites.kubernetes.options import ALL, KubernetesOptions
 from steelyard.transports.kubernetes.kubeconfig import read_access
@@ -46,6 +46,7 @@ class Kubernetes(Site[KubernetesOptions]):
     def __init__(self, options: KubernetesOptions) -> None:
         super().__init__(options)
         self._roles: Mapping[str, int | Literal["all"]] = {"host": ALL}
+        self._needs: frozenset[str] = frozenset()
         self._ends: float | None = None
 
     def size(self) -> int | None:
@@ -55,6 +56,14 @@ class Kubernetes(Site[KubernetesOptions]):
     def note_roles(self, roles: Mapping[str, int | Literal["all"]]) -> None:
         """Each role gets a Job of its own, with its own image."""
         self._roles = roles
+
+    def note_needs(self, capabilities: frozenset[str]) -> None:
+        """Whether we may do it is asked before any pod is."""
+        self._needs = capabilities
+
+    def capabilities(self) -> frozenset[Capability]:
+        """A pod can be deleted by who may; the Job fills its place."""
+        return frozenset({"kill-hosts"})
 
     async def fetch_seconds_left(self) -> float | None:
         """Until the cluster ends the pods."""
@@ -92,7 +101,7 @@ class Kubernetes(Site[KubernetesOptions]):
 
         order = self.options.make_order(self._roles, hosts)
         self._ends = time.monotonic() + self.options.at_most
-        return lease_pods(order, self.options.make_use(), token, log)
+        return lease_pods(order, self.options.make_use(self._needs), token, log)
 
 
 def _require_aiohttp() -> None:

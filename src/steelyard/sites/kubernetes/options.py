@@ -136,8 +136,8 @@ class KubernetesOptions(SiteOptions):
         """Whether the template of the site, or of any role, lets a container act on its node's kernel."""
         return any(map(is_privileged, (self.pod, *(role.pod for role in self.roles.values()))))
 
-    def make_use(self) -> PodUse:
-        """Which cluster, and how patiently it is used."""
+    def make_use(self, needs: frozenset[str] = frozenset()) -> PodUse:
+        """Which cluster, how patiently it is used, and for which capabilities of the site."""
         return PodUse(
             kubeconfig=self.kubeconfig,
             context=self.context,
@@ -145,6 +145,7 @@ class KubernetesOptions(SiteOptions):
             within=self.within,
             connect_within=self.connect_within,
             lost_after=self.lost_after,
+            needs=needs,
         )
 
     def _make_group(self, role: str, count: int) -> PodGroup:

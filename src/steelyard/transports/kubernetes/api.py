@@ -23,6 +23,7 @@ from steelyard.transports.kubernetes.kubeconfig import ClusterAccess
 ANSWER_WITHIN = 30.0
 EXEC_PROTOCOL = "v5.channel.k8s.io"
 """The first in which one side can end its input alone; Kubernetes 1.30 and later speak it by default."""
+STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 _SILENT = (aiohttp.ClientError, OSError, TimeoutError)
 Query = Mapping[str, str] | Sequence[tuple[str, str]]
 
@@ -65,6 +66,10 @@ class ApiServer:
         """A new object. Raises ClusterError."""
         return await self._ask("POST", path, f"create {_shorten(path)}", query, body)
 
+    async def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """An object, changed by a strategic merge patch. Raises ClusterError."""
+        return await self._ask("PATCH", path, f"patch {_shorten(path)}", {}, body)
+
     async def delete(self, path: str, **body: Any) -> None:
         """Have an object deleted, with these DeleteOptions; it may be gone already. Raises ClusterError."""
         try:
@@ -87,13 +92,16 @@ class ApiServer:
         self, method: str, path: str, query: Query, body: Mapping[str, Any] | None
     ) -> tuple[int, bytes]:
         identity = await self._credentials.fetch()
+        headers = {**identity.headers, "Accept": "application/json"}
+        if method == "PATCH":
+            headers["Content-Type"] = STRATEGIC_MERGE
         try:
             async with self._session.request(
                 method,
                 f"{self.access.server}{path}",
                 params=query,
                 json=body,
-                headers={**identity.headers, "Accept": "application/json"},
+                headers=headers,
                 timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN),
                 allow_redirects=False,  # the token is for this server alone
                 **self._way(identity.tls),
