@@ -34,6 +34,7 @@ NAMES = (
     "launch",
     "encryption",
     "containers",
+    "pods",
     "driver",
     "watching",
     "serve",
