@@ -56,6 +56,7 @@ COMMANDS = [
 
 MINUTE = 60.0
 SHORT = {
+    "checkpoint/memory.yaml": (),
     "climate/dumps.yaml": (),
     "climate/listing.yaml": (),
     "climate/netcdf.yaml": (),

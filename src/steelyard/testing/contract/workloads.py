@@ -100,8 +100,8 @@ class WorkloadContract(Contract):
             text = " ".join([*phase.command.argv, phase.command.stdin or ""])
             outside = [
                 path
-                for path in re.findall(r"(?<![\w.])/[\w./-]+", text)
-                if not path.startswith(("/scratch/t1", "/store/raw", "/dev/"))
+                for path in re.findall(r"(?<![\w./])/[\w-][\w./-]*", text)
+                if not path.startswith(("/scratch/t1", "/store/raw", "/dev/", "/proc/"))
             ]
             assert outside == []
         assert workload.disk() >= 0

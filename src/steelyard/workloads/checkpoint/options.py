@@ -1,0 +1,112 @@
+"""What the workload `checkpoint` can be asked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from steelyard.plugin import ScratchOrAbsolute, Size
+from steelyard.plugin.workload import WorkloadOptions
+
+MIB = 1 << 20
+
+
+class SaveHook(BaseModel):
+    """How the program is asked to save: by a signal, a file or a command."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    signal: Literal["USR1", "USR2", "HUP", "TERM"] | None = Field(
+        None, description="A signal for the program's process; it must not end by it."
+    )
+    file: str | None = Field(None, min_length=1, description="A file to make, which the program looks for.")
+    command: tuple[str, ...] | None = Field(
+        None, min_length=1, description="A command with its arguments; the save is done when it ends with 0."
+    )
+
+    @model_validator(mode="after")
+    def _check_one(self) -> Self:
+        if sum(way is not None for way in (self.signal, self.file, self.command)) != 1:
+            raise ValueError("give one of 'signal', 'file' and 'command'")
+        return self
+
+
+class UserProgram(BaseModel):
+    """A program of the user's that saves its own state."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    run: tuple[str, ...] = Field(
+        min_length=1, description="The program with its arguments. It runs in `directory` until it is killed."
+    )
+    ready: str = Field(
+        min_length=1,
+        description="A file that the program makes when it is ready, after a start and after a restore. "
+        "It is removed before either.",
+    )
+    save: SaveHook = Field(description="How it is asked to save its state: `signal`, `file` or `command`.")
+    state_file: str = Field(
+        min_length=1,
+        description="The file with its state. With `signal` and `file` the save is done when this file "
+        "appears or changes: the program must write it under another name and rename it.",
+    )
+    restore: tuple[str, ...] = Field(
+        min_length=1, description="The program with the arguments by which it goes on from that file."
+    )
+    state: tuple[str, ...] | None = Field(
+        None,
+        min_length=1,
+        description="A command that prints what must be the same before the save and after the restore.",
+    )
+
+
+class CheckpointOptions(WorkloadOptions):
+    """How much state, of what, where, and by which way."""
+
+    directory: ScratchOrAbsolute = Field(
+        "scratch",
+        description="Where the state file lies: scratch, an absolute path, or a service that is one.",
+    )
+    way: Literal["application"] = Field(
+        "application", description="Who saves and restores: `application`, the program itself."
+    )
+    memory: Size = Field(Size(100_000_000), description="Memory that the unit holds; 1 MB to 64 GB.")
+    content: Literal["random", "zero", "half"] = Field(
+        "random", description="What the memory holds: `random`, `zero`, or `half`: half of each page is zero."
+    )
+    cache: Literal["cold", "warm"] = Field(
+        "cold",
+        description="Whether the state file is dropped from the page cache before the restore: by "
+        "drop_caches where the kernel permits it, else by posix_fadvise; the facts say which.",
+    )
+    steps: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        description="Steps that the unit counts before the save, and again after the restore.",
+    )
+    program: UserProgram | None = Field(
+        None,
+        description="A program of yours in place of the unit; without `memory`, `content` and `steps`.",
+    )
+
+    @field_validator("memory")
+    @classmethod
+    def _check_memory(cls, value: Size) -> Size:
+        if not 1_000_000 <= value <= 64_000_000_000:
+            raise ValueError(f"{value} is not from 1 MB to 64 GB")
+        return value
+
+    @model_validator(mode="after")
+    def _check_program(self) -> Self:
+        unused = {"memory", "content", "steps"} & self.model_fields_set if self.program else set()
+        if unused:
+            raise ValueError(f"{', '.join(sorted(unused))}: remove it; `program` has its own")
+        return self
+
+    def describe_job(self) -> dict[str, Any]:
+        """What the program on the host is asked."""
+        job = self.model_dump(mode="json", exclude={"directory"}, exclude_none=True)
+        way = "program" if self.program else self.way
+        return {**job, "role": "verifier", "way": way, "memory": int(self.memory)}

@@ -1,0 +1,54 @@
+"""What the program's line says, and the metrics that follow from it."""
+
+from __future__ import annotations
+
+from steelyard.plugin import Mark, Metric, ParseFailure, Reading
+from steelyard.workloads.kit.document import JsonNode
+
+_WARM = 0.02  # share of the state file that may be cached when its restore is called cold
+
+
+def _time(name: str, about: str) -> Metric:
+    return Metric(name, "s", "lower", about, over_copies="max")
+
+
+WHOLE = (
+    _time("save_time", "from the request until the state file and its directory are synced"),
+    Metric("state_size", "B", "lower", "size of the state file"),
+    Metric("save_rate", "B/s", "higher", "size of the state file over the time of the save"),
+    _time("restore_time", "from the request until a new process has the state"),
+    Metric("restore_rate", "B/s", "higher", "size of the state file over the time of the restore"),
+)
+OF_PROGRAM = (
+    _time("write_time", "part of the save: until the state file is there"),
+    _time("sync_time", "part of the save: fsync of the file and its directory"),
+)
+OF_UNIT = (
+    _time("write_time", "part of the save: making and writing the file"),
+    _time("sync_time", "part of the save: fsync of the file and its directory, and the new name"),
+    _time("checksum_time", "part of the save: the checksum, which the program computes as it writes"),
+)
+
+
+def read_result(document: JsonNode, names: tuple[str, ...]) -> Reading:
+    """The figures. Raises ParseFailure."""
+    took, size = document.child("took"), document.child("size").count()
+    times = {f"{name}_time": took.child(name).number() for name in names}
+    save, restore = times["save_time"], times["restore_time"]
+    if not size or not save or not restore:
+        raise ParseFailure(
+            f"{document.where}: {size} bytes were saved in {save} s and restored in {restore} s"
+        )
+    values = {**times, "state_size": float(size), "save_rate": size / save, "restore_rate": size / restore}
+    cache = document.child("cache")
+    facts = {"cache": cache.value, "python": document.child("python").text()}
+    return Reading(values, marks=_judge_cache(cache), facts=facts)
+
+
+def _judge_cache(cache: JsonNode) -> tuple[Mark, ...]:
+    """A restore that was to be cold and was not fell back to a warm one."""
+    share = cache.child("cached", default=0.0).number()
+    if share <= _WARM:
+        return ()
+    reason = f"{share:.0%} of the state file was cached before the restore, after {cache.child('how').text()}"
+    return (Mark("fallback", reason, cause="restored from the cache"),)

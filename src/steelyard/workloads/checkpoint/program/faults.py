@@ -1,0 +1,13 @@
+"""What goes wrong on the host, in a sentence for the user."""
+
+from __future__ import annotations
+
+
+class CheckpointFault(Exception):
+    """The trial fails with this sentence."""
+
+
+def describe_error(doing: str, error: OSError, path: str = "") -> str:
+    """The sentence of an error of the system, with the file that it is about, by default this one."""
+    about = error.filename or path
+    return f"cannot {doing}{f' {about}' if about else ''}: {error.strerror or error}"

@@ -1,0 +1,1 @@
+"""How a unit is saved and restored: each file is a way."""
