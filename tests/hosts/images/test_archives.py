@@ -58,16 +58,18 @@ def docker(*layers):
     return pack_files(**dict(zip(names, layers, strict=True)), **{"manifest.json": manifest})
 
 
-def oci(*layers):
-    """With an index in the index, as there is for several kinds of machines."""
+def oci(*layers, kinds=()):
+    """With an index in the index, as there is for several kinds of machines; the image is of the last kind."""
 
-    def describe(name):
-        return {"digest": f"sha256:{name}"}
+    def describe(name, **platform):
+        return {"digest": f"sha256:{name}", **({"platform": platform} if platform else {})}
 
     blobs = {f"blobs/sha256/l{at}": layer for at, layer in enumerate(layers)}
     manifest = {"layers": [describe(f"l{at}") for at in range(len(layers))]}
     blobs["blobs/sha256/m"] = json.dumps(manifest).encode()
-    blobs["blobs/sha256/i"] = json.dumps({"manifests": [describe("m")]}).encode()
+    others = [describe("other", os="linux", architecture=kind) for kind in kinds[:-1]]
+    own = describe("m", os="linux", architecture=kinds[-1]) if kinds else describe("m")
+    blobs["blobs/sha256/i"] = json.dumps({"manifests": [*others, own]}).encode()
     return pack_files(
         **{"oci-layout": b"{}", "index.json": json.dumps({"manifests": [describe("i")]}).encode()}, **blobs
     )
@@ -89,6 +91,18 @@ def flatten(place: Path, content: bytes):
             else root.extractfile(one).read().decode()
             for one in root
         }
+
+
+@pytest.mark.parametrize(("machine", "kind"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("s390x", "s390x")])
+def test_of_several_kinds_the_one_for_this_machine_is_taken(tmp_path, monkeypatch, machine, kind):
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert flatten(tmp_path, oci(LOWER, UPPER, kinds=("riscv64", "unknown", kind))) == LEFT
+
+
+def test_an_image_for_other_machines_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    with pytest.raises(HostError, match="it is for amd64, s390x, and not for arm64"):
+        flatten(tmp_path, oci(LOWER, kinds=("s390x", "amd64")))
 
 
 @pytest.mark.parametrize("form", [docker, oci])

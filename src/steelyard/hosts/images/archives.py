@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import lzma
+import platform
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ _DAMAGE = (
     LookupError,
     TypeError,
 )
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # by what uname calls them
 _HOW = "make one with `podman save --format docker-archive IMAGE > image.tar`"
 
 
@@ -58,8 +60,17 @@ def _list_layers(opened: tarfile.TarFile) -> list[str] | None:
     manifest = _read_document(opened, "index.json")
     for _ in range(_MOST_INDEXES):  # an index may name another one, for several kinds of machines
         if "layers" not in manifest:
-            manifest = _read_document(opened, _find_blob(manifest["manifests"][0]))
+            manifest = _read_document(opened, _find_blob(_choose_for_here(manifest["manifests"])))
     return [_find_blob(layer) for layer in manifest["layers"]]
+
+
+def _choose_for_here(descriptors: list[Any]) -> Any:
+    """The one for machines such as this; the first where they do not say for which they are."""
+    here = _ARCHITECTURES.get(platform.machine(), platform.machine())
+    kinds = [str((one.get("platform") or {}).get("architecture", here)) for one in descriptors]
+    if here not in kinds:
+        raise ValueError(f"it is for {', '.join(sorted(set(kinds)))}, and not for {here}")
+    return descriptors[kinds.index(here)]
 
 
 def _find_blob(descriptor: Any) -> str:
