@@ -172,6 +172,17 @@ def test_one_that_cannot_be_had_is_told_before_anything_starts(
     assert not (own_place / "store").exists()
 
 
+def test_a_file_that_others_may_write_is_not_run(tmp_path: Path, told: Any) -> None:
+    file = file_of(tmp_path / "mine", "{use: chaos.py:chaos}")
+    flag = tmp_path / "flag"
+    function = file.with_name("chaos.py")
+    function.write_text(f"open({str(flag)!r}, 'w')\n{CHAOS}")
+    function.chmod(0o666)
+    with pytest.raises(UsageError, match=r"chaos\.py is not used: .* others may write to it"):
+        api.run(file, observer=told)
+    assert not flag.exists()
+
+
 def test_a_later_sitting_that_cannot_have_it_says_so(tmp_path: Path, told: Any) -> None:
     file = file_of(tmp_path / "mine", "{use: chaos.py:quiet}")
     file.with_name("chaos.py").write_text("def quiet(trial):\n    return\n    yield\n")

@@ -59,7 +59,7 @@ def docker(*layers):
 
 
 def oci(*layers, kinds=()):
-    """With an index in the index, as there is for several kinds of machines; the image is of the last kind."""
+    """With an index in the index, as there is for several kinds of machines; it is of the last."""
 
     def describe(name, **platform):
         return {"digest": f"sha256:{name}", **({"platform": platform} if platform else {})}

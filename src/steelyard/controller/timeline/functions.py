@@ -17,6 +17,7 @@ from steelyard.model.experiment import Experiment
 from steelyard.model.keys.timeline import SCRIPT, Entry, EventFunction
 from steelyard.store.layout import RunFolder
 from steelyard.store.writer import RunWriter
+from steelyard.trust import check_ownership
 
 
 def read_texts(experiment: Experiment) -> dict[str, str]:
@@ -102,6 +103,7 @@ def _import_function(path: Path, name: str) -> EventFunction:
     spec = importlib.util.spec_from_file_location(f"steelyard_timeline_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"the timeline's function '{name}': {path} is not a Python file", hint=hint)
+    check_ownership(path, "the timeline's function")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
