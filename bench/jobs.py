@@ -53,7 +53,7 @@ class Submitting:
         )
         self._request = dataclasses.replace(asked, argv=("true",))
         self._script, self._loop = folder / "script", folder / "loop"
-        self._script.write_text(self._site.submission.script(self._request))
+        self._script.write_text(self._site.scheduler.make_script(self._request))
         self._loop.write_text(self._shell())
 
     def rows(self) -> Iterator[Row]:

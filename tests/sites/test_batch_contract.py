@@ -16,6 +16,7 @@ import pytest
 from loading import loaded
 from steelyard.errors import HostError, UsageError
 from steelyard.sites.kit.batch.job import JobState
+from steelyard.sites.kit.batch.scheduler import NamesJobs
 from steelyard.sites.kit.batch.script import ENDS
 
 HERE = Path(__file__).parent
@@ -310,13 +311,40 @@ async def test_inside_a_job_its_hosts_are_known(bench: Any) -> None:
     assert float(lines[1].split()[1]) == pytest.approx(1200, abs=61)
 
 
+@awaited
+async def test_jobs_are_found_and_cancelled_by_their_name(bench: Any) -> None:
+    scheduler = bench.site.scheduler
+    if not isinstance(scheduler, NamesJobs):
+        with pytest.raises(UsageError, match="does not find its jobs by name"):
+            bench.site.engine()
+        return
+    request = dataclasses.replace(bench.request("sleep", "300"), name="by-name", exclusive=False)
+    ids = {await bench.site.submit(request) for _ in range(3)}
+    other = await bench.site.submit(dataclasses.replace(request, name="other"))
+
+    async def listed(name: str) -> set[str]:
+        answer = await bench.site.calls.ask(scheduler.unfinished_argv(name))
+        assert not answer.has_failed, answer
+        return set(answer.stdout.split())
+
+    assert await listed("by-name") == ids
+    for _ in range(2):  # the second time there are none, perhaps
+        assert not (await bench.site.calls.ask(scheduler.cancel_named_argv("by-name"))).has_failed
+    for identity in ids:
+        await bench.site.jobs.wait_until(identity, lambda job: job.state.is_over)
+    assert await listed("by-name") == set()
+    assert await listed("other") == {other}
+    assert await listed("nobody") == set()
+    await bench.site.jobs.cancel(other)
+
+
 @pytest.mark.parametrize("text", ["a\nb", "a\r#SBATCH --nodes=9", "\x1b[31m", "nul\0"])
 def test_a_script_refuses_what_could_begin_a_line(bench: Any, text: str) -> None:
     for request in (bench.request("echo", text), bench.request("true", environment={"A": text})):
         with pytest.raises(UsageError, match="control character"):
-            bench.site.submission.script(request)
+            bench.site.scheduler.make_script(request)
     with pytest.raises(UsageError, match="environment variable"):
-        bench.site.submission.script(bench.request("true", environment={"A;rm -rf x": "1"}))
+        bench.site.scheduler.make_script(bench.request("true", environment={"A;rm -rf x": "1"}))
 
 
 def test_shorthand(bench: Any) -> None:

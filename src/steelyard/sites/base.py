@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import UsageError
+from steelyard.model.engine import Engine
 
 if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
     from steelyard.hosts.base import Host
@@ -116,6 +117,12 @@ class Site(ABC, Generic[OptionsT]):
     def launcher(self) -> str:
         """What starts the ranks of parallel programs on its hosts, by its name in `steelyard.launchers`."""
         return "mpirun"
+
+    def engine(self) -> Engine:
+        """What workloads submit jobs with. Raises UsageError where it has no scheduler that can be used so,
+        HostError where that scheduler's client is not here.
+        """
+        raise UsageError(f"{type(self).__name__.lower()} is no batch scheduler that takes jobs")
 
     def warnings(self) -> tuple[str, ...]:
         """What the record must say of how its hosts are reached, such as host keys that nobody checks."""

@@ -51,6 +51,7 @@ class GridengineScheduler(Scheduler[GridengineOptions]):
         "SGE_O_",
         "SGE_STD",
     )
+    job_id_pattern = re.compile(r"^(\d+)$", re.MULTILINE)  # the number alone, for `-terse`
     unknown_job_pattern = re.compile(r"do(es)? not exist|not found")
     unreachable_pattern = re.compile(
         r"unable to (contact|send message to) qmaster|got no response|commlib error", re.I
@@ -70,13 +71,6 @@ class GridengineScheduler(Scheduler[GridengineOptions]):
     def _interpreter(self) -> str:
         """Many queues do not look at the first line of a script, but take csh."""
         return self.options.shell.partition(" ")[0] or ("/bin/bash" if self.options.setup else "/bin/sh")
-
-    def parse_job_id(self, stdout: str) -> str:
-        """The number alone, for `-terse`."""
-        match = re.search(r"^(\d+)$", stdout.strip(), re.MULTILINE)
-        if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' is not a job id")
-        return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One qstat of all our jobs: it takes no list."""

@@ -92,6 +92,8 @@ class LsfScheduler(Scheduler[BatchOptions]):
     title = "LSF"
     env_filter_prefixes = ("LSB_", "LS_JOBPID", "BSUB_", "BJOBS_")
     env_filter_exceptions = ("LSB_SHAREDIR", "LSB_CONFDIR", "LSB_DEFAULTQUEUE", "LSB_DEFAULTPROJECT")
+    # After what the site may have to say.
+    job_id_pattern = re.compile(r"^Job <(\d+)> is submitted", re.MULTILINE)
     unknown_job_pattern = re.compile(r"Job <\d+> is not found|No (matching |unfinished )?job found", re.I)
     unreachable_pattern = re.compile(
         r"LSF is down|LIM is down|Cannot connect to LSF|daemon not responding|still trying"
@@ -109,13 +111,6 @@ class LsfScheduler(Scheduler[BatchOptions]):
             *select_options(request, partition="-q", account="-P", qos="-sla", reservation="-U"),
             *request.extra_options,
         )
-
-    def parse_job_id(self, stdout: str) -> str:
-        """`Job <17> is submitted to default queue <normal>.`, after what the site may have to say."""
-        match = re.search(r"^Job <(\d+)> is submitted", stdout, re.MULTILINE)
-        if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' does not confirm that a job was submitted")
-        return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One bjobs, `-a` for those that are over too; LSF forgets these after CLEAN_PERIOD, an hour."""

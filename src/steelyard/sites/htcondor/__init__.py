@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import AliasChoices, Field
 
-from steelyard.plugin import HostError, ParseFailure, Size, UsageError
+from steelyard.plugin import HostError, Size, UsageError
 from steelyard.plugin.transport import Transport
 from steelyard.sites.htcondor.description import JOB, describe_job
 from steelyard.sites.htcondor.jobs import ATTRIBUTES, parse_history, parse_queue
@@ -48,6 +48,8 @@ class HtcondorScheduler(Scheduler[HtcondorOptions]):
     """HTCondor's commands, and what they print."""
 
     title = "HTCondor"
+    # `17.0 - 17.0`, for `-terse`: the first and the last of those submitted.
+    job_id_pattern = re.compile(r"^(\d+\.\d+) - \1$", re.MULTILINE | re.ASCII)
     unknown_job_pattern = re.compile(r"not found")
     unreachable_pattern = re.compile(
         r"Can't find address|condor_schedd is not|Failed to (connect|fetch ads)|Connection refused", re.I
@@ -77,13 +79,6 @@ class HtcondorScheduler(Scheduler[HtcondorOptions]):
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """HTCondor ends all processes of a job."""
         return (warning_line(request),)
-
-    def parse_job_id(self, stdout: str) -> str:
-        """`17.0 - 17.0`, for `-terse`: the first and the last of those that were submitted."""
-        match = re.search(r"^(\d+\.\d+) - \1$", stdout.strip(), re.MULTILINE | re.ASCII)
-        if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' is not a job id")
-        return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One call, for jobs that are in the queue."""

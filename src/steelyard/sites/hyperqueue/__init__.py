@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import AliasChoices, Field
 
-from steelyard.plugin import HostError, ParseFailure, UsageError
+from steelyard.plugin import HostError, UsageError
 from steelyard.plugin.transport import Transport
 from steelyard.sites.hyperqueue.jobs import parse_jobs
 from steelyard.sites.hyperqueue.program.task import HOST
@@ -54,6 +54,7 @@ class HyperqueueScheduler(Scheduler[HyperqueueOptions]):
     title = "HyperQueue"
     env_filter_prefixes = ("HQ_",)
     env_filter_exceptions = ("HQ_SERVER_DIR",)
+    job_id_pattern = re.compile(r"^(\d+)\Z", re.ASCII)
     unknown_job_pattern = re.compile(r"the server knows no job")
     unreachable_pattern = re.compile(r"cannot reach the server of .* is unreachable")
 
@@ -87,13 +88,6 @@ class HyperqueueScheduler(Scheduler[HyperqueueOptions]):
         """What reads the script; its first line is but a comment there."""
         return self.options.shell.split() or (["/bin/bash", "-l"] if self.options.setup else ["/bin/sh"])
 
-    def parse_job_id(self, stdout: str) -> str:
-        """The number alone."""
-        match = re.fullmatch(r"\d+", stdout.strip(), re.ASCII)
-        if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' is not a job id")
-        return match[0]
-
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One call. A server that was started anew knows no job of the one before."""
         return self._argv("status", *ids)
@@ -105,6 +99,14 @@ class HyperqueueScheduler(Scheduler[HyperqueueOptions]):
     def cancel_argv(self, identity: str) -> tuple[str, ...]:
         """SIGTERM, and SIGKILL half a minute later."""
         return self._argv("cancel", identity)
+
+    def unfinished_argv(self, name: str) -> tuple[str, ...]:
+        """Those that were submitted by our program, which notes their names."""
+        return self._argv("list", name)
+
+    def cancel_named_argv(self, name: str) -> tuple[str, ...]:
+        """As `cancel_argv`, for each."""
+        return self._argv("cancel-named", name)
 
     def own_job(self, environment: Mapping[str, str]) -> str | None:
         """Set by the worker, and by our program beside."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pydantic import Field
 
-from steelyard.plugin import ParseFailure
 from steelyard.plugin.ssh import SshTransport
 from steelyard.plugin.transport import Login, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
@@ -34,6 +33,8 @@ class PbsScheduler(Scheduler[PbsOptions]):
     title = "PBS"
     env_filter_prefixes = ("PBS_",)
     env_filter_exceptions = ("PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME")
+    # `17.server`; `17[].server` for a job array.
+    job_id_pattern = re.compile(r"^(\d+(?:\[\])?\.[A-Za-z0-9._-]+)$", re.MULTILINE)
     unknown_job_pattern = re.compile(r"Unknown Job Id|Job has finished|Job \S+ has finished", re.I)
     unreachable_pattern = re.compile(
         r"cannot connect to server|Connection refused|No route to host|errno=1503[134]"
@@ -61,13 +62,6 @@ class PbsScheduler(Scheduler[PbsOptions]):
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """PBS ends the job's whole session."""
         return (warning_line(request),)
-
-    def parse_job_id(self, stdout: str) -> str:
-        """`17.server`, the whole of which is the id; `17[].server` for a job array."""
-        match = re.search(r"^(\d+(?:\[\])?\.[A-Za-z0-9._-]+)$", stdout.strip(), re.MULTILINE)
-        if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' is not a job id")
-        return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One qstat. It says of finished jobs only that they have finished."""

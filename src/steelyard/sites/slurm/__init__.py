@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from steelyard.plugin import ParseFailure
 from steelyard.plugin.transport import PipedTransport, Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import expand
@@ -14,6 +13,7 @@ from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.slurm.jobs import SACCT_FORMAT, SQUEUE_FORMAT, parse_sacct, parse_squeue
 
+_UNFINISHED = "PD,CF,R,S,ST,CG"
 _NODE_ADDRESS = re.compile(r"NodeName=(\S+).*? NodeAddr=(\S+)")
 
 
@@ -23,6 +23,7 @@ class SlurmScheduler(Scheduler[BatchOptions]):
     title = "Slurm"
     env_filter_prefixes = ("SLURM_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_")
     env_filter_exceptions = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT")
+    job_id_pattern = re.compile(r"^(\d+)(?:;\S+)?\Z")  # `17;cluster` where there are several
     unknown_job_pattern = re.compile(r"Invalid job id|Job/step already completing or completed")
     unreachable_pattern = re.compile(
         r"Unable to contact slurm controller|Connection refused|slurm_load_jobs error: .*(Timeout|timed out)"
@@ -53,13 +54,6 @@ class SlurmScheduler(Scheduler[BatchOptions]):
             *(f"--{name}={value}" for name, value in named if value),
             *request.extra_options,
         )
-
-    def parse_job_id(self, stdout: str) -> str:
-        """`17`, or `17;cluster` where there are several."""
-        match = re.fullmatch(r"(\d+)(;\S+)?", stdout.strip())
-        if not match:
-            raise ParseFailure(f"'{stdout.strip()[:80]}' is not a job id")
-        return match[1]
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One squeue, finished jobs included; Slurm forgets these after MinJobAge, 5 minutes."""
@@ -110,6 +104,14 @@ class SlurmScheduler(Scheduler[BatchOptions]):
     def resume_argv(self, job: Job) -> tuple[str, ...]:
         """The opposite."""
         return ("scontrol", "release" if job.state is JobState.QUEUED else "resume", job.id)
+
+    def unfinished_argv(self, name: str) -> tuple[str, ...]:
+        """Squeue; without the states, a variable could leave some out."""
+        return ("squeue", "--me", "--noheader", f"--name={name}", f"--states={_UNFINISHED}", "--format=%i")
+
+    def cancel_named_argv(self, name: str) -> tuple[str, ...]:
+        """Scancel, which says nothing where there are none."""
+        return ("scancel", f"--name={name}")
 
     def own_job(self, environment: Mapping[str, str]) -> str | None:
         """Set in every process of a job."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,25 @@ class Notes:
             return bool(self._cancel.read_bytes())
         except FileNotFoundError:
             return False
+
+
+class JobNames:
+    """Which jobs bear a name, in the order of their submission."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise SystemExit(f"'{name[:60]}' is not the name of a job")
+        self._file = directory / "names" / name
+
+    def read(self) -> list[int]:
+        """Their ids."""
+        try:
+            return [int(line) for line in self._file.read_text().splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def add(self, job: int) -> None:
+        """One more. Several may be added at once: so short a line is written whole."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._file.open("a") as file:
+            file.write(f"{job}\n")

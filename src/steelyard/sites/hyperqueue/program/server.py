@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .notes import Notes
+from .notes import JobNames, Notes
 
 os.environ["RUST_BACKTRACE"] = "0"  # would be part of every error's text
 
@@ -51,7 +51,9 @@ class HyperqueueServer:
             stderr=None, priority=priority, resources=needs, crash_limit=1,
         )  # fmt: skip
         with _explain_errors("the server refuses the job"):
-            return int(self._client.submit(job).id)
+            identity = int(self._client.submit(job).id)
+        JobNames(self.notes, name).add(identity)
+        return identity
 
     def describe_jobs(self, wanted: Sequence[int]) -> list[dict[str, Any]]:
         """The facts of those jobs that it knows."""
@@ -61,11 +63,23 @@ class HyperqueueServer:
             errors = self._client.connection.get_failed_tasks(failed) if failed else {}
         return [{"id": job, **counts[job], **self._describe_job(job, errors)} for job in sorted(counts)]
 
-    def cancel(self, job: int) -> None:
-        """Ask the job's task to end it."""
-        if job not in self._count_tasks([job]):
-            sys.exit(f"the server knows no job {job}")
-        Notes(self.notes, str(job)).ask_to_cancel()
+    def cancel(self, jobs: Sequence[int]) -> None:
+        """Ask the task of each job to end it."""
+        known = self._count_tasks(jobs) if jobs else {}
+        for job in jobs:
+            if job not in known:
+                sys.exit(f"the server knows no job {job}")
+            Notes(self.notes, str(job)).ask_to_cancel()
+
+    def list_unfinished(self, name: str) -> list[int]:
+        """The jobs of this name that are not over; one that is cancelled in the queue will never run."""
+        jobs = JobNames(self.notes, name).read()
+        every = self.describe_jobs(jobs) if jobs else []
+        return [
+            facts["id"]
+            for facts in every
+            if not facts["completed"] and ("host" in facts or not facts["is_cancelled"])
+        ]
 
     def _count_tasks(self, jobs: Sequence[int]) -> dict[int, dict[str, Any]]:
         """How many tasks of each have finished and failed: what one who waits for jobs is told first."""

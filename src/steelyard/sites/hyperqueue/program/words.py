@@ -37,6 +37,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     submit.add_argument("--resource", action="append", default=[], type=_check_resource)
     verbs.add_parser("status").add_argument("jobs", nargs="+", type=int)
     verbs.add_parser("cancel").add_argument("job", type=int)
+    verbs.add_parser("list").add_argument("name")
+    verbs.add_parser("cancel-named").add_argument("name")
     return parser.parse_args(words)
 
 
@@ -66,8 +68,11 @@ def ask_server(options: argparse.Namespace) -> str:
     server = HyperqueueServer(options.server_dir.absolute())
     if options.verb == "status":
         return json.dumps(server.describe_jobs(options.jobs))
-    if options.verb == "cancel":
-        server.cancel(options.job)
+    if options.verb == "list":
+        return "\n".join(map(str, server.list_unfinished(options.name)))
+    if options.verb in ("cancel", "cancel-named"):
+        jobs = [options.job] if options.verb == "cancel" else server.list_unfinished(options.name)
+        server.cancel(jobs)
         return ""
     identity = server.submit(
         options.name, _make_task(options, server.notes), sys.stdin.read(), directory=options.directory,

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, runtime_checkable
 
+from steelyard.errors import ParseFailure
 from steelyard.hosts.transport import Transport
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.options import BatchOptionsT
+from steelyard.sites.kit.batch.script import job_script
 
 
 def select_options(request: JobRequest, **options: str) -> tuple[str, ...]:
@@ -35,10 +37,22 @@ class Suspending(Protocol):
         """The opposite."""
 
 
+@runtime_checkable
+class NamesJobs(Protocol):
+    """A scheduler that finds a user's own jobs by their name: a capability, as is suspending."""
+
+    def unfinished_argv(self, name: str) -> tuple[str, ...]:
+        """The command that prints the ids of those of this name that are not over, a line each."""
+
+    def cancel_named_argv(self, name: str) -> tuple[str, ...]:
+        """The command that ends all of them, whatever their states; none is no failure."""
+
+
 class Scheduler(ABC, Generic[BatchOptionsT]):
     """The contract of a scheduler's file. What is abstract it must write, the rest where it differs.
 
-    `options` are those of its site. A scheduler that can suspend jobs is `Suspending` as well.
+    `options` are those of its site. A scheduler that can suspend jobs is `Suspending` as well, one that finds
+    them by name `NamesJobs`.
     """
 
     title: ClassVar[str]  # how people call it: Slurm
@@ -46,6 +60,8 @@ class Scheduler(ABC, Generic[BatchOptionsT]):
         tuple[str, ...]
     ] = ()  # beginnings of variables that would change what its commands do
     env_filter_exceptions: ClassVar[tuple[str, ...]] = ()  # variables that are kept all the same
+    job_id_pattern: ClassVar[re.Pattern[str]]
+    """Where in the answer to a submission the job's id stands: its first group."""
     unknown_job_pattern: ClassVar[re.Pattern[str]]
     """How it says that it does not know a job."""
     unreachable_pattern: ClassVar[re.Pattern[str]]
@@ -67,13 +83,21 @@ class Scheduler(ABC, Generic[BatchOptionsT]):
     def submit_argv(self, request: JobRequest) -> tuple[str, ...]:
         """The submit command."""
 
+    def make_script(self, request: JobRequest) -> str:
+        """The job's script. Raises UsageError."""
+        shell = self.options.shell or ("/bin/bash -l" if self.options.setup else "/bin/sh")
+        return job_script(request, shell, self.options.setup, self.script_prelude(request))
+
     def submit_input(self, request: JobRequest, script: str) -> str:
         """What comes on its standard input."""
         return script
 
-    @abstractmethod
     def parse_job_id(self, stdout: str) -> str:
         """The job's id. Raises ParseFailure."""
+        match = self.job_id_pattern.search(stdout.strip())
+        if not match:
+            raise ParseFailure(f"'{stdout.strip()[:80]}' does not confirm that a job was submitted")
+        return match[1]
 
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """Lines of shell that prepare what the scheduler itself cannot: a warning before the time limit."""

@@ -8,6 +8,7 @@ hands out the allocation's hosts. Where to look:
 - `scheduler_calls`: calling its commands, patiently
 - `submission`: from outside, queueing jobs; `script` is what such a job runs
 - `job_control`: from outside, how jobs stand (`job`), following, ending and suspending them
+- `engine`: what a workload that submits jobs of its own is handed of a scheduler
 - `allocation`: from inside a job, its hosts, the time left, and why it ends
 """
 
@@ -21,8 +22,10 @@ from typing import Any, ClassVar
 
 from steelyard.hosts.base import Host
 from steelyard.hosts.token import Token
+from steelyard.model.engine import Engine
 from steelyard.sites.base import Capability, Site
 from steelyard.sites.kit.batch.allocation import Allocation
+from steelyard.sites.kit.batch.engine import SchedulerEngine
 from steelyard.sites.kit.batch.job import Job, JobRequest
 from steelyard.sites.kit.batch.job_control import JobControl
 from steelyard.sites.kit.batch.options import BatchOptions, BatchOptionsT
@@ -118,6 +121,10 @@ class BatchSite(Site[BatchOptionsT]):
     def launcher(self) -> str:
         """As its options say, else Open MPI's, which finds the scheduler by itself."""
         return self.options.launcher or "mpirun"
+
+    def engine(self) -> Engine:
+        """Its scheduler's builders and parsers. Raises UsageError, HostError."""
+        return SchedulerEngine.of(self.scheduler)
 
     def capabilities(self) -> frozenset[Capability]:
         """The store lies on a file system that all hosts share."""

@@ -15,22 +15,15 @@ from steelyard.sites.kit.batch.job import JobRequest
 from steelyard.sites.kit.batch.job_control import JobControl
 from steelyard.sites.kit.batch.scheduler import Scheduler
 from steelyard.sites.kit.batch.scheduler_calls import SchedulerCalls
-from steelyard.sites.kit.batch.script import job_script
 
 AT_ONCE = 4
 
 
 class Submission:
-    """Two steps: the `script` of a request says what runs, `submit` queues it."""
+    """Queues jobs; the scheduler's script of a request says what runs."""
 
     def __init__(self, scheduler: Scheduler[Any], calls: SchedulerCalls, jobs: JobControl) -> None:
         self._scheduler, self._calls, self._jobs = scheduler, calls, jobs
-
-    def script(self, request: JobRequest) -> str:
-        """The job's script. Raises UsageError."""
-        options = self._scheduler.options
-        shell = options.shell or ("/bin/bash -l" if options.setup else "/bin/sh")
-        return job_script(request, shell, options.setup, self._scheduler.script_prelude(request))
 
     async def submit(self, request: JobRequest) -> str:
         """Queue a job; its id. Raises HostError with the scheduler's own words.
@@ -38,7 +31,7 @@ class Submission:
         It is tried again only while the scheduler cannot be reached: a job whose submission was not confirmed
         may be queued all the same.
         """
-        script = self.script(request)
+        script = self._scheduler.make_script(request)
         if self._scheduler.runs_a_file:
             request = replace(request, script_file=_name_script(request, script))
         argv, given = self._scheduler.submit_argv(request), self._scheduler.submit_input(request, script)

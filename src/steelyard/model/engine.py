@@ -1,0 +1,73 @@
+"""A batch engine as a workload sees it that submits jobs: commands for its host, and their language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from steelyard.model.command import Command
+
+
+@dataclass(frozen=True, slots=True)
+class EngineJob:
+    """A job for an engine: `words` are run on one host, for `seconds` at most; `name` is what it is called.
+
+    It begins in `/`, and what it prints is lost: an engine that finds the directory of a run gone may make it
+    anew, which nobody would remove.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    seconds: float
+
+
+class Engine(Protocol):
+    """The builders and parsers of one engine. All of it is pure.
+
+    An id or a number in what they are given may be a stand-in, a word that is replaced in what they make.
+    """
+
+    @property
+    def title(self) -> str:
+        """How people call it: Slurm."""
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """What its commands start, by name or path."""
+
+    @property
+    def id_pattern(self) -> tuple[str, int]:
+        """The regular expression, with its flags, whose first group is the id in an answer to `submit`."""
+
+    @property
+    def variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Beginnings of variables that would change what its commands do, and variables kept all the same."""
+
+    def submit(self, job: EngineJob) -> Command:
+        """Queue a job; the script of the job is its input."""
+
+    def describe(self, ids: Sequence[str]) -> Command:
+        """Tell how jobs stand."""
+
+    def list_unfinished(self, name: str) -> Command:
+        """Print the ids of the user's jobs of this name that are not over, a line each."""
+
+    def cancel(self, identity: str) -> Command:
+        """End a job, whatever its state."""
+
+    def cancel_all(self, name: str) -> Command:
+        """End all of the user's jobs of this name."""
+
+    def parse_description(self, stdout: str) -> Mapping[str, str]:
+        """A sentence on each job by its id, of what `describe` printed. Raises ParseFailure."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobQueue:
+    """Where a phase has jobs of one name: with `engine`, as --site would call it, and how they end there."""
+
+    engine: str
+    name: str
+    cancel: Command
+    list_unfinished: Command
