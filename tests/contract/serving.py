@@ -28,6 +28,7 @@ from steelyard.testing.contract.suite import skip_without
 from steelyard.tools.find import install_directory
 from steelyard.workloads.base import ANY_SERVICE, Workload
 
+slurm_cluster = loaded(Path(__file__).parents[1] / "sites" / "slurm_cluster.py")
 PASSWORD = "only-for-tests"  # of servers that last as long as a test, on the loopback
 Server = Callable[[ExitStack, int, Path], dict[str, str]]
 
@@ -47,6 +48,10 @@ def kind(workload: Workload[Any]) -> str:
 @contextmanager
 def serving(workload: Workload[Any]) -> Iterator[Endpoint | None]:
     """A server for as long as the block lasts, or None. Skips where its program is missing."""
+    if workload.engine_name():
+        with serving_jobs():
+            yield None
+        return
     name = kind(workload)
     if not name:
         yield None
@@ -60,6 +65,15 @@ def serving(workload: Workload[Any]) -> Iterator[Endpoint | None]:
         facts = serve(scope, port, folder)
         password, authority = facts.pop("password", None), facts.pop("authority", None)
         yield Endpoint(HOST, port, {"protocol": name, **facts}, password, authority)
+
+
+@contextmanager
+def serving_jobs() -> Iterator[None]:
+    """A Slurm cluster of one node."""
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch, ExitStack() as scope:
+        running = contextmanager(slurm_cluster.running_cluster)(Path(place) / "slurm", nodes=1)
+        patch.setenv("SLURM_CONF", str(scope.enter_context(running)))
+        yield
 
 
 def iperf3(scope: ExitStack, port: int, folder: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from steelyard.cli.terminal import echo
 @click.command()
 @store_option
 def command(store: str | None) -> int:
-    """Clean up the processes, rented machines, pods and scratch directories that dead runs left behind.
+    """Clean up what dead runs left: processes, rented machines, pods, queued jobs and scratch directories.
 
     This is safe at any time: live runs are not touched, and all records are kept.
     """
@@ -25,6 +25,8 @@ def command(store: str | None) -> int:
         echo(f"terminated rented machine {text}")
     for text in report.jobs:
         echo(f"removed Kubernetes Job {text}")
+    for text in report.queued:
+        echo(f"cancelled jobs {text}")
     for text in report.failures:
         echo(f"kept {text}", err=True)
     echo(f"{report.process_count} processes terminated, {len(report.removed)} scratch directories removed")

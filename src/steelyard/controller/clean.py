@@ -24,6 +24,7 @@ class CleanupReport:
     removed: list[Path] = field(default_factory=list)
     machines: list[str] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
+    queued: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
@@ -37,6 +38,7 @@ def clean(store: Store) -> CleanupReport:
         report.failures.append(error.message)
     _end_rentals(report)
     _remove_pods(report)
+    _cancel_jobs(report)
     for folder in store.list_runs():
         if not is_live(folder):
             for path, mark in _list_scratch(folder).items():
@@ -60,6 +62,15 @@ def _remove_pods(found: CleanupReport) -> None:
 
     removed, problems = clean_pods(lambda rental: not is_live(RunFolder(Path(rental.folder))))
     found.jobs += [f"{job} of run {run}" for run, jobs in removed.items() for job in jobs]
+    found.failures += problems
+
+
+def _cancel_jobs(found: CleanupReport) -> None:
+    """Cancel what the workloads of dead runs left in queues, of whichever store, too."""
+    from steelyard.controller.jobs.queues import cancel_left
+
+    cancelled, problems = cancel_left(lambda folder: not is_live(folder))
+    found.queued += cancelled
     found.failures += problems
 
 

@@ -167,8 +167,8 @@ def _commands(experiment: Experiment, cell: Cell, place: Place) -> list[PlannedC
         planned += [
             PlannedCommand(
                 _label(use, phase.name, placement),
-                asked.wrap_command(phase.command, mounts=("SCRATCH", "RAW")),
-                asked.describe_command(phase.command),
+                phase.complete(asked.wrap_command(phase.wrapped, mounts=("SCRATCH", "RAW"))),
+                phase.complete(asked.describe_command(phase.wrapped)),
             )
             for phase in workload.phases(here)
         ]

@@ -143,6 +143,7 @@ def _continue_run(
     folder.cancel_file.unlink(missing_ok=True)
     sweep(run=folder.id)
     remove_run_scratch(folder)
+    _cancel_jobs(folder)
     # A trial that failed only because its record found no room is made again.
     results = Results(result for result in record.results if result.category != "store-full")
     design = Design(experiment, record.seed)
@@ -155,6 +156,13 @@ def _continue_run(
     if complete(Session(context).run("run-resumed", record.last_number + 1, **_plugin_facts(experiment))):
         return _continue_run(writer, store, choices, observer)
     return site
+
+
+def _cancel_jobs(folder: RunFolder) -> None:
+    """End what the workloads of its last session left in queues; `clean` tells of what cannot be ended."""
+    from steelyard.controller.jobs.queues import cancel_left
+
+    cancel_left(lambda left: left.path == folder.path)
 
 
 def _plugin_facts(experiment: Experiment) -> dict[str, Any]:

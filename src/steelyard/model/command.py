@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from steelyard.model.engine import JobQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,23 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Carrier:
+    """What a command makes others run, such as a job that it submits: `payload`, which `load` puts into it.
+
+    `wrap` surrounds the payload, and not the command that carries it.
+    """
+
+    payload: Command
+    load: Callable[[Command], Command] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Phase:
     """One stage of a workload. A phase that is not `measured` prepares: its output is kept, not parsed.
 
     `results` are names of files that it may write to its working directory; they are kept as those in
-    `Place.raw` are, which come first.
+    `Place.raw` are, which come first. `carrier`: its command is loaded with another one. `queue`: where it
+    has jobs, which are ended with it.
     """
 
     name: str
@@ -46,6 +61,17 @@ class Phase:
     measured: bool = True
     timeout: float | None = None
     results: tuple[str, ...] = ()
+    carrier: Carrier | None = None
+    queue: JobQueue | None = None
+
+    @property
+    def wrapped(self) -> Command:
+        """The command that `wrap` surrounds."""
+        return self.carrier.payload if self.carrier else self.command
+
+    def complete(self, wrapped: Command) -> Command:
+        """Its command, with that one surrounded."""
+        return self.carrier.load(wrapped) if self.carrier else wrapped
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from steelyard.model.tool import Tool
 from steelyard.model.trial import Cell, Scalar
 from steelyard.plugins import find
 from steelyard.spec.conditions import read_conditions
+from steelyard.spec.engines import give_engine
 from steelyard.spec.faults import explain_errors
 from steelyard.spec.program_paths import resolve_paths
 from steelyard.spec.service_kinds import resolve_service, variants
@@ -58,7 +59,8 @@ def bind_workload(use: WorkloadUse, cell: Cell, known: Known | None = None) -> W
     """The workload of a cell. Raises SpecError when its options do not fit; a checked file's do."""
     kind = workload_class(use.plugin)
     options = bind_options(use, cell.parameters, known)
-    return kind(_validate_options(kind.Options, options, f"{use.use} with {cell.key}"), cell.parameters)
+    validated = _validate_options(kind.Options, options, f"{use.use} with {cell.key}")
+    return give_engine(kind(validated, cell.parameters))
 
 
 def _fill_options(kind: Any, options: Mapping[str, Any], known: Placeholders) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.model.command import Command, Output, Phase, Place
+from steelyard.model.engine import Engine
 from steelyard.model.metric import Metric, Reading, SeriesSample
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Scalar
@@ -51,7 +52,8 @@ class Workload(ABC, Generic[OptionsT]):
       `failure_rate`, as long as one copy succeeds;
     - `example_ranks`: with how many ranks of MPI the contract tests run its examples.
 
-    `options` are the validated options, `levels` the parameters of the cell by name.
+    `options` are the validated options, `levels` the parameters of the cell by name. One that submits jobs
+    says with `engine_name` where; the controller then hands it the `engine`.
     """
 
     Options: ClassVar[type[WorkloadOptions]]
@@ -67,11 +69,16 @@ class Workload(ABC, Generic[OptionsT]):
     def __init__(self, options: OptionsT, levels: Mapping[str, Scalar] | None = None) -> None:
         self.options = options
         self.levels = dict(levels or {})
+        self.engine: Engine | None = None
 
     @classmethod
     def find_services(cls) -> frozenset[str]:
         """As `talks_to`, where that depends on the services that there are."""
         return cls.talks_to
+
+    def engine_name(self) -> str | None:
+        """The batch engine that its jobs go to, as `--site` calls it; None for a workload without jobs."""
+        return None
 
     @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from steelyard.controller.attempt import Attempt
 from steelyard.controller.context import RunContext
+from steelyard.controller.jobs.queues import hold_queue
 from steelyard.controller.placement import Workdir
 from steelyard.controller.trial.evidence import judge, read_output
 from steelyard.controller.trial.live_samples import sample_output
@@ -148,6 +149,10 @@ class PhaseRunner:
             ranks=workdir.copy.ranks.total if workdir.copy.ranks else 1,
         )
 
+    def hold_queue(self, host: Host, phase: Phase) -> AbstractAsyncContextManager[None]:
+        """For as long as a phase may have jobs in the queue of an engine."""
+        return hold_queue(host, phase.queue, self._context.folder, self._context.warn)
+
     def make_folder(self, workdir: Workdir, phase: str) -> Path:
         """Where the output of a copy goes."""
         slot, name = workdir.copy.slot.name, workdir.copy.folder(phase)
@@ -177,9 +182,10 @@ class _Stage:
         directory = workdir.outside(phase.command.cwd or workdir.scratch)
         results = ResultFiles(host, directory, phase.results)
         await results.record_states()
-        process = await self._start(workdir, phase, folder, instant)
-        async with self._sample_output(phase, folder):
-            exit_, timed_out = await finish(process, limit)
+        async with self.runner.hold_queue(host, phase):
+            process = await self._start(workdir, phase, folder, instant)
+            async with self._sample_output(phase, folder):
+                exit_, timed_out = await finish(process, limit)
         if not host.shares_files:
             await host.get(raw, folder / "raw")
         await results.fetch(folder / "raw")
@@ -229,10 +235,10 @@ class _Stage:
 
     async def _wrap_phase(self, workdir: Workdir, raw: PurePosixPath, phase: Phase) -> Phase:
         folder = self.runner.known.get(FOLDER)
-        command = await wrap_command(
-            workdir.host, phase.command, self.step.wrap, workdir.scratch, raw, folder
+        wrapped = await wrap_command(
+            workdir.host, phase.wrapped, self.step.wrap, workdir.scratch, raw, folder
         )
-        return dataclasses.replace(phase, command=command)
+        return dataclasses.replace(phase, command=phase.complete(wrapped))
 
     def _launch(self, workdir: Workdir, command: Command) -> Command:
         ranks = workdir.copy.ranks

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard.errors import PlugInError, SpecError, UnknownName, suggest_name
+from steelyard.errors import PlugInError, SpecError, SteelyardError, UnknownName, suggest_name
 from steelyard.model import space
 from steelyard.model.experiment import Experiment
 from steelyard.model.expression import Expression, ExpressionError, find_names
@@ -31,6 +31,7 @@ from steelyard.spec.checks.references import References, self_names
 from steelyard.spec.checks.services import ServiceChecker
 from steelyard.spec.checks.snapshots import snapshot_faults
 from steelyard.spec.checks.timeline import TimelineChecker
+from steelyard.spec.engines import give_engine
 from steelyard.spec.faults import Fault, Path, explain_errors
 from steelyard.spec.metrics import MOST_CELLS_TRIED, computed_metrics, measured_metrics
 from steelyard.spec.placement import PlacementChecker
@@ -293,11 +294,13 @@ class Checker:
                 yield Fault(error.path, f"{error.message}, with {cell.key}")
             return
         try:
-            workload = kind(model.model_validate(options), cell.parameters)
+            workload = give_engine(kind(model.model_validate(options), cell.parameters))
         except ValidationError as error:
             where = f", with {cell.key}" if sound and options != use.options else ""
             for fault in explain_errors(error, options, model):
                 yield Fault(fault.path, fault.message + (where if not fault.at_key else ""), fault.at_key)
+        except SteelyardError as error:
+            yield Fault(("engine",), "; ".join(filter(None, (error.message, error.hint))))
         else:
             if self.broken.isdisjoint({"roles", "services"}):
                 yield from directory_faults(workload, self.experiment)

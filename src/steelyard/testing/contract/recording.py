@@ -25,13 +25,14 @@ from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.metric import Reading
 from steelyard.spec.bind import workload_class
+from steelyard.spec.engines import give_engine
 from steelyard.workloads.base import Workload
 
 
 def make_workload(name: str, index: int) -> Workload[Any]:
     """The workload of an example."""
     kind = workload_class(name)
-    return kind(kind.Options.model_validate(kind.examples[index]))
+    return give_engine(kind(kind.Options.model_validate(kind.examples[index])))
 
 
 def make_place(scratch: Path, raw: Path, to: Endpoint | None = None) -> Place:

@@ -1,0 +1,79 @@
+"""What a job runs: a script of the shell that stamps its start and end and those of its processes. Pure.
+
+A stamp is a line of `date`, in seconds and nanoseconds of the wall clock of the host that the job is on.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from steelyard.plugin import Command
+
+NAME, STAMPS, HOLD = "job.sh", "stamps", "hold"
+_STAMPED = (
+    'date +%s.%N; "$@" >&2 & child=$!; trap "kill $child" TERM; wait $child; code=$?; date +%s.%N; exit $code'
+)
+_HELD = 'while [ -e "$0" ]; do sleep 0.5; done'
+
+# The name of a stamp is the job's number and that of its submission. The stamps of a job appear as a whole,
+# by renaming. A job whose run has ended finds no directory, and ends. An engine warns of the limit by USR1.
+_SCRIPT = """\
+cd {directory} && [ -d stamps ] || exit 0
+began=$(date +%s.%N)
+file=stamps/$1
+echo "$began" >"$file.began"
+program() {{
+    {program}
+}}
+pids=
+trap : USR1
+trap 'kill $pids $watch 2>/dev/null; exit 143' TERM
+i=0
+while [ $i -lt {processes} ]; do
+    program >"$file.$i" 2>>output </dev/null &
+    pids="$pids $!" i=$((i + 1))
+done
+(
+    trap 'kill $pause; exit' TERM
+    while [ -e "$file.began" ]; do sleep 1 & pause=$!; wait $pause; done
+    kill -TERM $$
+) >/dev/null 2>&1 &
+watch=$!
+code=0
+for pid in $pids; do
+    wait "$pid"; one=$?
+    while kill -0 "$pid" 2>/dev/null; do wait "$pid"; one=$?; done
+    [ $one -eq 0 ] || code=$one
+done
+ended=$(date +%s.%N)
+kill $watch
+{{
+    echo "began $began"; echo "host $(uname -n)"
+    i=0
+    while [ $i -lt {processes} ]; do echo "process $(tr '\\n' ' ' <"$file.$i")"; i=$((i + 1)); done
+    echo "ended $ended $code"
+}} >"$file.new"
+mv "$file.new" "$file"
+exit $code
+"""
+
+
+def stamp_program(program: Sequence[str]) -> Command:
+    """A process of a job, which tells when it began and ended, inside of what surrounds it."""
+    return Command(("sh", "-c", _STAMPED, "sh", *program))
+
+
+def hold_program(scratch: PurePosixPath) -> tuple[str, ...]:
+    """A program that lasts until a file is gone."""
+    return ("sh", "-c", _HELD, str(scratch / HOLD))
+
+
+def write_script(scratch: PurePosixPath, processes: int, command: Command) -> str:
+    """The script of all jobs; its argument is the name of the stamp. `command` is what each process is."""
+    words = [*(f"{name}={value}" for name, value in command.variables.items()), *command.argv]
+    start = "exec " + shlex.join(["env", *words] if command.variables else words)
+    if command.cwd:
+        start = f"cd {shlex.quote(str(command.cwd))} && {start}"
+    return _SCRIPT.format(directory=shlex.quote(str(scratch)), program=start, processes=processes)
