@@ -84,14 +84,15 @@ def test_a_warning_of_the_limit_does_not_end_it(start, tmp_path):
 
 @pytest.mark.parametrize("how", ["terminated", "its run has ended"])
 def test_all_of_it_ends_when(start, how):
-    job, scratch = start(stamp_program(("sleep", "300.125")), processes=2)
-    assert until(lambda: len(sleeping()) == 2)
+    seconds = f"300.{os.getpid()}"  # tests beside this one look for their own
+    job, scratch = start(stamp_program(("sleep", seconds)), processes=2)
+    assert until(lambda: len(find_sleeping(seconds)) == 2)
     if how == "terminated":
         job.terminate()
     else:
         (scratch / "stamps" / "3.0.began").unlink()
     assert job.wait() != 0
-    assert until(lambda: not sleeping())
+    assert until(lambda: not find_sleeping(seconds))
 
 
 def test_one_whose_run_has_ended_does_nothing(start, tmp_path):
@@ -101,6 +102,6 @@ def test_one_whose_run_has_ended_does_nothing(start, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def sleeping():
-    listed = subprocess.run(["pgrep", "-fx", "sleep 300.125"], capture_output=True, text=True, check=False)
-    return listed.stdout.split()
+def find_sleeping(seconds):
+    words = ("pgrep", "-fx", f"sleep {seconds}")
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
