@@ -11,6 +11,7 @@ import pytest
 
 from patience import until
 from steelyard.model.command import Command
+from steelyard.workloads.jobs import script
 from steelyard.workloads.jobs.script import stamp_program, write_script
 
 
@@ -95,11 +96,23 @@ def test_all_of_it_ends_when(start, how):
     assert until(lambda: not find_sleeping(seconds))
 
 
+def test_its_watch_ends_with_it_although_it_was_not_told(start, monkeypatch):
+    monkeypatch.setattr(script, "_SCRIPT", script._SCRIPT.replace("kill $watch\n", ""))
+    job, scratch = start(stamp_program(("true",)))
+    assert job.wait() == 0
+    assert until(lambda: not find_running(str(scratch)))
+
+
 def test_one_whose_run_has_ended_does_nothing(start, tmp_path):
     (tmp_path / "it's scratch" / "stamps").rmdir()
     job, _ = start(stamp_program(("touch", str(tmp_path / "ran"))))
     assert job.wait() == 0
     assert not (tmp_path / "ran").exists()
+
+
+def find_running(text):
+    words = ("pgrep", "-f", text)
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
 
 
 def find_sleeping(seconds):

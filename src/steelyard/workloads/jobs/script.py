@@ -19,6 +19,8 @@ _HELD = 'while [ -e "$0" ]; do sleep 0.5; done'
 
 # The name of a stamp is the job's number and that of its submission. The stamps of a job appear as a whole,
 # by renaming. A job whose run has ended finds no directory, and ends. An engine warns of the limit by USR1.
+# The watch begins before any trap is set, since a shell that was just forked loses signals that its parent has
+# a trap for; and it ends with the job all the same, and never signals what has got the job's pid later.
 _SCRIPT = """\
 cd {directory} && [ -d stamps ] || exit 0
 began=$(date +%s.%N)
@@ -27,6 +29,14 @@ echo "$began" >"$file.began"
 program() {{
     {program}
 }}
+born() {{ cut -d ' ' -f 22 /proc/$$/stat; }}
+since=$(born)
+(
+    trap 'kill $pause; exit' TERM
+    while [ -e "$file.began" ] && [ ! -e "$file" ]; do sleep 1 & pause=$!; wait $pause; done
+    [ -e "$file" ] || [ "$(born)" != "$since" ] || kill -TERM $$
+) >/dev/null 2>&1 &
+watch=$!
 pids=
 trap : USR1
 trap 'kill $pids $watch 2>/dev/null; exit 143' TERM
@@ -35,12 +45,6 @@ while [ $i -lt {processes} ]; do
     program >"$file.$i" 2>>output </dev/null &
     pids="$pids $!" i=$((i + 1))
 done
-(
-    trap 'kill $pause; exit' TERM
-    while [ -e "$file.began" ]; do sleep 1 & pause=$!; wait $pause; done
-    kill -TERM $$
-) >/dev/null 2>&1 &
-watch=$!
 code=0
 for pid in $pids; do
     wait "$pid"; one=$?
