@@ -56,6 +56,7 @@ COMMANDS = [
 
 MINUTE = 60.0
 SHORT = {
+    "checkpoint/coordinated.yaml": (),
     "checkpoint/memory.yaml": (),
     "climate/dumps.yaml": (),
     "climate/listing.yaml": (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -50,7 +51,7 @@ def test_a_run_in_a_directory_leaves_nothing_there(lab: Lab, fork_server: ForkSe
     text = EXPERIMENT.replace("DIRECTORY", str(place)).replace("MEMORY", "2MB")
     outcome = fork_server.run(lab, "run", lab.file(text))
     assert outcome.code == 0, outcome.said
-    assert read_trial(lab)["metrics"]["state_size"] == 2_000_036
+    assert read_trial(lab)["metrics"]["state_size"] == 2_000_052
     assert not any(place.iterdir())
 
 
@@ -85,6 +86,25 @@ def test_kill_9_between_save_and_restore_leaves_nothing(
     assert not any(place.iterdir())
 
 
+RING = """
+experiment: ring
+parameters: {sockets: [kept, reopened]}
+workload: {use: checkpoint, memory: 1MB, copies: 2, ring: {sockets: "${sockets}", messages: 20}}
+repeat: 1
+disturbed: include
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_units_on_several_hosts_are_saved_at_one_moment(lab: Lab) -> None:
+    outcome = lab.steelyard("run", "-q", lab.file(RING), "--site", "netns:2")
+    assert outcome.code == 0, outcome.said
+    for line in lab.journal():
+        if line["kind"] == "trial-ended":
+            assert line["metrics"]["state_size"] == 4 * 1_000_052
+            assert line["metrics"]["messages"] >= 4 * 40
+
+
 SWEEP = """
 experiment: sweep
 parameters:
@@ -102,5 +122,5 @@ def test_the_whole_sweep_of_memory(lab: Lab) -> None:
     outcome = lab.steelyard("run", "-q", lab.file(SWEEP))
     assert outcome.code == 0, outcome.said
     sizes = [line["metrics"]["state_size"] for line in lab.journal() if line["kind"] == "trial-ended"]
-    assert sorted(set(sizes)) == [size * 1_000_000 + 36 for size in (10, 50, 100, 500, 1000)]
+    assert sorted(set(sizes)) == [size * 1_000_000 + 52 for size in (10, 50, 100, 500, 1000)]
     assert len(sizes) == 14

@@ -23,8 +23,8 @@ from steelyard.workloads.checkpoint.program.cold import make_cold
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
 TOOK = {"save": 0.5, "write": 0.2, "sync": 0.2, "checksum": 0.1, "restore": 0.25}
 RESULT = {"took": TOOK, "size": 1000, "cache": {"how": "posix_fadvise", "cached": 0.0}, "python": "3.11.7"}
-COUNT = 'return {"counter": self.counter}'
-READ = 'self.counter, self.memory = read_state(order["path"])'
+COUNT = 'return {"counter": self.state.counter}'
+READ = 'self.state = read_state(order["path"])'
 
 
 def made(**options: Any) -> Checkpoint:
@@ -56,7 +56,7 @@ def test_it_saves_kills_restores_and_goes_on(tmp_path: Path, content: str, memor
     ended = run_program(tmp_path, memory=memory, content=content, steps=300)
     assert ended.returncode == 0, ended.stderr
     reading = made().parse("run", Output(EXIT, ended.stdout, ended.stderr))
-    assert reading.values["state_size"] == {"1MB": 1_000_036, "3MiB": 3 * 2**20 + 36}[memory]
+    assert reading.values["state_size"] == {"1MB": 1_000_052, "3MiB": 3 * 2**20 + 52}[memory]
     parts = ("write_time", "sync_time", "checksum_time")
     assert sum(reading.values[part] for part in parts) <= reading.values["save_time"]
     assert not list(tmp_path.iterdir())
@@ -65,15 +65,15 @@ def test_it_saves_kills_restores_and_goes_on(tmp_path: Path, content: str, memor
 @pytest.mark.parametrize(
     ("restored", "said"),
     [
-        (f"{READ}; self.memory[1500000] ^= 1", "saved: 1 of 3 MiB differ, the first at byte 1048576"),
-        (f"{READ}; self.memory[-1:] = b''", "saved: 1 of 3 MiB differ, the first at byte 2097152"),
-        (f"{READ}; del self.memory[1 << 20 :]", "has 1 MiB, and 3 MiB were saved"),
-        (f"{READ}; self.counter += 1", "leaves steps out after the restore: it is 12, and 11 was due"),
-        (f"{READ}; self.counter -= 1", "repeats steps after the restore: it is 10, and 11 was due"),
-        ("self.memory = bytearray(3 << 20); self.counter = 10", "is not what was saved: 3 of 3 MiB differ"),
+        (f"{READ}; self.state.memory[1500000] ^= 1", "saved: 1 of 3 MiB differ, the first at byte 1048576"),
+        (f"{READ}; self.state.memory[-1:] = b''", "saved: 1 of 3 MiB differ, the first at byte 2097152"),
+        (f"{READ}; del self.state.memory[1 << 20 :]", "has 1 MiB, and 3 MiB were saved"),
+        (f"{READ}; self.state.counter += 1", "leaves steps out after the restore: it is 12, and 11 was due"),
+        (f"{READ}; self.state.counter -= 1", "repeats steps after the restore: it is 10, and 11 was due"),
+        ("self.state = State(10, memory=bytearray(3 << 20))", "is not what was saved: 3 of 3 MiB differ"),
         (
-            "import mmap; self.counter = 10; file = open(order['path'], 'rb'); "
-            "self.memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)",
+            "import mmap; file = open(order['path'], 'rb'); "
+            "self.state = State(10, memory=mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))",
             "the unit ended with -7 when it was asked to prove",
         ),
     ],
@@ -88,9 +88,10 @@ def test_a_restore_that_cheats_fails_the_trial(tmp_path: Path, restored: str, sa
 
 def test_a_state_of_an_earlier_moment_fails_the_trial(tmp_path: Path) -> None:
     """Its counter is made to fit, so that the memory alone tells."""
-    early = "self.counter == 5 and setattr(self, 'early', bytearray(self.memory))"
-    saving = 'write_state(order["path"], self.counter, self.'
-    changes = ((COUNT, f"{early}; {COUNT}"), (saving + "memory)", saving + "early)"))
+    early = "self.state.counter == 5 and setattr(self, 'early', bytearray(self.state.memory))"
+    saving = 'write_state(order["path"], self.state)'
+    cheating = 'write_state(order["path"], State(self.state.counter, memory=self.early))'
+    changes = ((COUNT, f"{early}; {COUNT}"), (saving, cheating))
     ended = run_program(tmp_path, *changes, memory="1MB", steps=10)
     assert "is not what was saved: 1 of 1 MiB differ, the first at byte 0" in ended.stderr
 
@@ -101,7 +102,7 @@ HARM = "        cache = make_cold(way.path)"
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        ("os.truncate(way.path, 500000)", "is refused: it is torn, 500000 of its 1000036 bytes are there"),
+        ("os.truncate(way.path, 500000)", "is refused: it is torn, 500000 of its 1000052 bytes are there"),
         ("os.truncate(way.path, 0)", "is refused: it does not begin as a state file (0 bytes)"),
         ("open(way.path, 'r+b').write(b'steelyard-state1?')", "is refused: it was altered, its checksum is"),
         ("os.unlink(way.path)", "cannot checkpoint"),

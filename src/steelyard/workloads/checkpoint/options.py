@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from steelyard.plugin import ScratchOrAbsolute, Size
+from steelyard.plugin import Duration, ScratchOrAbsolute, Size
 from steelyard.plugin.workload import WorkloadOptions
 
 MIB = 1 << 20
@@ -61,6 +61,36 @@ class UserProgram(BaseModel):
     )
 
 
+class Ring(BaseModel):
+    """Neighbours among the copies, and what goes between them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    sockets: Literal["reopened", "kept"] = Field(
+        "reopened",
+        description="What becomes of the connections: `reopened`, closed before the save and made anew by "
+        "the restored processes; or `kept`: units are paused and saved, but neither killed nor restored.",
+    )
+    message: Size = Field(Size(4096), ge=1, le=MIB, description="Size of a message; at most 1 MiB.")
+    interval: Duration = Field(
+        Duration(0.001), ge=0, le=1, description="Pause between two messages of a unit; at most 1 s."
+    )
+    messages: int = Field(
+        200,
+        ge=1,
+        le=100_000,
+        description="Messages that each unit receives before the checkpoint, and again after it.",
+    )
+    port: int = Field(
+        27450, ge=1024, le=65535, description="Port on the first host at which all copies meet."
+    )
+
+    def describe(self) -> dict[str, Any]:
+        """In bytes and seconds."""
+        amounts = {"message": int(self.message), "interval": float(self.interval)}
+        return {**self.model_dump(include={"sockets", "messages", "port"}), **amounts}
+
+
 class CheckpointOptions(WorkloadOptions):
     """How much state, of what, where, and by which way."""
 
@@ -91,6 +121,11 @@ class CheckpointOptions(WorkloadOptions):
         description="A program of yours in place of the unit; without `memory`, `content` and `steps`.",
     )
 
+    ring: Ring | None = Field(
+        None,
+        description="Save all copies at one moment, as units that send each other messages in a ring.",
+    )
+
     @field_validator("memory")
     @classmethod
     def _check_memory(cls, value: Size) -> Size:
@@ -103,10 +138,13 @@ class CheckpointOptions(WorkloadOptions):
         unused = {"memory", "content", "steps"} & self.model_fields_set if self.program else set()
         if unused:
             raise ValueError(f"{', '.join(sorted(unused))}: remove it; `program` has its own")
+        if self.program and self.ring:
+            raise ValueError("ring: remove it; only our own units send each other messages, not `program`")
         return self
 
     def describe_job(self) -> dict[str, Any]:
         """What the program on the host is asked."""
-        job = self.model_dump(mode="json", exclude={"directory"}, exclude_none=True)
+        job = self.model_dump(mode="json", exclude={"directory", "ring"}, exclude_none=True)
         way = "program" if self.program else self.way
-        return {**job, "role": "verifier", "way": way, "memory": int(self.memory)}
+        ring = {"ring": self.ring.describe()} if self.ring else {}
+        return {**job, "role": "verifier", "way": way, "memory": int(self.memory), **ring}

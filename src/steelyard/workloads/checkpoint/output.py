@@ -30,6 +30,18 @@ OF_UNIT = (
 )
 
 
+COORDINATED = (
+    _time("pre_time", "draining the channels: until no message is in transit to or from a unit"),
+    _time("save_time", "from the common moment until the state file and its directory are synced"),
+    _time("post_time", "connections and messages again, once all units are ready for that"),
+    _time("pause_time", "from the request to drain until messages go around again, restore included"),
+    Metric("drained", "1", "none", "messages that were in transit, and came while channels were drained"),
+    Metric("messages", "1", "none", "messages that were checked, each sent and received once"),
+    Metric("state_size", "B", "lower", "size of the state files of all units"),
+)
+REOPENED = (_time("restore_time", "from the common request until a new process has the state"),)
+
+
 def read_result(document: JsonNode, names: tuple[str, ...]) -> Reading:
     """The figures. Raises ParseFailure."""
     took, size = document.child("took"), document.child("size").count()
@@ -43,6 +55,21 @@ def read_result(document: JsonNode, names: tuple[str, ...]) -> Reading:
     cache = document.child("cache")
     facts = {"cache": cache.value, "python": document.child("python").text()}
     return Reading(values, marks=_judge_cache(cache), facts=facts)
+
+
+def read_ring(document: JsonNode, names: tuple[str, ...]) -> Reading:
+    """The figures of a copy among others. Raises ParseFailure."""
+    took = document.child("took")
+    values = {f"{name}_time": took.child(name).number() for name in names}
+    counts = {name: float(document.child(name).count()) for name in ("drained", "messages")}
+    size = document.child("size").count()
+    if not size or not counts["messages"]:
+        raise ParseFailure(
+            f"{document.where}: saved {size} bytes, and checked {counts['messages']:g} messages"
+        )
+    cache = document.child("cache")
+    facts = {"cache": cache.value, "python": document.child("python").text()}
+    return Reading({**values, **counts, "state_size": float(size)}, marks=_judge_cache(cache), facts=facts)
 
 
 def _judge_cache(cache: JsonNode) -> tuple[Mark, ...]:

@@ -16,6 +16,7 @@ _PROGRAM = Path(__file__).with_name("program")
 _FILES = (
     *("faults", "state_file", "unit", "memory", "cold"),
     *("ways/way", "ways/unit_process", "ways/application", "ways/user_process", "ways/program"),
+    *("ring/channel", "ring/logs", "ring/traffic", "ring/ring_unit", "ring/meeting", "ring/member"),
     "main",
 )
 # It keeps its own text, as each unit is a new process that is started with it.

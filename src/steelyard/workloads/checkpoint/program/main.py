@@ -10,11 +10,14 @@ from typing import Any
 
 from steelyard.workloads.checkpoint.program.cold import make_cold
 from steelyard.workloads.checkpoint.program.faults import CheckpointFault, describe_error
-from steelyard.workloads.checkpoint.program.unit import serve_unit
+from steelyard.workloads.checkpoint.program.ring.member import ROLE, Member
+from steelyard.workloads.checkpoint.program.ring.ring_unit import RingUnit
+from steelyard.workloads.checkpoint.program.unit import Unit, serve_unit
 from steelyard.workloads.checkpoint.program.ways.application import ApplicationWay
 from steelyard.workloads.checkpoint.program.ways.program import ProgramWay
 from steelyard.workloads.checkpoint.program.ways.way import Way
 
+UNITS: dict[str, type[Unit]] = {"unit": Unit, ROLE: RingUnit}
 WAYS: dict[str, Callable[[dict[str, Any], str], Way]] = {"application": ApplicationWay, "program": ProgramWay}
 
 
@@ -34,14 +37,23 @@ def measure(asked: dict[str, Any], text: str) -> dict[str, Any]:
     return {"took": {**saved, **restored}, "size": size, "cache": cache}
 
 
+def measure_ring(asked: dict[str, Any], text: str) -> dict[str, Any]:
+    """The same together with other copies. Raises CheckpointFault, OSError."""
+    member = Member(asked, text)
+    try:
+        return member.run()
+    finally:
+        member.end()
+
+
 def main(text: str) -> None:
     """Be a unit, or the verifier of one."""
     asked = json.loads(sys.argv[1])
-    if asked["role"] == "unit":
-        serve_unit()
+    if asked["role"] in UNITS:
+        serve_unit(UNITS[asked["role"]])
         return
     try:
-        result = measure(asked, text)
+        result = measure_ring(asked, text) if "ring" in asked else measure(asked, text)
     except CheckpointFault as fault:
         sys.exit(str(fault))
     except OSError as error:

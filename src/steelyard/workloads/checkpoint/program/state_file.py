@@ -1,6 +1,6 @@
 """The unit's state as a file that is there whole, or not at all.
 
-A head with the counter and the size, the memory, and the CRC-32 of both. The checksum finds what tore or
+A head with the counters and the size, the memory, and the CRC-32 of both. The checksum finds what tore or
 changed by accident; that nobody forged the file is the verifier's to prove, from outside.
 """
 
@@ -12,16 +12,31 @@ import os
 import struct
 import time
 import zlib
+from dataclasses import dataclass, field
 
 from steelyard.workloads.checkpoint.program.faults import CheckpointFault
 
-HEAD = struct.Struct("<16sQQ")
+HEAD = struct.Struct("<16sQQQQ")
 TAIL = struct.Struct("<I")
 MAGIC = b"steelyard-state1"
 PIECE = 1 << 20
 
 
-def write_state(path: str, counter: int, memory: bytearray) -> dict[str, float]:
+@dataclass
+class State:
+    """All that a unit is: steps counted, messages sent and received, and its memory."""
+
+    counter: int = 0
+    sent: int = 0
+    received: int = 0
+    memory: bytearray = field(default_factory=bytearray)
+
+    def head(self) -> bytes:
+        """What stands before the memory."""
+        return HEAD.pack(MAGIC, self.counter, self.sent, self.received, len(self.memory))
+
+
+def write_state(path: str, state: State) -> dict[str, float]:
     """Write under another name, sync, rename, sync the directory; seconds by step. Raises OSError.
 
     Whatever fails, the file of an earlier save is as it was.
@@ -31,7 +46,7 @@ def write_state(path: str, counter: int, memory: bytearray) -> dict[str, float]:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)  # of a process that was killed while it saved
     try:
-        took = _write_and_sync(temporary, counter, memory)
+        took = _write_and_sync(temporary, state)
         os.rename(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -43,11 +58,11 @@ def write_state(path: str, counter: int, memory: bytearray) -> dict[str, float]:
     return {**took, "sync": took["sync"] + ended - renamed, "save": ended - began}
 
 
-def _write_and_sync(path: str, counter: int, memory: bytearray) -> dict[str, float]:
+def _write_and_sync(path: str, state: State) -> dict[str, float]:
     began = time.perf_counter()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
-        checksum = _write_pieces(descriptor, HEAD.pack(MAGIC, counter, len(memory)), memory)
+        checksum = _write_pieces(descriptor, state.head(), state.memory)
         written = time.perf_counter()
         os.fsync(descriptor)
     finally:
@@ -89,13 +104,13 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
-def read_state(path: str) -> tuple[int, bytearray]:
-    """The counter and the memory. Raises CheckpointFault for a file that is not whole, OSError."""
+def read_state(path: str) -> State:
+    """What was written. Raises CheckpointFault for a file that is not whole, OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with io.FileIO(descriptor) as file:
         there = os.fstat(descriptor).st_size
         head = file.read(HEAD.size)
-        magic, counter, size = HEAD.unpack(head) if len(head) == HEAD.size else (b"", 0, 0)
+        magic, *counters, size = HEAD.unpack(head) if len(head) == HEAD.size else (b"", 0)
         whole = HEAD.size + size + TAIL.size
         if magic != MAGIC:
             raise CheckpointFault(
@@ -113,7 +128,7 @@ def read_state(path: str) -> tuple[int, bytearray]:
             f"state file {path} is refused: it was altered, its checksum is {said.hex()} "
             f"and that of its content {TAIL.pack(checksum).hex()}"
         )
-    return counter, memory
+    return State(counters[0], counters[1], counters[2], memory)
 
 
 def _read_pieces(file: io.FileIO, memory: bytearray, checksum: int) -> int:

@@ -13,16 +13,16 @@ import time
 from typing import Any
 
 from steelyard.workloads.checkpoint.program.faults import CheckpointFault, describe_error
-from steelyard.workloads.checkpoint.program.state_file import read_state, write_state
+from steelyard.workloads.checkpoint.program.state_file import State, read_state, write_state
 
 BLOCK = 1 << 20  # what one proof is of
 
 
 class Unit:
-    """The memory and the counter, which are all its state."""
+    """Its methods `do_…` are the orders that it knows."""
 
     def __init__(self, orders: io.BufferedReader[io.FileIO]) -> None:
-        self._orders, self.counter, self.memory = orders, 0, bytearray()
+        self._orders, self.state = orders, State()
 
     def obey(self, order: dict[str, Any]) -> dict[str, Any]:
         """Do what an order says. Raises CheckpointFault, OSError."""
@@ -31,8 +31,8 @@ class Unit:
 
     def do_fill(self, order: dict[str, Any]) -> dict[str, Any]:
         """Take the content of the memory from the input, where it follows the order."""
-        self.memory = bytearray(order["size"])
-        with memoryview(self.memory) as view:
+        self.state.memory = bytearray(order["size"])
+        with memoryview(self.state.memory) as view:
             start = 0
             while start < len(view):
                 start += self._orders.readinto(view[start : start + BLOCK])
@@ -41,23 +41,23 @@ class Unit:
     def do_step(self, order: dict[str, Any]) -> dict[str, Any]:
         """Count one more, and keep its token in the memory."""
         token = bytes.fromhex(order["token"])
-        self.memory[order["position"] : order["position"] + len(token)] = token
-        self.counter += 1
-        return {"counter": self.counter}
+        self.state.memory[order["position"] : order["position"] + len(token)] = token
+        self.state.counter += 1
+        return {"counter": self.state.counter}
 
     def do_save(self, order: dict[str, Any]) -> dict[str, Any]:
         """Write the state to a file."""
-        return {"took": write_state(order["path"], self.counter, self.memory)}
+        return {"took": write_state(order["path"], self.state)}
 
     def do_restore(self, order: dict[str, Any]) -> dict[str, Any]:
         """Have the state of a file."""
         began = time.perf_counter()
-        self.counter, self.memory = read_state(order["path"])
+        self.state = read_state(order["path"])
         return {"took": {"restore": time.perf_counter() - began}}
 
     def do_prove(self, order: dict[str, Any]) -> dict[str, Any]:
         """Digests of each block of the memory with a key that nobody could know before."""
-        with memoryview(self.memory) as view:
+        with memoryview(self.state.memory) as view:
             blocks = (view[start : start + BLOCK] for start in range(0, len(view), BLOCK))
             return {"digests": [digest_block(order["key"], block) for block in blocks]}
 
@@ -67,10 +67,10 @@ def digest_block(key: str, block: bytes | memoryview) -> str:
     return hashlib.blake2b(block, key=bytes.fromhex(key), digest_size=16).hexdigest()
 
 
-def serve_unit() -> None:
+def serve_unit(kind: type[Unit]) -> None:
     """Obey until the input ends."""
     orders = io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
-    unit = Unit(orders)
+    unit = kind(orders)
     while line := orders.readline():
         order = json.loads(line)
         try:

@@ -15,10 +15,10 @@ from steelyard.workloads.checkpoint.program.memory import ExpectedMemory
 
 
 class UnitProcess:
-    """A new process that is given orders, one at a time. `text` is the program, of which it is a part."""
+    """A new process that is given orders, one at a time. `text` is the program, `role` is its part in it."""
 
-    def __init__(self, text: str) -> None:
-        words = (sys.executable, "-I", "-S", "-c", text, json.dumps({"role": "unit"}))
+    def __init__(self, text: str, role: str = "unit") -> None:
+        words = (sys.executable, "-I", "-S", "-c", text, json.dumps({"role": role}))
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin
         assert self._process.stdout
