@@ -18,7 +18,7 @@ from patience import PATIENCE
 from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output, Place
 from steelyard.workloads.checkpoint import Checkpoint, CheckpointOptions
-from steelyard.workloads.checkpoint.program.cold import make_cold
+from steelyard.workloads.checkpoint.program.cold import make_cold, measure_cached
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
 TOOK = {"save": 0.5, "write": 0.2, "sync": 0.2, "checksum": 0.1, "restore": 0.25}
@@ -128,12 +128,17 @@ def test_a_directory_that_is_gone_is_said(tmp_path: Path) -> None:
     assert f"cannot save {here}/state.new: No such file or directory" in ended.stderr
 
 
-def test_a_cold_file_is_not_cached(tmp_path: Path) -> None:
+def test_a_file_is_dropped_from_the_cache(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(10_000_000))
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    assert make_cold(str(path))["how"] in ("drop_caches", "posix_fadvise")
+        assert measure_cached(file.fileno()) > 0
+    left = float(str(make_cold(str(path))["cached"]))
+    is_in_memory = subprocess.run(
+        ["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True
+    )
+    assert (left == 1) == (is_in_memory.stdout.strip() == "tmpfs")
 
 
 def test_a_restore_from_the_cache_is_marked() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from steelyard.plugin import Mark, Metric, ParseFailure, Reading
+from steelyard.workloads.checkpoint.program.cold import WARM
 from steelyard.workloads.kit.document import JsonNode
-
-_WARM = 0.02  # share of the state file that may be cached when its restore is called cold
 
 
 def _time(name: str, about: str) -> Metric:
@@ -75,7 +74,7 @@ def read_ring(document: JsonNode, names: tuple[str, ...]) -> Reading:
 def _judge_cache(cache: JsonNode) -> tuple[Mark, ...]:
     """A restore that was to be cold and was not fell back to a warm one."""
     share = cache.child("cached", default=0.0).number()
-    if share <= _WARM:
+    if share <= WARM:
         return ()
     reason = f"{share:.0%} of the state file was cached before the restore, after {cache.child('how').text()}"
     return (Mark("fallback", reason, cause="restored from the cache"),)

@@ -93,7 +93,7 @@ class Member:
         self._meeting.gather("saved")
         self.unit.kill()
         self.unit = UnitProcess(self._text, ROLE)
-        self.unit.ask("prove", key="00")
+        self.unit.ask("greet")
         is_cold = self._asked["cache"] == "cold"
         cache: dict[str, object] = make_cold(self._path) if is_cold else {"how": "left warm"}
         return cache, {"restore": self._measure("restore", path=self._path)[1]}
@@ -101,7 +101,7 @@ class Member:
     def _finish(self) -> int:
         """Compare the memory, and the logs of the channel from the left; how many messages it carried."""
         self._measure("drain", close=True)
-        self._witness.check(self.unit)
+        self._witness.check(self.unit, self._path)
         logs = self._meeting.gather({"sent": read_runs(SENT), "received": read_runs(RECEIVED)})
         left = (self._meeting.copy - 1) % self._meeting.copies
         name = f"from copy {left} to copy {self._meeting.copy}"

@@ -80,10 +80,10 @@ class Traffic:
             if isinstance(error, OSError):
                 self._tell(describe_error("exchange messages", error))
             self._tell(str(error))
-            self._is_draining.set()
-            for channel in (self._right, self._left):
+            for channel in (self._right, self._left):  # before the other thread could send a mark
                 with contextlib.suppress(OSError):
                     channel.shutdown(socket.SHUT_RDWR)
+            self._is_draining.set()
 
     def _tell(self, fault: str) -> None:
         with self._change:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -68,8 +69,10 @@ class Witness:
             answer = unit.ask("step", position=position, token=token.hex())
             self.memory.check_counter(answer["counter"], when)
 
-    def check(self, unit: UnitProcess) -> None:
-        """Have it prove its memory with a new key, and go on. Raises CheckpointFault."""
+    def check(self, unit: UnitProcess, path: str) -> None:
+        """Have it prove its memory with a new key and without its state file, and go on."""
+        os.truncate(path, 0)  # what only maps the file would have it still, were it but removed
+        os.unlink(path)
         key = secrets.token_hex(32)
         self.memory.check_proof(key, unit.ask("prove", key=key)["digests"])
         self.advance(unit, "after the restore")
