@@ -12,9 +12,17 @@ from steelyard.events.base import (
     ServiceEventOptions,
     time_metric,
 )
-from steelyard.services.kit.capabilities import Growable, Killable, Pausable, Shrinkable, Snapshottable
+from steelyard.services.kit.capabilities import (
+    Checkpointable,
+    Growable,
+    Killable,
+    Pausable,
+    Shrinkable,
+    Snapshottable,
+)
 
 __all__ = [
+    "Checkpointable",
     "Event",
     "EventContext",
     "EventOptions",

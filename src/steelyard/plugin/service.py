@@ -8,6 +8,7 @@ from steelyard.model.snapshot import REFUSED_HINT, Snapshot, SnapshotNode
 from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.access import Listener
 from steelyard.services.kit.capabilities import (
+    Checkpointable,
     Growable,
     HasMirror,
     HasNodes,
@@ -31,6 +32,7 @@ __all__ = [
     "FOLDER",
     "REFUSED_HINT",
     "SELF",
+    "Checkpointable",
     "Disturbable",
     "Growable",
     "HasMirror",

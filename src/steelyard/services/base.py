@@ -217,9 +217,12 @@ class Service(ABC, Generic[OptionsT]):
         self._changed.set()
         return server
 
-    async def restart_server(self, old: Server) -> None:
-        """Have a server that ended begin once more, and wait until it answers."""
-        new = await old.restart()
+    async def restart_server(self, old: Server, command: Command | None = None) -> None:
+        """Have a server that ended begin once more, or go on by another command; wait until it answers."""
+        if command:
+            scratch, folder = self.scratch(old.host), self.context.known.get(FOLDER)
+            command = await wrap_command(old.host, command, self.context.wrap, scratch, folder)
+        new = await old.restart(command)
         self.servers[self.servers.index(old)] = new
         self._changed.set()
         await self._wait_until_answering(new)

@@ -39,6 +39,30 @@ class Pausable(Protocol):
 
 
 @runtime_checkable
+class Checkpointable(Protocol):
+    """A service whose servers can save their state while they run, and be ended and go on from it.
+
+    A snapshot has data, for any servers; a checkpoint is of these processes. Its files stay on their hosts.
+    """
+
+    def check_checkpointable(self) -> None:
+        """Whether it can with its options. Raises UsageError that says what to give."""
+
+    async def checkpoint(self) -> int:
+        """Have all servers save their state; the bytes of their files, once these are synced. Raises
+        HostError.
+        """
+
+    async def restore(self) -> int:
+        """End all servers by SIGKILL, and have new ones that go on from their files; the bytes of these, when
+        the servers answer. Raises HostError, also where there is no checkpoint, before anything is ended.
+        """
+
+    async def restart_ended(self) -> None:
+        """Start servers that ended again, as from the beginning."""
+
+
+@runtime_checkable
 class Growable(Protocol):
     """A service that can take in the hosts of `context.spare`, in their order, while it is in use."""
 

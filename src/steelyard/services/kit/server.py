@@ -72,12 +72,12 @@ class Server:
         process = await host.start(command, streams, cwd=cwd)
         return cls(host, label, address, port, process, streams, command, cwd, start_number=turn)
 
-    async def restart(self) -> Self:
-        """Start it once more with the same words; its logs get the number of the turn."""
+    async def restart(self, command: Command | None = None) -> Self:
+        """Start it once more, by default with the same words; its logs get the number of the turn."""
         return await self.start(
             self.host,
             self.label,
-            self.command,
+            command or self.command,
             cwd=self.cwd,
             logs=self.streams.stdout.parent,
             address=self.address,

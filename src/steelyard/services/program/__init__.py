@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from steelyard.plugin import Endpoint, HostError, Tool
+from steelyard.plugin import Command, Endpoint, HostError, Tool, UsageError
 from steelyard.plugin.host import Host, explain_missing_file
 from steelyard.plugin.service import (
     FOLDER,
@@ -24,7 +24,8 @@ from steelyard.services.kit.access import Listener
 from steelyard.services.kit.disturbable import Disturbable
 from steelyard.services.kit.ports import choose_ports, is_bound_everywhere, list_listening_ports
 from steelyard.services.kit.server import Server
-from steelyard.services.program.options import ProgramOptions, ReadyOptions
+from steelyard.services.program.checkpointing import make_save_command, make_size_command
+from steelyard.services.program.options import CheckpointHooks, ProgramOptions, ReadyOptions
 
 _LOOKED_AT = 1 << 20  # bytes at the beginning of a log in which a line is looked for
 _ANSWER_WITHIN = 5.0  # seconds
@@ -57,7 +58,7 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
 
     It is ready when something listens on its port, or as `ready` defines. It is ended by SIGTERM, or as
     `stop` defines; if it does not end in time, it is killed, with a warning. Its output is saved in the
-    record.
+    record. With `checkpoint`, the events of that name and `restore` have it save its state and go on from it.
 
     **Who may use it**: only you know what it requires of clients. Declare it (`authentication: a token`), or
     it counts as open to anyone who can reach it. It runs as the user who runs Steelyard, even if that is
@@ -69,7 +70,9 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
     access = (Listener("its service port", authentication="", binding="chosen", encrypted="if it does so"),)
     open_hint = ", or declare with `authentication:` what clients must present"
     verbatim: ClassVar[frozenset[str]] = frozenset({"script"})
-    words: ClassVar[frozenset[str]] = frozenset({"run", "ready.command"})
+    words: ClassVar[frozenset[str]] = frozenset(
+        {"run", "ready.command", "checkpoint.command", "checkpoint.restore"}
+    )
     examples = (
         {"run": ["python3", "-c", _PYTHON]},
         {
@@ -163,18 +166,66 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
         wide = {"bound": "every address of its host"} if self.wide else {}
         return Endpoint(self.context.hosts[0].address, self.ports[0], {**facts, **wide})
 
+    def check_checkpointable(self) -> None:
+        """With `checkpoint` it is."""
+        _ = self._hooks
+
+    async def checkpoint(self) -> int:
+        """All at once."""
+        return sum(await asyncio.gather(*(self._save_server(server) for server in self.servers)))
+
+    async def restore(self) -> int:
+        """All at once, when every state file is there."""
+        file = self._hooks.state_file
+        runs = [self.make_runner(server.host, "restore") for server in self.servers]
+        sizes = [int(await run(make_size_command(file))) for run in runs]
+        await asyncio.gather(*(server.kill() for server in self.servers))
+        await asyncio.gather(*(self._restore_server(server) for server in tuple(self.servers)))
+        return sum(sizes)
+
+    async def restart_ended(self) -> None:
+        """On all hosts."""
+        await asyncio.gather(*(self.restart(host.name) for host in self.context.hosts))
+
+    @property
+    def _hooks(self) -> CheckpointHooks:
+        if self.options.checkpoint is None:
+            raise UsageError(
+                f"service {self.context.name} cannot be checkpointed: give it `checkpoint:` with "
+                "`signal` or `command`, `state_file` and `restore`"
+            )
+        return self.options.checkpoint
+
+    async def _save_server(self, server: Server) -> int:
+        hooks = self.host_options[server.host.name].checkpoint or self._hooks
+        command = make_save_command(
+            hooks.state_file, server.process.pid, hooks.signal or "", hooks.command or ()
+        )
+        run = self.make_runner(server.host, "checkpoint", float(hooks.within))
+        return int(await run(replace(command, env=dict(server.command.env))))
+
+    async def _restore_server(self, server: Server) -> None:
+        hooks = self.host_options[server.host.name].checkpoint or self._hooks
+        options = self.host_options[server.host.name].model_copy(
+            update={"run": hooks.restore, "script": None}
+        )
+        await self.restart_server(server, self._make_command(server.host, options))
+
     async def _start(self, host: Host) -> None:
+        command = self._make_command(host, self.host_options[host.name])
+        if missing := await explain_missing_file(host, command, self.context.known.get(FOLDER)):
+            raise HostError(f"service {self.context.name}: {missing}")
+        await self.launch(host, "program", command, address=host.address, port=self.ports[0])
+
+    def _make_command(self, host: Host, options: ProgramOptions) -> Command:
         open_, secrets = credentials(self.context.named_endpoints)
         env = {**self._environment(host), **open_}
-        options = self.host_options[host.name]
         # Cells that differ in other parameters share it.
         levels = find_mentions(options.script or "", self.context.levels)
         command = replace(options.command({**self._short_values(host), **levels}, env), secrets=secrets)
         if self.options.stop.signal in _IGNORED and not host.shares_files:
             command = command.wrap("env", "--default-signal=INT,QUIT")
-        if missing := await explain_missing_file(host, command, self.context.known.get(FOLDER)):
-            raise HostError(f"service {self.context.name}: {missing}")
-        await self.launch(host, "program", command, address=host.address, port=self.ports[0])
+        return command
 
     def _self_values(self, host: Host) -> dict[str, Any]:
         """What `${self.…}` may name."""

@@ -75,6 +75,35 @@ class StopOptions(ServiceOptions):
         return name
 
 
+class CheckpointHooks(ServiceOptions):
+    """How it saves its state while it runs, and how it goes on from that."""
+
+    signal: Literal["SIGUSR1", "SIGUSR2", "SIGHUP"] | None = Field(
+        None, description="A signal that has it write its state file under another name and rename it"
+    )
+    command: tuple[str, ...] | None = Field(
+        None, min_length=1, description="A program on its host that ends with 0 when the state file is there"
+    )
+    state_file: str = Field(
+        min_length=1, description="The file with its state; relative to the service's scratch"
+    )
+    restore: tuple[str, ...] = Field(
+        min_length=1, description="The program and its arguments that go on from that file"
+    )
+    within: Duration = Field(Duration(60.0), gt=0, description="Time limit for saving")
+
+    @field_validator("command", "restore", mode="before")
+    @classmethod
+    def _convert_words(cls, value: object) -> object:
+        return [to_word(part) for part in value] if isinstance(value, list | tuple) else value
+
+    @model_validator(mode="after")
+    def _check_request(self) -> Self:
+        if (self.signal is None) == (self.command is None):
+            raise ValueError("give either 'signal' or 'command'")
+        return self
+
+
 class ProgramOptions(Program, ServiceOptions):
     """How it is started, on which ports, when it is ready, and how it ends."""
 
@@ -90,6 +119,10 @@ class ProgramOptions(Program, ServiceOptions):
     )
     stop: StopOptions = Field(
         default_factory=StopOptions, description="The signal that ends it, and the time limit."
+    )
+    checkpoint: CheckpointHooks | None = Field(
+        None,
+        description="How the events `checkpoint` and `restore` have it save its state and go on from it.",
     )
     authentication: str | None = Field(
         None,
