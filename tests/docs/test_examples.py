@@ -69,6 +69,7 @@ SHORT = {
     "lockstep.yaml": (),
     "published/fermilab-2015/figure-1.yaml": (),
     "published/fermilab-2015/table-1.yaml": (),
+    "published/xtreemos-2010/figure-4.9.yaml": (),
     "ska.yaml": (),
     "ska1-outstanding.yaml": (),
 }
